@@ -1,0 +1,29 @@
+"""The errors of both storeys: each says what was met, where, why it cannot be done, and what to do."""
+
+from __future__ import annotations
+
+
+class WorkbenchError(Exception):
+    """Base class of every error that symad and codegen raise on purpose.
+
+    `what` was met, `where` (the user's file and line, a node or an argument path), `why` it cannot be done, and what
+    to `do` about it; the parts that are known are joined into one message.
+
+    >>> print(WorkbenchError("a string was returned", where="model.py:3", why="it has no derivative", do="return a number"))
+    model.py:3: a string was returned: it has no derivative; return a number
+    """
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
+        self.what, self.where, self.why, self.do = what, where, why, do
+        message = f"{where}: {what}" if where else what
+        message += f": {why}" if why else ""
+        message += f"; {do}" if do else ""
+        super().__init__(message)
+
+
+class LoweringError(WorkbenchError):
+    """A head has no native lowering (or its optional library is missing)."""
+
+
+class ArgumentError(WorkbenchError, ValueError):
+    """A kernel or transform argument has the wrong shape, dtype, structure or value."""

@@ -1,0 +1,158 @@
+"""Heads that SymPy lacks, as SymPy functions: the vocabulary that both storeys share.
+
+Each evaluates numerically (`evalf`, through mpmath) and rewrites to ordinary SymPy functions, so that an expression
+that holds one is still an ordinary SymPy expression. Their derivatives live in `symad.rules`, their native lowering
+in `codegen.intrinsics`.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy.codegen.cfunctions import Cbrt as cbrt
+from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
+
+__all__ = [
+    "Alias", "NegativeZero", "cbrt", "copysign", "exp2", "expit", "expm1", "fmod", "hypot", "log1p", "log2", "log10",
+    "log_expit", "logaddexp", "negative_zero", "rint", "softplus", "trunc", "xlogy",
+]  # fmt: skip
+
+
+class Alias(sp.Function):  # type: ignore[misc]
+    """The same value under another identity: the formal parameter of a derivative level; never interned."""
+
+    nargs = (1,)
+
+
+class NegativeZero(sp.AtomicExpr):  # type: ignore[misc]
+    """-0.0, which SymPy's Float cannot hold (Float(-0.0) is 0.0)."""
+
+    is_zero = True
+    is_real = True
+    is_number = True
+    is_commutative = True
+
+    def _eval_evalf(self, prec: int) -> sp.Float:
+        return sp.Float(0, precision=prec)
+
+    def _sympystr(self, printer: object) -> str:
+        return "-0.0"
+
+
+negative_zero = NegativeZero()
+
+
+class _Real(sp.Function):  # type: ignore[misc]
+    """A real function defined by a formula: subclasses give `formula(*arguments)`."""
+
+    is_real = True
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        raise NotImplementedError
+
+    def _eval_evalf(self, prec: int) -> sp.Expr:
+        return self.formula(*self.args)._eval_evalf(prec + 10)
+
+    def doit(self, **hints: object) -> sp.Expr:
+        """Return the definition in ordinary SymPy functions."""
+        return self.formula(*(argument.doit(**hints) for argument in self.args))
+
+    def _eval_rewrite(self, rule: object, arguments: tuple[sp.Expr, ...], **hints: object) -> sp.Expr:
+        return self.formula(*arguments)
+
+
+class expit(_Real):
+    """Logistic function 1/(1 + exp(-u)), without overflow."""
+
+    nargs = (1,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        return 1 / (1 + sp.exp(-arguments[0]))
+
+
+class log_expit(_Real):
+    """log(expit(u)) = -softplus(-u)."""
+
+    nargs = (1,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        return -sp.log(1 + sp.exp(-arguments[0]))
+
+
+class softplus(_Real):
+    """log(1 + exp(u)), without overflow."""
+
+    nargs = (1,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        return sp.log(1 + sp.exp(arguments[0]))
+
+
+class logaddexp(_Real):
+    """log(exp(u) + exp(v)), without overflow."""
+
+    nargs = (2,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        return sp.log(sp.exp(arguments[0]) + sp.exp(arguments[1]))
+
+
+class xlogy(_Real):
+    """u*log(v), and 0 where u = 0."""
+
+    nargs = (2,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        u, v = arguments
+        return sp.Piecewise((0, sp.Eq(u, 0)), (u * sp.log(v), True))
+
+
+class trunc(_Real):
+    """Round towards zero."""
+
+    nargs = (1,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        return sp.sign(arguments[0]) * sp.floor(sp.Abs(arguments[0]))
+
+
+class rint(_Real):
+    """Round to the nearest integer, halves to the even one."""
+
+    nargs = (1,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        (u,) = arguments
+        down = sp.floor(u)
+        odd = sp.Mod(down, 2)
+        half = sp.Rational(1, 2)
+        return down + sp.Piecewise((0, u - down < half), (1, u - down > half), (odd, True))
+
+
+class fmod(_Real):
+    """Remainder with the sign of the dividend (C's fmod); SymPy's Mod has the sign of the divisor."""
+
+    nargs = (2,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        u, v = arguments
+        return u - v * trunc.formula(u / v)
+
+
+class copysign(_Real):
+    """|u| with the sign of v (the sign of zero counts in the kernel, not in the formula)."""
+
+    nargs = (2,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        u, v = arguments
+        return sp.Abs(u) * sp.Piecewise((-1, v < 0), (1, True))

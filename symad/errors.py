@@ -1,0 +1,25 @@
+"""symad's errors. One base class; each error says what was met, where, why it cannot be done, and what to do."""
+
+from __future__ import annotations
+
+from codegen.errors import ArgumentError, LoweringError, WorkbenchError
+
+__all__ = [
+    "ArgumentError", "EscapedValueError", "LimitError", "LoweringError", "RuleError", "TraceError", "WorkbenchError",
+]  # fmt: skip
+
+
+class TraceError(WorkbenchError, TypeError):
+    """A traced value was asked for something it cannot give: a float, a truth value, an unsupported function."""
+
+
+class EscapedValueError(WorkbenchError):
+    """A traced value was used after the derivative level it belongs to was closed."""
+
+
+class RuleError(WorkbenchError):
+    """A head has no derivative with respect to one of its arguments."""
+
+
+class LimitError(WorkbenchError):
+    """A limit (operations, seconds, tree size) was reached."""

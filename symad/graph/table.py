@@ -1,0 +1,108 @@
+"""Graph: the hash-consed table of expressions that every stage works on.
+
+Node `i` is a row: `heads[i]` is a SymPy class, `operands[i]` are earlier nodes, and a leaf keeps its SymPy atom in
+`atoms[i]`. Ids are topological: an operand is always smaller than its node. Two nodes with the same head and operands
+are the same node, with one exception: an alias is never interned, which is what keeps derivative levels apart.
+The rows follow the conventions of `codegen.program`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TypeAlias
+
+import sympy as sp
+
+from codegen.heads import Alias, negative_zero
+from codegen.program import Head
+
+Number: TypeAlias = bool | int | float | Fraction
+
+
+class Graph:
+    """A growing table of nodes.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x", real=True))
+    >>> y = graph.node(sp.Mul, x, graph.node(sp.sin, x))
+    >>> graph.node(sp.Mul, x, graph.node(sp.sin, x)) == y
+    True
+    >>> graph.alias(x) == graph.alias(x)
+    False
+    """
+
+    __slots__ = ("_memo", "atoms", "heads", "operands")
+
+    def __init__(self) -> None:
+        self.heads: list[Head] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.atoms: dict[int, sp.Basic] = {}
+        self._memo: dict[object, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def node(self, head: Head, *operands: int) -> int:
+        """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
+        key = (head, operands)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = len(self.heads)
+            self.heads.append(head)
+            self.operands.append(operands)
+        return found
+
+    def pair(self, head: Head, left: int, right: int) -> int:
+        """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
+        return self.node(head, left, right) if left <= right else self.node(head, right, left)
+
+    def leaf(self, atom: sp.Basic) -> int:
+        """Return the leaf of a SymPy atom; Floats are told apart by value and precision, -0.0 has its own."""
+        key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+        found = self._memo.get(key)
+        return self._new_leaf(key, atom) if found is None else found
+
+    def number(self, value: Number) -> int:
+        """Return the leaf of a Python number: int -> Integer, float -> Float (53 bits), Fraction -> Rational.
+
+        >>> graph = Graph()
+        >>> [graph.atoms[graph.number(value)] for value in (2, 2.0, Fraction(1, 3), True, -0.0)]
+        [2, 2.00000000000000, 1/3, True, -0.0]
+        """
+        key = (type(value), value, value == 0 and math.copysign(1.0, value))
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = self.leaf(_atom(value))
+        return found
+
+    def alias(self, operand: int) -> int:
+        """Return a new node with the value of `operand` and an identity of its own."""
+        self.heads.append(Alias)
+        self.operands.append((operand,))
+        return len(self.heads) - 1
+
+    def is_boolean(self, node: int) -> bool:
+        """Whether a node is a truth value (a relational, a connective, True or False)."""
+        while self.heads[node] is Alias:
+            node = self.operands[node][0]
+        return issubclass(self.heads[node], sp.logic.boolalg.Boolean) and not issubclass(self.heads[node], sp.Symbol)
+
+    def _new_leaf(self, key: object, atom: sp.Basic) -> int:
+        found = self._memo[key] = len(self.heads)
+        self.heads.append(type(atom))
+        self.operands.append(())
+        self.atoms[found] = atom
+        return found
+
+
+def _atom(value: Number) -> sp.Basic:
+    if isinstance(value, bool):
+        return sp.true if value else sp.false
+    if isinstance(value, int):
+        return sp.Integer(value)
+    if isinstance(value, Fraction):
+        return sp.Rational(value.numerator, value.denominator)
+    if value == 0 and math.copysign(1.0, value) < 0:
+        return negative_zero
+    return sp.Float(value) if math.isfinite(value) else sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo

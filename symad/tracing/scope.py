@@ -1,0 +1,67 @@
+"""Scope: the stretch of a computation in which traced values may be used.
+
+Every derivative level opens one. Nested levels share the graph of the outermost one, and a value whose scope is
+closed is refused, so that a traced value kept after its level closed never gives a stale number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from symad.errors import EscapedValueError
+from symad.graph.table import Graph
+
+_innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
+
+
+class Scope:
+    """A graph to trace into, the scope around it, and whether it is still open.
+
+    `values` keeps the numbers of nodes that Python control flow has asked for (see `value_of`).
+    """
+
+    __slots__ = ("depth", "graph", "open", "parent", "values")
+
+    def __init__(self, graph: Graph, parent: Scope | None) -> None:
+        self.graph = graph
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.open = True
+        self.values: dict[int, float | bool] = {} if parent is None else parent.values
+
+    def check_open(self, where: str = "") -> None:
+        """Raise EscapedValueError when this scope has been closed."""
+        if not self.open:
+            raise EscapedValueError(
+                "a traced value was used after its derivative level closed",
+                where=where,
+                why="it was kept in a variable, a list or an attribute outside the differentiated function",
+                do="return the value from the function instead of storing it",
+            )
+
+
+def innermost_scope() -> Scope | None:
+    """Return the innermost open scope of this thread, or None outside every trace."""
+    return _innermost.get()
+
+
+@contextmanager
+def open_scope() -> Iterator[Scope]:
+    """Open a scope inside the innermost one (sharing its graph), or a fresh graph; it closes on every way out.
+
+    >>> with open_scope() as outer, open_scope() as inner:
+    ...     inner.graph is outer.graph, inner.depth
+    (True, 1)
+    >>> inner.open
+    False
+    """
+    parent = _innermost.get()
+    scope = Scope(Graph() if parent is None else parent.graph, parent)
+    token = _innermost.set(scope)
+    try:
+        yield scope
+    finally:
+        scope.open = False
+        _innermost.reset(token)
