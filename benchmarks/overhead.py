@@ -1,0 +1,100 @@
+"""What a call from Python costs when the work is next to nothing: nanoseconds of a two-variable Hessian."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers import Candidate, Evaluator
+from benchmarks.problems import Vector, two_variables
+from benchmarks.report import table
+from benchmarks.timing import Quartiles, no_garbage_collection
+
+Loop = Callable[[int], float]
+
+
+def empty_loop(number: int) -> float:
+    """Return the seconds of a loop that does nothing: what is taken off the others."""
+    start = time.perf_counter()
+    for _ in repeat(None, number):
+        pass
+    return time.perf_counter() - start
+
+
+def kernel_loop(kernel: Any, x: Vector, out: Vector) -> Loop:
+    """Time `kernel(x, out=out)` written out in the loop, with no function around it."""
+
+    def loop(number: int) -> float:
+        start = time.perf_counter()
+        for _ in repeat(None, number):
+            kernel(x, out=out)
+        return time.perf_counter() - start
+
+    return loop
+
+
+def ctypes_loop(address: int, x: Vector, out: Vector) -> Loop:
+    """Time the same machine code through ctypes, with both pointers converted beforehand."""
+    native = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+    x_pointer, out_pointer = ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+
+    def loop(number: int) -> float:
+        start = time.perf_counter()
+        for _ in repeat(None, number):
+            native(x_pointer, out_pointer)
+        return time.perf_counter() - start
+
+    return loop
+
+
+def trigger_loop(trigger: Callable[[], object]) -> Loop:
+    """Time a call without arguments."""
+
+    def loop(number: int) -> float:
+        start = time.perf_counter()
+        for _ in repeat(None, number):
+            trigger()
+        return time.perf_counter() - start
+
+    return loop
+
+
+def loops(evaluators: Mapping[str, Evaluator], x: Vector) -> dict[str, Loop]:
+    """Return the loops to compare, by the name of their line."""
+    chosen: dict[str, Loop] = {}
+    for name, evaluator in evaluators.items():
+        if name == "symad":
+            kernel, out = evaluator.native
+            chosen["symad: `kernel(x, out=out)`"] = kernel_loop(kernel, x, out)
+            chosen["symad: ctypes on the same machine code"] = ctypes_loop(kernel.address, x, out)
+        elif name in ("casadi", "casadi-gcc"):
+            chosen[f"{name}: buffer trigger"] = trigger_loop(evaluator.bind(x))
+        else:
+            chosen[f"{name}: through a closure"] = trigger_loop(evaluator.bind(x))
+    return chosen
+
+
+def overhead_section(candidates: Mapping[str, Candidate], rounds: int, seconds: float) -> str:
+    """Return the section of the report: nanoseconds per call, loop overhead removed, interleaved as the rest."""
+    problem = two_variables()
+    x = np.ascontiguousarray(problem.point)
+    evaluators = {name: candidate.build(problem) for name, candidate in candidates.items() if name != "symad-fast"}
+    chosen = loops(evaluators, x)
+    numbers = {name: max(1, round(1000 * seconds / loop(1000))) for name, loop in chosen.items()}
+    samples: dict[str, list[float]] = {name: [] for name in chosen}
+    with no_garbage_collection():
+        for _ in range(rounds):
+            for name, loop in chosen.items():
+                loop(1)
+                samples[name].append((loop(numbers[name]) - empty_loop(numbers[name])) / numbers[name])
+    spread = {name: Quartiles.of(sample) for name, sample in samples.items()}
+    rows = [
+        [name, f"{ns.median * 1e9:.0f}", f"{ns.low * 1e9:.0f} to {ns.high * 1e9:.0f}"]
+        for name, ns in sorted(spread.items(), key=lambda item: item[1].median)
+    ]
+    return f"## The call itself: Hessian of {problem.title}\n\n{table(['call', 'ns', 'quartiles'], rows)}"
