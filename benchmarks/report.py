@@ -11,6 +11,10 @@ from pathlib import Path
 
 from benchmarks.timing import Quartiles
 
+HEADER = [
+    "candidate", "output", "operations", "build, s", "us per call", "quartiles", "/ best peer", "/ C code", "max diff",
+]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Row:
@@ -59,8 +63,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def problem_table(rows: Sequence[Row]) -> str:
     """Return the table of one problem, fastest first."""
-    header = "candidate|output|operations|build, s|us per call|quartiles|/ best peer|/ C code|max diff".split("|")
-    return table(header, [cells(row) for row in sorted(rows, key=lambda row: row.per_call.median)])
+    return table(HEADER, [cells(row) for row in sorted(rows, key=lambda row: row.per_call.median)])
 
 
 def cells(row: Row) -> list[str]:
