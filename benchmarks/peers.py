@@ -148,18 +148,20 @@ class Casadi(Candidate):
         return sum(function.instruction_id(k) not in moves for k in range(function.n_instructions()))
 
     def evaluator(self, function: Any, operations: int, size: int) -> Evaluator:
-        """Bind a CasADi function to buffers; the buffer objects are kept alive by the returned closures."""
+        """Bind a CasADi function to buffers."""
         sparsity = function.sparsity_out(0)
         pattern = (np.array(sparsity.row()), np.array(sparsity.get_col()))
         values = np.empty(function.nnz_out(0))
         buffer, trigger = function.buffer()
+        trigger.alive = (function, buffer, values)  # the trigger holds bare addresses: it must own what they point to
 
         def bind(x: Vector) -> Callable[[], object]:
             buffer.set_arg(0, x.data)
             buffer.set_res(0, values.data)
+            trigger.point = x
             return trigger  # type: ignore[no-any-return]
 
-        return Evaluator(bind, lambda _: unpack(values, pattern, size), operations, native=(function, buffer))
+        return Evaluator(bind, lambda _: unpack(values, pattern, size), operations)
 
 
 class CasadiC(Casadi):
