@@ -9,8 +9,8 @@ class WorkbenchError(Exception):
     `what` was met, `where` (the user's file and line, a node or an argument path), `why` it cannot be done, and what
     to `do` about it; the parts that are known are joined into one message.
 
-    >>> print(WorkbenchError("a string was returned", where="model.py:3", why="it has no derivative", do="return a number"))
-    model.py:3: a string was returned: it has no derivative; return a number
+    >>> print(WorkbenchError("a string was returned", where="model.py:3", why="not real", do="return a number"))
+    model.py:3: a string was returned: not real; return a number
     """
 
     def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
@@ -27,3 +27,7 @@ class LoweringError(WorkbenchError):
 
 class ArgumentError(WorkbenchError, ValueError):
     """A kernel or transform argument has the wrong shape, dtype, structure or value."""
+
+
+class UnboundSymbolError(WorkbenchError):
+    """A symbol has no value: it is no argument of the program and was given no number."""

@@ -8,12 +8,12 @@ in `codegen.intrinsics`.
 from __future__ import annotations
 
 import sympy as sp
-from sympy.codegen.cfunctions import Cbrt as cbrt
+from sympy.codegen.cfunctions import Cbrt as cbrt  # noqa: N813
 from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
 
 __all__ = [
-    "Alias", "NegativeZero", "cbrt", "copysign", "exp2", "expit", "expm1", "fmod", "hypot", "log1p", "log2", "log10",
-    "log_expit", "logaddexp", "negative_zero", "rint", "softplus", "trunc", "xlogy",
+    "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "exp2", "expit", "expm1", "fmod", "hypot",
+    "log1p", "log2", "log10", "log_expit", "logaddexp", "negative_zero", "rint", "softplus", "trunc", "xlogy",
 ]  # fmt: skip
 
 
@@ -156,3 +156,14 @@ class copysign(_Real):
     def formula(*arguments: sp.Expr) -> sp.Expr:
         u, v = arguments
         return sp.Abs(u) * sp.Piecewise((-1, v < 0), (1, True))
+
+
+class direction_cosine(_Real):
+    """u / hypot(u, v): the first derivative of hypot, a head of its own so that its derivative does not cancel."""
+
+    nargs = (2,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        u, v = arguments
+        return u / sp.sqrt(u**2 + v**2)

@@ -1,0 +1,265 @@
+"""Scalar functions on Python floats with NumPy's conventions: nan and inf where the math module raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from math import copysign, inf, isfinite, nan
+
+Number = float | bool
+Function = Callable[..., float]
+
+
+def total(function: Function, *, overflow: Function | None = None, pole: Function | None = None) -> Function:
+    """Return `function` without exceptions: `overflow(*args)` (default inf) on overflow, `pole(*args)` (default nan).
+
+    >>> total(math.exp)(1000.0), total(math.sin)(inf)
+    (inf, nan)
+    """
+
+    def guarded(*arguments: float) -> float:
+        try:
+            return function(*arguments)
+        except OverflowError:
+            return inf if overflow is None else overflow(*arguments)
+        except ValueError:
+            return nan if pole is None else pole(*arguments)
+
+    return guarded
+
+
+def logarithm(function: Function, edge: float = 0.0) -> Function:
+    """Return a logarithm that is -inf at `edge` and nan below it."""
+    return total(function, pole=lambda u: -inf if u == edge else nan)
+
+
+def divide(numerator: float, denominator: float) -> float:
+    """IEEE division.
+
+    >>> divide(1.0, 0.0), divide(1.0, -0.0)
+    (inf, -inf)
+    """
+    try:
+        return numerator / denominator
+    except ZeroDivisionError:
+        if numerator == 0 or numerator != numerator:
+            return nan
+        return copysign(inf, numerator) * copysign(1.0, denominator)
+
+
+def power(base: float, exponent: float) -> float:
+    """`base ** exponent` as a kernel computes it: sqrt at 1/2, a quotient at -1, C's pow otherwise.
+
+    >>> power(2.0, 0.5) == math.sqrt(2.0), power(-8.0, 1 / 3), power(0.0, -1.0)
+    (True, nan, inf)
+    """
+    if exponent == 2:
+        return base * base
+    if exponent == -1:
+        return divide(1.0, base)
+    if exponent == 0.5:
+        return math.sqrt(base) if base >= 0 else nan
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -inf if base < 0 and exponent % 2 == 1 else inf
+    except ValueError:
+        return _power_pole(base, exponent)
+
+
+def _power_pole(base: float, exponent: float) -> float:
+    if base == 0:
+        return copysign(inf, base) if exponent % 2 == 1 else inf
+    return nan
+
+
+def add(*terms: float) -> float:
+    """Sum from the left."""
+    result = terms[0]
+    for term in terms[1:]:
+        result = result + term
+    return result
+
+
+def multiply(*factors: float) -> float:
+    """Product from the left."""
+    result = factors[0]
+    for factor in factors[1:]:
+        result = result * factor
+    return result
+
+
+def maximum(*values: float) -> float:
+    """Largest value; nan if any is nan; +0 is larger than -0.
+
+    >>> maximum(1.0, nan), maximum(-0.0, 0.0)
+    (nan, 0.0)
+    """
+    result = values[0]
+    for value in values[1:]:
+        if result != result:
+            return result
+        if not value <= result or (value == result == 0 and copysign(1.0, value) > 0):
+            result = value
+    return result
+
+
+def minimum(*values: float) -> float:
+    """Smallest value; nan if any is nan; -0 is smaller than +0."""
+    return -maximum(*[-value for value in values])
+
+
+def sign(u: float) -> float:
+    """-1, 0 or 1; nan stays."""
+    return 1.0 if u > 0 else -1.0 if u < 0 else 0.0 if u == 0 else u
+
+
+def floor(u: float) -> float:
+    """Largest integer value below; inf, nan and -0.0 stay."""
+    return copysign(float(math.floor(u)), u) if isfinite(u) else u
+
+
+def ceiling(u: float) -> float:
+    """Smallest integer value above; inf, nan and -0.0 stay."""
+    return copysign(float(math.ceil(u)), u) if isfinite(u) else u
+
+
+def trunc(u: float) -> float:
+    """Round towards zero."""
+    return copysign(float(math.trunc(u)), u) if isfinite(u) else u
+
+
+def rint(u: float) -> float:
+    """Round to the nearest integer value, halves to the even one."""
+    return copysign(float(round(u)), u) if isfinite(u) else u
+
+
+def modulo(u: float, v: float) -> float:
+    """Remainder with the sign of the divisor (Python's %); nan for a zero divisor.
+
+    >>> modulo(-1.0, 3.0), modulo(1.0, 0.0)
+    (2.0, nan)
+    """
+    try:
+        return u % v
+    except (ZeroDivisionError, ValueError):
+        return nan
+
+
+def heaviside(u: float, at_zero: float = 0.5) -> float:
+    """0 below zero, `at_zero` at zero, 1 above; nan stays."""
+    return 0.0 if u < 0 else at_zero if u == 0 else 1.0 if u > 0 else u
+
+
+def sinc(u: float) -> float:
+    """sin(u)/u, 1 at zero (SymPy's unnormalised sinc)."""
+    return 1.0 if u == 0 else sin(u) / u
+
+
+def sech(u: float) -> float:
+    """2 e/(1 + e*e) with e = exp(-|u|): no overflow, exact tails."""
+    e = exp(-abs(u))
+    return 2.0 * e / (1.0 + e * e)
+
+
+def csch(u: float) -> float:
+    """1/sinh(u), with exp in the tails, where sinh overflows."""
+    if abs(u) > 300:
+        return copysign(2.0 * exp(-abs(u)), u)
+    return divide(1.0, sinh(u))
+
+
+def asech(u: float) -> float:
+    """acosh(1/u)."""
+    return acosh(divide(1.0, u))
+
+
+def expit(u: float) -> float:
+    """1/(1 + exp(-u)) through e = exp(-|u|), without overflow."""
+    e = exp(-abs(u))
+    return (1.0 if u >= 0 else e if u < 0 else u) / (1.0 + e)
+
+
+def softplus(u: float) -> float:
+    """log(1 + exp(u)) = max(u, 0) + log1p(exp(-|u|))."""
+    return maximum(u, 0.0) + math.log1p(exp(-abs(u)))
+
+
+def log_expit(u: float) -> float:
+    """log(expit(u)) = -softplus(-u)."""
+    return -softplus(-u)
+
+
+def logaddexp(u: float, v: float) -> float:
+    """log(exp(u) + exp(v)) = max + log1p(exp(-|u - v|)); equal infinities stay."""
+    return u + math.log(2.0) if u == v else maximum(u, v) + math.log1p(exp(-abs(u - v)))
+
+
+def xlogy(u: float, v: float) -> float:
+    """u*log(v), 0 where u is 0 (nan if v is nan)."""
+    return 0.0 if u == 0 and v == v else u * log(v)
+
+
+def fmod(u: float, v: float) -> float:
+    """Remainder with the sign of the dividend (C's fmod)."""
+    try:
+        return math.fmod(u, v)
+    except ValueError:
+        return nan
+
+
+def piecewise(*flat: Number) -> float:
+    """First value whose condition holds, nan if none: value, condition, value, condition...
+
+    >>> piecewise(1.0, False, 2.0, True), piecewise(1.0, False)
+    (2.0, nan)
+    """
+    for k in range(0, len(flat), 2):
+        if flat[k + 1]:
+            return float(flat[k])
+    return nan
+
+
+def gamma(u: float) -> float:
+    """Gamma function; a pole gives inf at zero (with its sign), nan at the negative integers."""
+    try:
+        return math.gamma(u)
+    except OverflowError:
+        return inf
+    except ValueError:
+        return copysign(inf, u) if u == 0 else nan
+
+
+def loggamma(u: float) -> float:
+    """log|gamma(u)| for u > 0, nan below (SymPy's loggamma is complex there), inf at zero."""
+    return nan if u < 0 else total(math.lgamma, pole=lambda _: inf)(u)
+
+
+exp = total(math.exp)
+expm1 = total(math.expm1)
+exp2 = total(math.exp2)
+log = logarithm(math.log)
+log2 = logarithm(math.log2)
+log10 = logarithm(math.log10)
+log1p = logarithm(math.log1p, -1.0)
+sin = total(math.sin)
+cos = total(math.cos)
+tan = total(math.tan)
+sinh = total(math.sinh, overflow=lambda u: copysign(inf, u))
+cosh = total(math.cosh)
+asin = total(math.asin)
+acos = total(math.acos)
+acosh = total(math.acosh)
+atanh = total(math.atanh, pole=lambda u: copysign(inf, u) if abs(u) == 1 else nan)
+hypot = total(math.hypot)
+sqrt = total(math.sqrt)
+
+
+def reciprocal_of(function: Function) -> Function:
+    """Return u -> 1/function(u)."""
+    return lambda u: divide(1.0, function(u))
+
+
+def of_reciprocal(function: Function) -> Function:
+    """Return u -> function(1/u)."""
+    return lambda u: function(divide(1.0, u))

@@ -1,0 +1,174 @@
+"""SymPy expressions in: an iterative walk, linear on shared expressions, and a Program made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import sympy as sp
+
+from codegen.errors import ArgumentError, UnboundSymbolError
+from codegen.program import Head, Input, Output, Program
+
+Leaf = Callable[[sp.Basic], int]
+Node = Callable[[Head, tuple[int, ...]], int]
+
+PAIRWISE = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
+
+
+def walk(expressions: Sequence[sp.Basic], leaf: Leaf, node: Node, *, binary: bool = False) -> list[int]:
+    """Convert expressions bottom-up: `leaf(atom)` and `node(head, operands)` are called once per distinct object.
+
+    Shared sub-expressions are recognised by identity, so the cost is linear in the number of objects in memory, at
+    any depth. A Piecewise is flattened to value, condition, value, condition... With `binary=True` sums, products,
+    Max, Min and connectives become left-associated pairs, and a Piecewise of many branches nested ones of two.
+
+    >>> x = sp.Symbol("x")
+    >>> rows = []
+    >>> def add(*row):
+    ...     rows.append(row)
+    ...     return len(rows) - 1
+    >>> walk([sp.sin(x) * x], add, add)
+    [2]
+    >>> rows[2] == (sp.Mul, (0, 1))
+    True
+    """
+    memo: dict[int, int] = {}
+    alive: list[object] = []  # identities stay valid only while the objects live
+    stack: list[Any] = list(reversed(expressions))
+    build = _binary_node(leaf, node) if binary else node
+    while stack:
+        expression = stack.pop()
+        if expression is None:
+            expression, children = stack.pop()
+            memo[id(expression)] = build(expression.func, tuple([memo[id(child)] for child in children]))
+        elif id(expression) not in memo:
+            alive.append(expression)
+            children = _children(expression)
+            if children:
+                alive.append(children)
+                stack += ((expression, children), None)
+                stack += [child for child in reversed(children) if id(child) not in memo]
+            else:
+                memo[id(expression)] = leaf(expression)
+    return [memo[id(expression)] for expression in expressions]
+
+
+def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name: str = "kernel") -> Program:
+    """Return the Program that computes `expressions` from `args`.
+
+    Each argument is a symbol (a scalar input), a nested list or tuple of symbols, or a Matrix of symbols (an input
+    array of that shape). Each expression is likewise a scalar, a nested list (an array) or a Matrix (2-D array).
+    ArgumentError for an argument that is not a symbol, appears twice or is ragged; UnboundSymbolError for a symbol
+    that is no argument.
+
+    >>> x, y = sp.symbols("x y")
+    >>> program = program_from_sympy([(x, y)], [x * y, sp.Matrix([[x, 0]])])
+    >>> [array.shape for array in program.inputs], [array.shape for array in program.outputs]
+    ([(2,)], [(), (1, 2)])
+    """
+    table = _Table()
+    inputs: list[Input] = []
+    for position, argument in enumerate(args):
+        shape, symbols = _flatten(argument, f"argument {position}")
+        inputs.append(Input(str(argument) if shape == () else f"argument{position}", shape))
+        for symbol in symbols:
+            table.add_input(symbol, position)
+    shaped = [_flatten(expression, f"expression {k}") for k, expression in enumerate(expressions)]
+    rows = iter(walk([item for _, items in shaped for item in items], table.leaf, table.node))
+    outputs = tuple(Output(shape, _take(rows, len(items))) for shape, items in shaped)
+    return Program(table.heads, table.operands, table.atoms, tuple(inputs), outputs, name)
+
+
+class _Table:
+    """The columns of a program while it grows, hash-consed."""
+
+    def __init__(self) -> None:
+        self.heads: list[Head] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.atoms: dict[int, sp.Basic] = {}
+        self._memo: dict[object, int] = {}
+
+    def add_input(self, symbol: sp.Basic, position: int) -> None:
+        if not getattr(symbol, "is_symbol", False) or (type(symbol), symbol) in self._memo:
+            raise ArgumentError(
+                f"{symbol} in argument {position}", why="an argument is made of distinct symbols", do="use sp.Symbol"
+            )
+        self._append((type(symbol), symbol), type(symbol), (), symbol)
+
+    def leaf(self, atom: sp.Basic) -> int:
+        key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+        found = self._memo.get(key)
+        if found is None and getattr(atom, "is_symbol", False):
+            raise UnboundSymbolError(f"symbol {atom}", why="it is no argument of the function", do="add it to args")
+        return self._append(key, type(atom), (), atom) if found is None else found
+
+    def node(self, head: Head, operands: tuple[int, ...]) -> int:
+        found = self._memo.get((head, operands))
+        return self._append((head, operands), head, operands, None) if found is None else found
+
+    def _append(self, key: object, head: Head, operands: tuple[int, ...], atom: sp.Basic | None) -> int:
+        row = self._memo[key] = len(self.heads)
+        self.heads.append(head)
+        self.operands.append(operands)
+        if atom is not None:
+            self.atoms[row] = atom
+        return row
+
+
+def _children(expression: sp.Basic) -> tuple[sp.Basic, ...]:
+    """Operands of an expression; those of a Piecewise without its pairs."""
+    children: tuple[sp.Basic, ...] = expression.args
+    if children and expression.func is sp.Piecewise:
+        return tuple(part for pair in children for part in pair.args)
+    return children
+
+
+def _binary_node(leaf: Leaf, node: Node) -> Node:
+    def build(head: Head, operands: tuple[int, ...]) -> int:
+        if head in PAIRWISE and len(operands) > 2:
+            total = operands[0]
+            for operand in operands[1:]:
+                total = node(head, (total, operand))
+            return total
+        if head is sp.Piecewise and len(operands) > 2:
+            return _nested_piecewise(operands, leaf, node)
+        return node(head, operands)
+
+    return build
+
+
+def _nested_piecewise(operands: tuple[int, ...], leaf: Leaf, node: Node) -> int:
+    true = leaf(sp.true)
+    value, condition = operands[-2:]
+    rest = value if condition == true else node(sp.Piecewise, (value, condition))
+    for k in range(len(operands) - 4, -1, -2):
+        rest = node(sp.Piecewise, (operands[k], operands[k + 1], rest, true))
+    return rest
+
+
+def _flatten(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
+    """Shape and flat items (C order) of a scalar, a nested sequence or a matrix, level by level."""
+    shape: tuple[int, ...] = ()
+    items = [value]
+    while any(isinstance(item, list | tuple | sp.MatrixBase | sp.NDimArray | sp.Tuple) for item in items):
+        parts = [_parts(item) for item in items]
+        if len({part_shape for part_shape, _ in parts}) != 1:
+            raise ArgumentError("a ragged nested list", where=where, do="give every row the same length")
+        shape += parts[0][0]
+        items = [item for _, part in parts for item in part]
+    return shape, [item if isinstance(item, sp.Basic) else sp.sympify(item) for item in items]
+
+
+def _parts(item: Any) -> tuple[tuple[int, ...], list[Any]]:
+    if isinstance(item, sp.MatrixBase):
+        return item.shape, list(item.flat())
+    if isinstance(item, sp.NDimArray):
+        return item.shape, list(item._array) if not hasattr(item, "_sparse_array") else list(sp.flatten(item))
+    if isinstance(item, list | tuple | sp.Tuple):
+        return (len(item),), list(item)
+    return (-1,), [item]
+
+
+def _take(rows: Iterator[int], count: int) -> tuple[int, ...]:
+    return tuple(next(rows) for _ in range(count))
