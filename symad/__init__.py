@@ -1,0 +1,44 @@
+"""symad: nested automatic differentiation on computer algebra, compiled to native kernels.
+
+The map, by purpose (start here; each name's docstring has an example):
+
+trace         trace, from_sympy, Trace
+first order   jvp, linearize, vjp, grad, value_and_grad, derivative
+matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
+native        compile, jit, Kernel
+check         verify
+errors        WorkbenchError and its kinds, in symad.errors
+"""
+
+from codegen import Kernel
+from symad.derivatives.sparse import SparseMatrix
+from symad.errors import (
+    ArgumentError,
+    EscapedValueError,
+    LimitError,
+    LoweringError,
+    RuleError,
+    TraceError,
+    WorkbenchError,
+)
+from symad.native import compile, jit
+from symad.tracing.trace import Trace, from_sympy, trace
+from symad.transforms import (
+    derivative,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacobian,
+    jacrev,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+
+__all__ = [
+    "ArgumentError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError", "SparseMatrix", "Trace",
+    "TraceError", "WorkbenchError", "compile", "derivative", "from_sympy", "grad", "hessian", "hvp", "jacfwd",
+    "jacobian", "jacrev", "jit", "jvp", "linearize", "trace", "value_and_grad", "vjp",
+]  # fmt: skip

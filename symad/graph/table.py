@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sympy as sp
 
 from codegen.heads import Alias, negative_zero
+from codegen.portable import decode_rows, encode_rows
 from codegen.program import Head
 
 Number: TypeAlias = bool | int | float | Fraction
@@ -87,6 +88,20 @@ class Graph:
         while self.heads[node] is Alias:
             node = self.operands[node][0]
         return issubclass(self.heads[node], sp.logic.boolalg.Boolean) and not issubclass(self.heads[node], sp.Symbol)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return encode_rows(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        heads, rows, atoms = decode_rows(state)
+        self.__init__()  # type: ignore[misc]
+        for node, (head, operands) in enumerate(zip(heads, rows, strict=True)):
+            if not operands:
+                self.leaf(atoms[node])
+            elif head is Alias:
+                self.alias(operands[0])
+            else:
+                self.node(head, *operands)
 
     def _new_leaf(self, key: object, atom: sp.Basic) -> int:
         found = self._memo[key] = len(self.heads)

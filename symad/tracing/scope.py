@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from symad.errors import EscapedValueError
+from symad.errors import EscapedValueError, TraceError
 from symad.graph.table import Graph
+from symad.tracing.place import user_place
 
 _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
 
@@ -19,27 +20,46 @@ _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", defau
 class Scope:
     """A graph to trace into, the scope around it, and whether it is still open.
 
-    `values` keeps the numbers of nodes that Python control flow has asked for (see `value_of`).
+    `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
+    Python control flow has asked for.
     """
 
-    __slots__ = ("depth", "graph", "open", "parent", "values")
+    __slots__ = ("depth", "graph", "open", "parameters", "parent", "values")
 
     def __init__(self, graph: Graph, parent: Scope | None) -> None:
         self.graph = graph
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open = True
+        self.parameters: frozenset[int] = frozenset()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
 
-    def check_open(self, where: str = "") -> None:
-        """Raise EscapedValueError when this scope has been closed."""
+    def check_open(self) -> None:
+        """Raise EscapedValueError, with the user's file and line, when this scope has been closed."""
         if not self.open:
             raise EscapedValueError(
                 "a traced value was used after its derivative level closed",
-                where=where,
+                where=user_place(),
                 why="it was kept in a variable, a list or an attribute outside the differentiated function",
                 do="return the value from the function instead of storing it",
             )
+
+
+def join(left: Scope, right: Scope) -> Scope:
+    """Return the deeper of two scopes: where the result of an operation on values of both belongs.
+
+    EscapedValueError when one is closed, TraceError when they belong to different traces.
+    """
+    left.check_open()
+    right.check_open()
+    if left.graph is not right.graph:
+        raise TraceError(
+            "traced values of two independent traces met",
+            where=user_place(),
+            why="they come from different threads, or from a function traced on its own",
+            do="pass one of them in as an argument of the function that is being differentiated",
+        )
+    return left if left.depth >= right.depth else right
 
 
 def innermost_scope() -> Scope | None:

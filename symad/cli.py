@@ -1,0 +1,86 @@
+"""The command line: `symad hessian file.py:function`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from symad.commands import hessian as hessian_command
+from symad.commands.loading import load_function
+from symad.errors import ArgumentError, WorkbenchError
+from symad.limits import time_limit
+
+MODES = ("auto", "edge", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
+EMIT = ("llvm", "asm", "let", "latex")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; exit status 0, or 2 with a one-line error on standard error.
+
+    >>> main(["hessian", "nowhere.py:f"])
+    2
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        with time_limit(options.max_seconds, f"symad {options.command}"):
+            return _hessian(options)
+    except WorkbenchError as error:
+        print(f"symad: error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("symad: interrupted", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="symad", description=__doc__, allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "hessian",
+        help="trace, differentiate, compile and check the Hessian of a scalar function",
+        description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), take its "
+        "Hessian in the first argument, compile it, and check every entry against 50 digits.",
+    )
+    command.add_argument("target", metavar="FILE.py:FUNCTION")
+    command.add_argument("--mode", choices=MODES, default="auto", help="how the two derivatives are taken")
+    command.add_argument("--sparse", action="store_true", help="print the packed non-zeros instead of the matrix")
+    command.add_argument("--fast", action="store_true", help="compile quickly, run slower")
+    command.add_argument("--emit", choices=EMIT, help="print the kernel or its let form after the report")
+    command.add_argument("--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file")
+    command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    return parser
+
+
+def _hessian(options: argparse.Namespace) -> int:
+    function, arguments = load_function(options.target)
+    found = hessian_command.study(
+        function,
+        arguments,
+        name=options.target.rpartition(":")[2],
+        mode=options.mode,
+        tier="fast" if options.fast else "default",
+        progress=hessian_command.show_progress,
+    )
+    hessian_command.show_progress("")
+    print(hessian_command.report(found))
+    text = hessian_command.emitted(found, options.emit) if options.emit else hessian_command.values(found, options.sparse)
+    if options.output is not None:
+        write_atomically(options.output, text)
+        print(f"\nwritten: {options.output}")
+    elif options.emit or options.sparse:
+        print("\n" + text)
+    return 0
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file completely or not at all; ArgumentError when the folder cannot be written."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ArgumentError(f"cannot write {str(path)!r}", why=str(error), do="choose another --output") from error

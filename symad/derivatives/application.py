@@ -1,0 +1,169 @@
+"""What applying a transform to a user's function needs besides the mathematics: arguments, structures, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from symad.derivatives.level import Level, carry, deliver, name_of
+from symad.derivatives.linear import Linear
+from symad.derivatives.sparse import Entries, SparseMatrix
+from symad.errors import ArgumentError
+from symad.graph.builder import Builder
+from symad.tracing import containers
+from symad.tracing.scope import Scope, innermost_scope, open_scope
+from symad.tracing.trees import Nodes, Tree, lift
+
+Function = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+
+class LinearFunction:
+    """A pushforward or pullback: a linear map that may be called after its level closed, also at deeper levels."""
+
+    def __init__(self, level: Level, linear: Linear, source: Tree, target: Tree, *, pullback: bool) -> None:
+        self._scope, self._linear, self._source, self._target = level.scope, linear, source, target
+        self._pullback = pullback
+
+    def __call__(self, *values: Any) -> Any:
+        """Return the image of tangents (one argument for each primal) or of one cotangent."""
+        if self._scope.parent is not None:
+            self._scope.parent.check_open()
+        around = innermost_scope()
+        if around is None:
+            scope = Scope(self._scope.graph, None)
+            scope.values = self._scope.values
+            return self._apply(scope, self._linear, values)
+        linear = self._linear if around.graph is self._scope.graph else self._moved(around)
+        with open_scope() as scope:
+            return self._apply(scope, linear, values)
+
+    def _apply(self, scope: Scope, linear: Linear, values: tuple[Any, ...]) -> Any:
+        if self._pullback and len(values) != 1:
+            raise ArgumentError(f"a pullback called with {len(values)} arguments", do="pass one cotangent")
+        seed, role = (values[0], "cotangent") if self._pullback else (values, "tangents")
+        seeds = fitting(scope, self._source, seed, role)
+        found = linear.apply(Builder(scope.graph), seeds.flat)
+        zero = scope.graph.number(0)
+        return deliver(scope, self._target.refill([zero if node is None else node for node in found]))
+
+    def _moved(self, around: Scope) -> Linear:
+        """Return the map with its coefficients as constants of another graph (it was made outside that trace)."""
+        edges = [edge for _, row in self._linear.rows for edge in row]
+        nodes = {node for coefficient, _, guard in edges for node in (coefficient, guard) if node is not None}
+        there: dict[int | None, int] = dict(carry(self._scope, sorted(nodes), around.graph))
+        rows = tuple(
+            (target, tuple((there.get(c), source, there.get(g)) for c, source, g in row))
+            for target, row in self._linear.rows
+        )
+        return Linear(self._linear.inputs, self._linear.outputs, rows)
+
+
+def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
+    """Return primals or tangents as a tuple; ArgumentError for anything but a tuple or list."""
+    if not isinstance(values, tuple | list):
+        raise ArgumentError(
+            f"{name} of type {type(values).__name__}",
+            why=f"{name} holds one entry for each argument of the function",
+            do=f"pass a tuple, e.g. {name}=(x,)",
+        )
+    return tuple(values)
+
+
+def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums) -> tuple[Function, tuple[Any, ...]]:
+    """Return f as a function of the chosen arguments alone, and those arguments."""
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+    for position in chosen:
+        if not -len(args) <= position < len(args):
+            raise ArgumentError(f"argnums={argnums} for a call with {len(args)} arguments")
+    positions = [position % len(args) for position in chosen]
+
+    @wraps(f)
+    def restricted(*values: Any) -> Any:
+        complete = list(args)
+        for position, value in zip(positions, values, strict=True):
+            complete[position] = value
+        return f(*complete)
+
+    return restricted, tuple(args[position] for position in positions)
+
+
+def fitting(scope: Scope, tree: Tree, values: Any, role: str) -> Tree:
+    """Return the nodes of tangents or cotangents; ArgumentError unless structure and shapes are those of `tree`."""
+    _, structure = containers.flatten(values)
+    if structure != tree.structure:
+        raise ArgumentError(f"{role} of structure {structure}", why=f"the value has structure {tree.structure}")
+    found = lift(scope, values, containers.paths(values, role))
+    for given, wanted in zip(found.arrays, tree.arrays, strict=True):
+        if given.shape != wanted.shape:
+            raise ArgumentError(f"{role} of shape {given.shape}", why=f"the value has shape {wanted.shape}")
+    return found
+
+
+def call_scalar(level: Level, restricted: Function, f: Function) -> Tree:
+    """Call a function that has to return one scalar; ArgumentError explains why a gradient needs that."""
+    result = level.call(restricted)
+    _check_scalar([array.shape for array in result.arrays], f)
+    return result
+
+
+def require_scalar(f: Function) -> Function:
+    """Return f with a check that its result is one scalar."""
+
+    @wraps(f)
+    def checked(*args: Any) -> Any:
+        result = f(*args)
+        _check_scalar([np.shape(leaf) for leaf in containers.flatten(result)[0]], f)
+        return result
+
+    return checked
+
+
+def _check_scalar(shapes: Sequence[tuple[int, ...]], f: Function) -> None:
+    if len(shapes) != 1 or shapes[0] != ():
+        raise ArgumentError(
+            f"{name_of(f)} returned {', '.join(str(shape) for shape in shapes) or 'nothing'} instead of one scalar",
+            why="the gradient of a vector-valued function is not defined (summing it silently would hide that)",
+            do="use jacobian for all derivatives, vjp for one weighted sum, or return a scalar",
+        )
+
+
+def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
+    """Raise ArgumentError unless a keyword has one of the known values."""
+    if value not in choices:
+        raise ArgumentError(f"{name}={value!r}", do="use one of " + ", ".join(repr(choice) for choice in choices))
+
+
+def close_blocks(level: Level, matrix: Nodes, outputs: Tree, argnums: Argnums) -> Any:
+    """Return a matrix of nodes (outputs x parameters) as the user's containers of blocks of shape s + t."""
+    blocks, row = [], 0
+    for out in outputs.arrays:
+        column = 0
+        for into in level.parameters.arrays:
+            block = matrix[row : row + out.size, column : column + into.size]
+            blocks.append(block.reshape(out.shape + into.shape))
+            column += into.size
+        row += out.size
+    flat = containers.flatten([0] * len(blocks))[1]
+    (values,) = level.close(Tree(flat, blocks))
+    width = len(level.parameters.arrays)
+    grouped = [values[start : start + width] for start in range(0, len(values), width)]
+    inner = [_chosen(containers.unflatten(level.parameters.structure, group), argnums) for group in grouped]
+    found = containers.unflatten(outputs.structure, inner)
+    return _chosen(found, argnums) if outputs is level.parameters else found
+
+
+def close_sparse(level: Level, entries: Entries, shape: tuple[int, int]) -> SparseMatrix:
+    """Return sparse entries as a SparseMatrix of values for the code around the level."""
+    places = sorted(entries)
+    data = Tree(containers.flatten(0)[1], [np.array([entries[place] for place in places], dtype=np.int64)])
+    pattern = np.array(places, dtype=np.intp).reshape(len(places), 2)
+    (values,) = level.close(data)
+    return SparseMatrix(values, pattern[:, 0].copy(), pattern[:, 1].copy(), shape)
+
+
+def _chosen(values: Any, argnums: Argnums) -> Any:
+    return values if isinstance(argnums, tuple) else values[0]

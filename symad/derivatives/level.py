@@ -1,0 +1,162 @@
+"""Level: one application of a transform, with formal parameters and an epsilon of its own.
+
+The parameters are alias nodes: equal in value to the arguments, never the same node. A captured `x` and the argument
+`y` stay different nodes even where they are equal, which is what prevents perturbation confusion (Siskind and
+Pearlmutter 2005; Manzyuk et al. 2019). When a level closes, its results belong to the level around it; at the outside
+they are numbers for numbers and SymPy expressions for SymPy expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.interpret import evaluate
+from symad.errors import ArgumentError
+from symad.graph.builder import Builder
+from symad.graph.sympy_io import from_sympy, to_sympy
+from symad.graph.table import Graph
+from symad.tracing import containers
+from symad.tracing.scope import Scope, open_scope
+from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
+
+class Epsilon(sp.Symbol):  # type: ignore[misc]
+    """The nilpotent symbol of one level, for display: its square is zero, products with other levels are not.
+
+    >>> one, two = Epsilon.of_level(1), Epsilon.of_level(2)
+    >>> one**2, sp.expand((1 + one + two) ** 2)
+    (0, 2*epsilon_1*epsilon_2 + 2*epsilon_1 + 2*epsilon_2 + 1)
+    """
+
+    @classmethod
+    def of_level(cls, level: int) -> Epsilon:
+        """Return the epsilon of a level, a real symbol."""
+        return cls(f"epsilon_{level}", real=True)  # type: ignore[no-any-return]
+
+    def _eval_power(self, exponent: sp.Expr) -> sp.Expr | None:
+        if exponent.is_number and exponent >= 2:
+            return sp.S.Zero
+        if exponent.is_number and exponent < 0:
+            raise ZeroDivisionError(f"{self} is nilpotent: it has no reciprocal")
+        return None
+
+
+class FunctionResultError(ArgumentError):
+    """The traced function returned a function; a transform that can, differentiates its values instead."""
+
+
+class Level:
+    """An open level: its scope, the tree of its alias parameters, its epsilon."""
+
+    __slots__ = ("build", "epsilon", "parameters", "scope")
+
+    def __init__(self, scope: Scope, arguments: tuple[Any, ...], names: Sequence[str]) -> None:
+        self.scope = scope
+        self.build = Builder(scope.graph)
+        self.epsilon = Epsilon.of_level(scope.depth + 1)
+        lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
+        self.parameters = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
+        scope.parameters = frozenset(self.parameters.flat)
+
+    def call(self, f: Callable[..., Any]) -> Tree:
+        """Call `f` on the parameters and return the tree of its result's nodes."""
+        result = f(*wrap(self.scope, self.parameters))
+        if callable(result):
+            raise FunctionResultError(
+                f"{name_of(f)} returned a function",
+                why="only derivative, grad and jvp differentiate the values of a returned function",
+                do="return the value of that function at some argument",
+            )
+        return lift_result(self.scope, result, name_of(f))
+
+    def close(self, *trees: Tree) -> tuple[Any, ...]:
+        """Return trees of nodes as values for the code around the level."""
+        return tuple(deliver(self.scope, tree) for tree in trees)
+
+
+@contextmanager
+def open_level(arguments: Sequence[Any], names: Sequence[str] | None = None) -> Iterator[Level]:
+    """Open a level whose parameters stand for the arguments (numbers, arrays, containers, SymPy or traced values).
+
+    >>> with open_level([2.0]) as level:
+    ...     result = level.call(lambda x: x * x)
+    ...     level.close(result)
+    (4.0,)
+    """
+    with open_scope() as scope:
+        yield Level(scope, tuple(arguments), names or [f"argument {k}" for k in range(len(arguments))])
+
+
+def deliver(scope: Scope, tree: Tree) -> Any:
+    """Return a tree of nodes as the code outside `scope` sees it: numbers, SymPy expressions or traced values.
+
+    Inside another level the values stay traced if they depend on that level's parameters; if they do not, they
+    are numbers, and their derivative there is a structural zero.
+    """
+    outside = {node for outer in _around(scope) for node in outer.parameters}
+    depends, symbolic = _dependence(scope, tree.flat, outside)
+    if scope.parent is not None and (depends or symbolic):
+        return wrap(scope.parent, tree)
+    convert = _expressions if symbolic else _numbers
+    return containers.unflatten(tree.structure, [convert(scope, array) for array in tree.arrays])
+
+
+def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
+    """Return nodes of another graph with the values of a closed scope's nodes: their numbers or expressions."""
+    _, symbolic = _dependence(scope, nodes, set())
+    if symbolic:
+        return dict(zip(nodes, from_sympy(graph, to_sympy(scope.graph, nodes), binary=True), strict=True))
+    values = evaluate(scope.graph, list(nodes), scope.values)
+    return {node: graph.number(value) for node, value in zip(nodes, values, strict=True)}
+
+
+def name_of(f: Callable[..., Any]) -> str:
+    """Return a name to show for a function."""
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def _around(scope: Scope) -> Iterator[Scope]:
+    outer = scope.parent
+    while outer is not None:
+        yield outer
+        outer = outer.parent
+
+
+def _dependence(scope: Scope, nodes: Sequence[int], outside: set[int]) -> tuple[bool, bool]:
+    """Return whether nodes depend on parameters of outer levels, and on free symbols."""
+    graph = scope.graph
+    seen, stack = set(nodes), list(set(nodes))
+    depends = symbolic = False
+    while stack:
+        node = stack.pop()
+        if node in outside:
+            depends = True
+            continue
+        if not graph.operands[node]:
+            symbolic = symbolic or isinstance(graph.atoms[node], sp.Symbol)
+        for operand in graph.operands[node]:
+            if operand not in seen:
+                seen.add(operand)
+                stack.append(operand)
+    return depends, symbolic
+
+
+def _numbers(scope: Scope, array: Nodes) -> Any:
+    values = evaluate(scope.graph, array.ravel().tolist(), scope.values)
+    if array.ndim == 0:
+        return values[0] if isinstance(values[0], bool) else float(values[0])
+    return np.array(values, dtype=bool if values and isinstance(values[0], bool) else float).reshape(array.shape)
+
+
+def _expressions(scope: Scope, array: Nodes) -> Any:
+    values = to_sympy(scope.graph, array.ravel().tolist(), evaluate=True)
+    if array.ndim == 0:
+        return values[0]
+    filled = np.empty(len(values), dtype=object)
+    filled[:] = values
+    return filled.reshape(array.shape)
+

@@ -1,0 +1,148 @@
+"""Linearize and transpose: the two halves of every first derivative.
+
+`linearize` turns the part of a graph between parameters and outputs into a `Linear` map: rows
+`(target, ((coefficient, source, guard), ...))`, one for each node that depends on the parameters. The coefficients
+are ordinary nodes of the graph (the residuals), so whatever is built from them can be differentiated again.
+Forward mode applies the map to tangents. Reverse mode is not written anywhere: `transpose` reverses the edges, and
+the same `apply` then carries cotangents. Neither knows a single function.
+
+Source: Radul, Paszke, Frostig, Johnson, Maclaurin, "You Only Linearize Once" (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from symad.graph.builder import Builder
+from symad.rules.partials import Edge, edges
+
+Row: TypeAlias = tuple[int, tuple[Edge, ...]]
+Term: TypeAlias = tuple[int, int | None]  # a value, and the guard under which it is not zero
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear map between nodes of one graph; sources come before the rows that use them."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    rows: tuple[Row, ...]
+
+    def apply(self, build: Builder, tangents: Sequence[int | None]) -> list[int | None]:
+        """Return the image of tangents (one node for each input); None is a structural zero."""
+        terms: dict[int, list[Term]] = {}
+        for node, tangent in zip(self.inputs, tangents, strict=True):
+            if tangent is not None:
+                terms.setdefault(node, []).append((tangent, None))
+        totals: dict[int, Term] = {}
+        for target, row in self.rows:
+            collected = terms.get(target, [])
+            for coefficient, source, guard in row:
+                term = _total(build, source, terms, totals)
+                if term is not None:
+                    collected.append(scale(build, term, coefficient, guard))
+            if collected:
+                terms[target] = collected
+        found = (_total(build, node, terms, totals) for node in self.outputs)
+        return [None if term is None else settle(build, term) for term in found]
+
+    def transpose(self) -> Linear:
+        """Return the transposed map: every edge reversed, outputs and inputs exchanged."""
+        targets = [target for target, _ in self.rows]
+        first = dict.fromkeys(self.inputs)
+        for target in targets:
+            first.pop(target, None)  # an input that is a target too (an output others use) keeps its row's place
+        reversed_rows: dict[int, list[Edge]] = {node: [] for node in (*first, *targets)}
+        for target, row in reversed(self.rows):
+            for coefficient, source, guard in row:
+                reversed_rows[source].append((coefficient, target, guard))
+        rows = [(node, tuple(row)) for node, row in reversed(reversed_rows.items()) if row]
+        return Linear(self.outputs, self.inputs, tuple(rows))
+
+
+def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> Linear:
+    """Return the derivative of outputs with respect to parameters as a linear map.
+
+    Parameters are alias nodes: what an outer level knows about the node behind an alias does not pass through it.
+    RuleError when an active operand has no derivative.
+
+    >>> import sympy as sp
+    >>> from symad.graph.table import Graph
+    >>> build = Builder(Graph())
+    >>> x = build.graph.alias(build.graph.leaf(sp.Symbol("x")))
+    >>> derivative = linearize(build, [build.mul(x, x)], [x])
+    >>> derivative.transpose().transpose() == derivative
+    True
+    >>> derivative.apply(build, [build.one]) == [build.mul(build.two, x)]
+    True
+    """
+    active = set(parameters)
+    rows: list[Row] = []
+    for node in between(build, outputs, parameters):
+        row = edges(build, node, active.__contains__)
+        if row:
+            active.add(node)
+            rows.append((node, tuple(sorted(row, key=_source))))
+    return Linear(tuple(parameters), tuple(outputs), tuple(rows))
+
+
+def _source(edge: Edge) -> int:
+    return edge[1]
+
+
+def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> list[int]:
+    """Return the nodes that lie on a path from a parameter to an output, in topological order, parameters excluded."""
+    if not outputs or not parameters:
+        return []
+    lowest, top = min(parameters), max(outputs)
+    operands = build.graph.operands
+    needed = bytearray(max(top - lowest + 1, 0))
+    for node in outputs:
+        if node >= lowest:
+            needed[node - lowest] = 1
+    for node in range(top, lowest - 1, -1):
+        if needed[node - lowest]:
+            for operand in operands[node]:
+                if operand >= lowest:
+                    needed[operand - lowest] = 1
+    depends = set(parameters)
+    found = []
+    for node in range(lowest, top + 1):
+        if needed[node - lowest] and node not in depends and not depends.isdisjoint(operands[node]):
+            depends.add(node)
+            found.append(node)
+    return found
+
+
+def scale(build: Builder, term: Term, coefficient: int | None, guard: int | None) -> Term:
+    """Return coefficient * term under a further guard; the guard stays outside the product, so 0 * inf cannot occur."""
+    value, inner = term
+    return (value if coefficient is None else build.mul(coefficient, value)), build.both(inner, guard)
+
+
+def settle(build: Builder, term: Term) -> int:
+    """Return a term as one node: the value where its guard holds, else 0."""
+    value, guard = term
+    return value if guard is None else build.select(guard, value, build.zero)
+
+
+def total(build: Builder, terms: Sequence[Term]) -> Term:
+    """Return the sum of terms; a guard that they all share is kept open."""
+    guard = terms[0][1]
+    if any(other != guard for _, other in terms):
+        terms, guard = [(settle(build, term), None) for term in terms], None
+    value = terms[0][0]
+    for other, _ in terms[1:]:
+        value = build.add(value, other)
+    return value, guard
+
+
+def _total(build: Builder, node: int, terms: dict[int, list[Term]], totals: dict[int, Term]) -> Term | None:
+    if node not in totals:
+        collected = terms.get(node)
+        if not collected:
+            return None
+        totals[node] = total(build, collected)
+    return totals[node]

@@ -1,0 +1,78 @@
+"""Sparse results: values in coordinate form with a fixed, exact pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import optree
+from numpy.typing import NDArray
+
+from symad.errors import ArgumentError
+from symad.tracing.containers import NAMESPACE
+
+Triangle = Literal["lower", "upper", "full"]
+Entries = dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMatrix:
+    """A sparse matrix in coordinate form, ordered by row, then column.
+
+    `data[k]` stands at `(rows[k], columns[k])`; everything else is a structural zero. `data` is float64, or traced,
+    or an object array of SymPy expressions.
+
+    >>> SparseMatrix(np.array([1.0, 2.0]), np.array([0, 1]), np.array([0, 0]), (2, 2)).toarray()
+    array([[1., 0.],
+           [2., 0.]])
+    """
+
+    data: Any
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    shape: tuple[int, int]
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return len(self.rows)
+
+    def toarray(self) -> Any:
+        """Return the dense matrix."""
+        data = np.asarray(self.data)
+        dense = np.zeros(self.shape, dtype=data.dtype)
+        dense[self.rows, self.columns] = data
+        return dense
+
+    def to_scipy(self) -> Any:
+        """Return a `scipy.sparse.coo_array` (needs SciPy: `pip install symad[special]`)."""
+        try:
+            from scipy.sparse import coo_array  # noqa: PLC0415 (optional extra)
+        except ImportError as error:
+            raise ArgumentError("to_scipy() without SciPy", do="pip install 'symad[special]'") from error
+        return coo_array((self.data, (self.rows, self.columns)), shape=self.shape)
+
+    def __repr__(self) -> str:
+        return f"<SparseMatrix {self.shape[0]}x{self.shape[1]}, {self.nnz} non-zeros>"
+
+
+def _children(matrix: SparseMatrix) -> tuple[tuple[Any], Any]:
+    pattern = (tuple(matrix.rows.tolist()), tuple(matrix.columns.tolist()), matrix.shape)
+    return (matrix.data,), pattern
+
+
+def _rebuilt(pattern: Any, children: Any) -> SparseMatrix:
+    rows, columns, shape = pattern
+    return SparseMatrix(children[0], np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp), shape)
+
+
+optree.register_pytree_node(SparseMatrix, _children, _rebuilt, namespace=NAMESPACE)
+
+
+def triangle_of(lower: Entries, triangle: bool | Triangle) -> Entries:
+    """Return the wanted part of a symmetric matrix from the entries of its lower triangle."""
+    if triangle == "lower":
+        return lower
+    upper = {(column, row): node for (row, column), node in lower.items()}
+    return upper if triangle == "upper" else lower | upper

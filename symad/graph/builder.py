@@ -1,0 +1,139 @@
+"""Builder: the constructors that rules and derivative passes use to grow a graph.
+
+A trace is kept as written; what a derivative pass adds is ours to write well. So these constructors fold numbers,
+drop factors of one and powers of one, and sort commutative pairs: rewrites that never change a bit of the value.
+They never drop a zero: a structural zero is an absent entry, and the number 0 stays a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import sympy as sp
+
+from codegen.program import Head
+from symad.graph.table import Graph
+
+
+class Builder:
+    """Constructors over one graph; every method takes and returns node ids.
+
+    >>> graph = Graph()
+    >>> build = Builder(graph)
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> build.mul(build.one, x) == x
+    True
+    >>> graph.atoms[build.mul(build.number(2), build.number(Fraction(3, 4)))]
+    3/2
+    """
+
+    __slots__ = ("graph", "half", "minus_one", "one", "true", "two", "zero")
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.zero = graph.number(0)
+        self.one = graph.number(1)
+        self.two = graph.number(2)
+        self.minus_one = graph.number(-1)
+        self.half = graph.number(Fraction(1, 2))
+        self.true = graph.number(True)
+
+    def number(self, value: int | float | Fraction) -> int:
+        """Return the leaf of a number."""
+        return self.graph.number(value)
+
+    def rational(self, node: int) -> Fraction | None:
+        """Return the exact value of an Integer or Rational leaf, else None."""
+        atom = self.graph.atoms.get(node)
+        return Fraction(int(atom.p), int(atom.q)) if isinstance(atom, sp.Rational) else None
+
+    def constant(self, node: int) -> Fraction | float | None:
+        """Return the value of a numeric leaf (Fraction when exact, float for a Float), else None."""
+        atom = self.graph.atoms.get(node)
+        if isinstance(atom, sp.Rational):
+            return Fraction(int(atom.p), int(atom.q))
+        return float(atom) if isinstance(atom, sp.Float) else None
+
+    def call(self, head: Head, *operands: int) -> int:
+        """Return `head(*operands)`, through the folding constructor where the head has one."""
+        fold = _FOLDING.get(head)
+        return self.graph.node(head, *operands) if fold is None else fold(self, *operands)
+
+    def add(self, left: int, right: int, *more: int) -> int:
+        """Return the sum, from left to right."""
+        total = self._pair(sp.Add, left, right)
+        for term in more:
+            total = self._pair(sp.Add, total, term)
+        return total
+
+    def mul(self, left: int, right: int, *more: int) -> int:
+        """Return the product, from left to right, without factors of one."""
+        product = self._product(left, right)
+        for factor in more:
+            product = self._product(product, factor)
+        return product
+
+    def neg(self, operand: int) -> int:
+        """Return -u."""
+        return self.mul(self.minus_one, operand)
+
+    def sub(self, left: int, right: int) -> int:
+        """Return u - v."""
+        return self.add(left, self.neg(right))
+
+    def reciprocal(self, operand: int) -> int:
+        """Return 1/u."""
+        return self.graph.node(sp.Pow, operand, self.minus_one)
+
+    def div(self, left: int, right: int) -> int:
+        """Return u / v."""
+        return self.mul(left, self.reciprocal(right))
+
+    def sqrt(self, operand: int) -> int:
+        """Return the square root of u."""
+        return self.graph.node(sp.Pow, operand, self.half)
+
+    def power(self, base: int, exponent: int) -> int:
+        """Return u**v, without powers of zero and one."""
+        value = self.constant(exponent)
+        if value == 1:
+            return base
+        return self.one if value == 0 else self.graph.node(sp.Pow, base, exponent)
+
+    def select(self, condition: int, value: int, otherwise: int) -> int:
+        """Return `value` where the condition holds, else `otherwise`."""
+        if value == otherwise:
+            return value
+        return self.graph.node(sp.Piecewise, value, condition, otherwise, self.true)
+
+    def both(self, left: int | None, right: int | None) -> int | None:
+        """Return the conjunction of two guards, where None stands for no guard."""
+        if left is None or left == right:
+            return right
+        return left if right is None else self.graph.pair(sp.And, left, right)
+
+    def negate(self, condition: int) -> int:
+        """Return the negation of a condition."""
+        if self.graph.heads[condition] is sp.Not:
+            return self.graph.operands[condition][0]
+        return self.graph.node(sp.Not, condition)
+
+    def _product(self, left: int, right: int) -> int:
+        if left == self.one:
+            return right
+        return left if right == self.one else self._pair(sp.Mul, left, right)
+
+    def _pair(self, head: Head, left: int, right: int) -> int:
+        if left in self.graph.atoms and right in self.graph.atoms:
+            a, b = self.constant(left), self.constant(right)
+            if a is not None and b is not None:
+                return self.number(_fold(a + b if head is sp.Add else a * b))
+        return self.graph.pair(head, left, right)
+
+
+def _fold(value: Fraction | float) -> int | float | Fraction:
+    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+_FOLDING: dict[Head, Callable[..., int]] = {sp.Add: Builder.add, sp.Mul: Builder.mul, sp.Pow: Builder.power}

@@ -1,0 +1,41 @@
+"""Limits on runaway work."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from symad.errors import LimitError
+
+
+@contextmanager
+def time_limit(seconds: float, what: str) -> Iterator[None]:
+    """Raise LimitError in this block when it takes longer than `seconds` (main thread of a POSIX process, else no limit).
+
+    >>> with time_limit(5.0, "adding"):
+    ...     1 + 1
+    2
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def expired(number: int, frame: FrameType | None) -> None:
+        where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
+        raise LimitError(
+            f"{what} took longer than {seconds:g} s",
+            where=where,
+            why="the function may loop for ever, or the problem is larger than the limit allows",
+            do="raise the limit with --max-seconds, or make the example smaller",
+        )
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,184 @@
+"""From a trace to a native kernel: aliases stripped, the rows handed to codegen, containers packed and unpacked."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sp
+
+import codegen
+from codegen import Kernel
+from codegen.heads import Alias
+from codegen.program import Head, Input, Output, Program, reachable
+from symad.derivatives.sparse import SparseMatrix
+from symad.errors import ArgumentError
+from symad.tracing import containers
+from symad.tracing.trace import Trace, trace
+from symad.tracing.trees import Tree, paths_of
+
+Tier = Literal["default", "fast"]
+KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
+
+
+def compile(f: Callable[..., Any], *example_args: Any, tier: Tier = "default", fma: bool = True) -> Kernel:
+    """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
+
+    f may be any composition of transforms. The kernel takes and returns what f does, with float64 arrays and floats
+    as leaves; a SparseMatrix result is returned as its packed data, with the pattern in `kernel.sparsity`. `tier="fast"`
+    compiles several times faster to code about half as fast. `fma=False` keeps every product rounded on its own.
+    TraceError for a condition on a traced value, ArgumentError for arguments that are not real numbers.
+
+    >>> import symad as sa
+    >>> kernel = compile(sa.hessian(lambda x: x[0] ** 2 * x[1]), np.zeros(2))
+    >>> kernel(np.array([2.0, 3.0]))
+    array([[6., 4.],
+           [4., 0.]])
+    """
+    return compile_trace(trace(f, *example_args), tier=tier, fma=fma, name=getattr(f, "__name__", "kernel"))
+
+
+def compile_trace(traced: Trace, *, tier: Tier = "default", fma: bool = True, name: str = "kernel") -> Kernel:
+    """Compile a trace; see `compile`.
+
+    >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
+    6.0
+    """
+    kernel = codegen.compile_program(to_program(traced, name), tier=tier, fma=fma)
+    _attach_containers(kernel, traced)
+    return kernel
+
+
+def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: bool = True) -> Callable[..., Any]:
+    """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
+
+    >>> @jit
+    ... def norm2(x):
+    ...     return x @ x
+    >>> norm2(np.array([3.0, 4.0]))
+    25.0
+    """
+    if f is None:
+        return lambda g: jit(g, tier=tier, fma=fma)
+    function, kernels, lock = f, OrderedDict[Any, Kernel](), Lock()
+
+    def call(*args: Any) -> Any:
+        leaves, structure = containers.flatten(args)
+        key = (structure, tuple(np.shape(leaf) for leaf in leaves))
+        with lock:
+            kernel = kernels.get(key)
+            if kernel is None:
+                kernel = kernels[key] = compile(function, *args, tier=tier, fma=fma)
+                if len(kernels) > KERNELS:
+                    kernels.popitem(last=False)
+            kernels.move_to_end(key)
+        return kernel(*args)
+
+    return update_wrapper(call, function)
+
+
+def to_program(traced: Trace, name: str = "kernel") -> Program:
+    """Return the Program of a trace: only reachable rows, inputs first, aliases stripped and rows interned anew.
+
+    An output that is the exact number 0 becomes a structural zero. ArgumentError names a free symbol that is no input.
+
+    >>> len(to_program(trace(lambda x: np.sin(x) * np.sin(x), 1.0)))
+    3
+    """
+    graph = traced.graph
+    strip = _Stripped()
+    row_of = {node: strip.leaf(graph.atoms[node]) for node in traced.inputs.flat}
+    for node in reachable(graph, traced.outputs.flat):
+        if node in row_of:
+            continue
+        operands = graph.operands[node]
+        if graph.heads[node] is Alias:
+            row_of[node] = row_of[operands[0]]
+        elif operands:
+            row_of[node] = strip.row(graph.heads[node], tuple([row_of[operand] for operand in operands]))
+        else:
+            row_of[node] = strip.leaf(_constant(graph.atoms[node], traced))
+    inputs = _input_arrays(traced)
+    outputs = tuple(_output(array.shape, array.ravel().tolist(), row_of, strip) for array in traced.outputs.arrays)
+    return Program(strip.heads, strip.operands, strip.atoms, inputs, outputs, name)
+
+
+class _Stripped:
+    """Interned rows without aliases."""
+
+    def __init__(self) -> None:
+        self.heads: list[Head] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.atoms: dict[int, sp.Basic] = {}
+        self._memo: dict[object, int] = {}
+
+    def leaf(self, atom: sp.Basic) -> int:
+        self.atoms[len(self.heads)] = atom
+        return self._append(type(atom), ())
+
+    def row(self, head: Head, operands: tuple[int, ...]) -> int:
+        if head in (sp.Add, sp.Mul) and len(operands) == 2 and operands[0] > operands[1]:
+            operands = (operands[1], operands[0])
+        found = self._memo.get((head, operands))
+        if found is None:
+            found = self._memo[head, operands] = self._append(head, operands)
+        return found
+
+    def _append(self, head: Head, operands: tuple[int, ...]) -> int:
+        self.heads.append(head)
+        self.operands.append(operands)
+        return len(self.heads) - 1
+
+
+def _constant(atom: sp.Basic, traced: Trace) -> sp.Basic:
+    if isinstance(atom, sp.Symbol):
+        raise ArgumentError(
+            f"the free symbol {atom} in the traced function",
+            why=f"it is not one of the arguments ({', '.join(traced.names)}), so the kernel has no value for it",
+            do="pass it as an argument or substitute a number",
+        )
+    return atom
+
+
+def _input_arrays(traced: Trace) -> tuple[Input, ...]:
+    names = paths_of(containers.unflatten(traced.inputs.structure, traced.inputs.arrays), traced.names)
+    return tuple(Input(name, array.shape) for name, array in zip(names, traced.inputs.arrays, strict=True))
+
+
+def _output(shape: tuple[int, ...], nodes: Sequence[int], row_of: dict[int, int], strip: _Stripped) -> Output:
+    rows = [row_of[node] for node in nodes]
+    positions = [k for k, row in enumerate(rows) if strip.atoms.get(row) is not sp.S.Zero]
+    if len(positions) == len(rows):
+        return Output(shape, tuple(rows))
+    return Output(shape, tuple(rows[k] for k in positions), tuple(positions))
+
+
+def _attach_containers(kernel: Kernel, traced: Trace) -> None:
+    """Teach a kernel the containers of the traced function; plain positional arrays need nothing."""
+    plain_inputs = traced.inputs.structure == containers.flatten((0,) * len(traced.names))[1]
+    result = containers.unflatten(traced.outputs.structure, [0.0] * len(traced.outputs.arrays))
+    if isinstance(result, SparseMatrix):
+        kernel.sparsity = (result.rows, result.columns)
+    if not plain_inputs:
+        kernel.pack = _packer(traced.inputs)
+    if not (isinstance(result, (float, SparseMatrix)) or (isinstance(result, tuple) and _flat(result))):
+        structure = traced.outputs.structure
+        kernel.unpack = lambda arrays: containers.unflatten(structure, arrays)
+
+
+def _flat(result: tuple[Any, ...]) -> bool:
+    return type(result) is tuple and len(result) > 1 and all(isinstance(leaf, float) for leaf in result)
+
+
+def _packer(inputs: Tree) -> Callable[[tuple[Any, ...]], list[Any]]:
+    def pack(args: tuple[Any, ...]) -> list[Any]:
+        leaves, structure = containers.flatten(args)
+        if structure != inputs.structure:
+            raise ArgumentError(f"arguments of structure {structure}", why=f"the kernel takes {inputs.structure}")
+        return leaves  # type: ignore[no-any-return]
+
+    return pack

@@ -1,0 +1,162 @@
+"""The one table of partial derivatives that SymPy cannot give, or gives in a form that loses digits.
+
+A row is `head: (partial for operand 0, partial for operand 1, ...)`. A partial is called as
+`partial(build, p, *operands)`, where `p` is the node of the head itself, and returns the node of the partial
+derivative, or None for a structural zero. Everything that is not here is asked of SymPy (see `symad.rules.partials`).
+Reasons are given beside each row; conventions at kinks: sign(0) = 0, so |u|' = 0 at 0; at a tie Max and Min
+give each operand one half; 0**0 = 1; a gated branch that is not taken contributes nothing, not even NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import sympy as sp
+
+from codegen import heads as h
+from codegen.program import Head
+from symad.graph.builder import Builder
+
+Partial = Callable[..., int | None]
+Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)
+
+
+def _zero(build: Builder, p: int, *operands: int) -> None:
+    """Piecewise constant: the derivative is zero wherever it exists."""
+
+
+def _one(build: Builder, p: int, *operands: int) -> int:
+    return build.one
+
+
+def _power_base(build: Builder, p: int, u: int, v: int) -> int | None:
+    exponent = build.constant(v)
+    if exponent is None:
+        slope = build.mul(v, build.power(u, build.sub(v, build.one)))
+        origin = build.graph.pair(sp.And, _is_zero(build, u), _is_zero(build, v))
+        return build.select(origin, build.zero, slope)  # 0 * u**-1 at u = 0 would be NaN
+    short = _SHORT_POWERS.get(exponent) if isinstance(exponent, Fraction) else None
+    if short is not None:
+        return short(build, p, u)
+    if exponent == 0:
+        return None
+    return build.mul(v, build.power(u, build.number(_number(exponent - 1))))
+
+
+_SHORT_POWERS: dict[Fraction, Callable[[Builder, int, int], int]] = {
+    Fraction(1): lambda b, p, u: b.one,
+    Fraction(2): lambda b, p, u: b.mul(b.two, u),
+    Fraction(-1): lambda b, p, u: b.neg(b.mul(p, p)),
+    Fraction(1, 2): lambda b, p, u: b.div(b.half, p),  # reuses the root
+    Fraction(-1, 2): lambda b, p, u: b.mul(b.number(Fraction(-1, 2)), b.mul(b.mul(p, p), p)),
+}
+
+
+def _power_exponent(build: Builder, p: int, u: int, v: int) -> int | None:
+    """u**v log(u), and 0 at u = 0 for v > 0 (where 0 * log(0) would be NaN)."""
+    slope = build.mul(p, build.call(sp.log, u))
+    vanishes = build.graph.pair(sp.And, _is_zero(build, u), build.call(sp.StrictGreaterThan, v, build.zero))
+    return build.select(vanishes, build.zero, slope)
+
+
+def _is_zero(build: Builder, u: int) -> int:
+    return build.call(sp.Equality, u, build.zero)
+
+
+def _number(value: Fraction | float) -> int | float | Fraction:
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def _one_minus_square(build: Builder, u: int) -> int:
+    """(1 - u)(1 + u), which keeps its digits where 1 - u**2 cancels."""
+    return build.mul(build.sub(build.one, u), build.add(build.one, u))
+
+
+def _spherical_bessel(build: Builder, p: int, n: int, u: int) -> int:
+    """Derivative of j_n by (n j_(n-1) - (n+1) j_(n+1)) / (2n+1): no 0/0 at u = 0 (DLMF 10.51.2)."""
+    above = build.mul(build.add(n, build.one), build.call(sp.jn, build.add(n, build.one), u))
+    below = build.mul(n, build.call(sp.jn, build.sub(n, build.one), u))
+    return build.div(build.sub(below, above), build.add(build.mul(build.two, n), build.one))
+
+
+OVERRIDES: dict[Head, tuple[Partial, ...]] = {
+    h.Alias: (_one,),
+    sp.Pow: (_power_base, _power_exponent),
+    # piecewise constant or piecewise linear: SymPy answers DiracDelta or Derivative
+    sp.sign: (_zero,),
+    sp.floor: (_zero,),
+    sp.ceiling: (_zero,),
+    sp.Heaviside: (_zero, _zero),
+    h.trunc: (_zero,),
+    h.rint: (_zero,),
+    sp.frac: (_one,),
+    sp.Abs: (lambda b, p, u: b.call(sp.sign, u),),
+    h.copysign: (lambda b, p, u, v: b.mul(b.call(sp.sign, u), b.call(h.copysign, b.one, v)), _zero),
+    sp.Mod: (_one, lambda b, p, u, v: b.neg(b.call(sp.floor, b.div(u, v)))),
+    h.fmod: (_one, lambda b, p, u, v: b.neg(b.call(h.trunc, b.div(u, v)))),
+    # over- and underflow of u**2 + v**2, cancellation of 1 - (u/h)**2 in the second derivative
+    sp.atan2: (
+        lambda b, p, u, v: b.div(b.call(h.direction_cosine, v, u), b.call(h.hypot, u, v)),
+        lambda b, p, u, v: b.neg(b.div(b.call(h.direction_cosine, u, v), b.call(h.hypot, u, v))),
+    ),
+    h.hypot: (
+        lambda b, p, u, v: b.call(h.direction_cosine, u, v),
+        lambda b, p, u, v: b.call(h.direction_cosine, v, u),
+    ),
+    h.direction_cosine: (
+        lambda b, p, u, v: b.div(b.power(b.call(h.direction_cosine, v, u), b.two), b.call(h.hypot, u, v)),
+        lambda b, p, u, v: b.neg(b.div(b.mul(p, b.call(h.direction_cosine, v, u)), b.call(h.hypot, u, v))),
+    ),
+    # cancellation near the branch points
+    sp.asin: (lambda b, p, u: b.power(_one_minus_square(b, u), b.number(Fraction(-1, 2))),),
+    sp.acos: (lambda b, p, u: b.neg(b.power(_one_minus_square(b, u), b.number(Fraction(-1, 2)))),),
+    sp.atanh: (lambda b, p, u: b.reciprocal(_one_minus_square(b, u)),),
+    sp.asinh: (lambda b, p, u: b.reciprocal(b.call(h.hypot, b.one, u)),),  # 1 + u**2 overflows
+    # 1 - tanh**2 is 0 for |u| > 19, 1 - expit is 0 for u > 37
+    sp.tanh: (lambda b, p, u: b.power(b.call(sp.sech, u), b.two),),
+    h.expit: (lambda b, p, u: b.mul(p, b.call(h.expit, b.neg(u))),),
+    h.log_expit: (lambda b, p, u: b.call(h.expit, b.neg(u)),),
+    h.softplus: (lambda b, p, u: b.call(h.expit, u),),
+    h.logaddexp: (
+        lambda b, p, u, v: b.call(h.expit, b.sub(u, v)),
+        lambda b, p, u, v: b.call(h.expit, b.sub(v, u)),
+    ),
+    h.xlogy: (lambda b, p, u, v: b.call(sp.log, v), lambda b, p, u, v: b.div(u, v)),
+    h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
+    # removable singularities
+    sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
+    sp.sinc: (lambda b, p, u: b.neg(b.call(sp.jn, b.one, u)),),
+    sp.jn: (_zero, _spherical_bessel),
+}
+
+# Operands (orders, branches) in which no derivative exists or is known; their rows above are never asked.
+REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {sp.jn: (0,), sp.LambertW: (1,)}
+
+
+def _extremum(compare: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:
+    def gates(build: Builder, operands: tuple[int, ...]) -> list[Gate]:
+        u, v = operands
+        share = build.select(build.call(sp.Equality, u, v), build.half, build.one)
+        return [(share, build.call(compare, u, v)), (share, build.call(compare, v, u))]
+
+    return gates
+
+
+def _piecewise(build: Builder, operands: tuple[int, ...]) -> list[Gate]:
+    """Each value passes its tangent on where its condition holds and no earlier one does."""
+    gates: list[Gate] = []
+    earlier: int | None = None
+    for condition in operands[1::2]:
+        guard = earlier if condition == build.true else build.both(earlier, condition)
+        gates += [(None, guard), (None, None)]
+        earlier = build.both(earlier, build.negate(condition))
+    return gates
+
+
+# Heads that choose: the tangent of an operand passes only under a guard, which stays outside every product.
+GATES: dict[Head, Callable[[Builder, tuple[int, ...]], list[Gate]]] = {
+    sp.Piecewise: _piecewise,
+    sp.Max: _extremum(sp.GreaterThan),
+    sp.Min: _extremum(sp.LessThan),
+}

@@ -1,0 +1,186 @@
+"""Partial derivatives of every head: asked of SymPy once, kept as a template, instantiated on the graph.
+
+`edges(build, node)` is the only place where a head meets its derivative. It returns the local linear map of a node
+as edges `(coefficient, source, guard)`: the tangent of the node is the sum of coefficient * tangent(source), each
+under its guard. A coefficient of None is 1, a guard of None is "always". An operand without an edge is a structural
+zero; a partial that cannot be given raises RuleError naming the head and the operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from codegen.program import Head, reachable
+from symad.errors import RuleError
+from symad.graph.builder import Builder
+from symad.graph.sympy_io import from_sympy
+from symad.graph.table import Graph
+from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
+
+Edge: TypeAlias = tuple[int | None, int, int | None]
+
+TEMPLATES = 4096  # bound of the template cache, keyed by (head, number of operands, operand)
+_UNUSABLE = (sp.Derivative, sp.Subs, sp.Sum, sp.Product, sp.Integral, sp.meijerg, sp.hyper, sp.DiracDelta)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A partial derivative as rows over placeholders: slots 0..k-1 are the operands, then constants, then rows."""
+
+    constants: tuple[sp.Basic, ...]
+    rows: tuple[tuple[Head, tuple[int, ...]], ...]
+    result: int
+
+    @classmethod
+    def of(cls, graph: Graph, result: int, operands: Sequence[int]) -> Template:
+        """Make a template of the node `result`, with the given nodes as placeholders."""
+        slots = {operand: k for k, operand in enumerate(operands)}
+        order = [node for node in reachable(graph, [result]) if node not in slots]
+        used = {operand for node in order for operand in graph.operands[node]} | {result}
+        constants = [node for node in order if node in graph.atoms and node in used]
+        slots.update((node, len(operands) + k) for k, node in enumerate(constants))
+        rows: list[tuple[Head, tuple[int, ...]]] = []
+        for node in order:
+            if graph.operands[node] and node not in slots:
+                rows.append((graph.heads[node], tuple(slots[operand] for operand in graph.operands[node])))
+                slots[node] = len(operands) + len(constants) + len(rows) - 1
+        return cls(tuple(graph.atoms[node] for node in constants), tuple(rows), slots[result])
+
+    def instantiate(self, build: Builder, operands: tuple[int, ...]) -> int:
+        """Grow the template on the graph, over the given operands."""
+        nodes = list(operands)
+        nodes += [build.graph.leaf(atom) for atom in self.constants]
+        for head, slots in self.rows:
+            nodes.append(build.call(head, *[nodes[slot] for slot in slots]))
+        return nodes[self.result]
+
+
+def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge]:
+    """Return the edges from the active operands of a node, at most one for each source and guard.
+
+    >>> graph = Graph()
+    >>> build = Builder(graph)
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> [(coefficient, source, guard)] = edges(build, graph.node(sp.sin, x), lambda node: True)
+    >>> graph.heads[coefficient], source == x, guard
+    (cos, True, None)
+    """
+    head, operands = derivative_form(build, node)
+    gate = GATES.get(head)
+    if gate is not None:
+        gates = gate(build, operands)
+        found = [(c, u, g) for (c, g), u in zip(gates, operands, strict=True) if active(u)]
+    else:
+        found = []
+        for position, source in enumerate(operands):
+            if active(source):
+                coefficient = partial(build, head, operands, node, position)
+                if coefficient is not None:
+                    found.append((None if coefficient == build.one else coefficient, source, None))
+    return found if len(found) < 2 else _merge(build, found)
+
+
+def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, position: int) -> int | None:
+    """Return the node of the partial derivative of `head(*operands)` in one operand, None for a structural zero.
+
+    RuleError when neither the override table nor SymPy can give it.
+    """
+    if position in REFUSED_OPERANDS.get(head, ()):
+        raise _refusal(head, position, "its derivative in that operand is not an elementary or special function")
+    if head is sp.Add:
+        return build.one
+    if head is sp.Mul:
+        return _product_of(build, operands[:position] + operands[position + 1 :])
+    rules = OVERRIDES.get(head)
+    if rules is not None:
+        return rules[position](build, node, *operands)
+    if build.graph.is_boolean(node):
+        return None  # a truth value is piecewise constant
+    return sympy_template(head, len(operands), position).instantiate(build, operands)
+
+
+def derivative_form(build: Builder, node: int) -> tuple[Head, tuple[int, ...]]:
+    """Return head and operands to differentiate: smooth equals of forms whose chain rule is 0 * inf.
+
+    u*u is u**2; an even power of sqrt(u) or |u| is a power of u, so norm(x)**2 is smooth at 0.
+    """
+    graph = build.graph
+    head, operands = graph.heads[node], graph.operands[node]
+    if head is sp.Mul and len(operands) == 2 and operands[0] == operands[1]:
+        head, operands = sp.Pow, (operands[0], build.two)
+    if head is not sp.Pow:
+        return head, operands
+    base, exponent = operands
+    power = build.rational(exponent)
+    if power is None or power.denominator != 1 or power % 2:
+        return head, operands
+    inner = graph.operands[base]
+    if graph.heads[base] is sp.Abs:
+        return sp.Pow, (inner[0], exponent)
+    if graph.heads[base] is sp.Pow and inner[1] == build.half:
+        return sp.Pow, (inner[0], build.number(int(power / 2)))
+    return head, operands
+
+
+@lru_cache(maxsize=TEMPLATES)
+def sympy_template(head: Head, operand_count: int, position: int) -> Template:
+    """Ask SymPy for one partial derivative of a head and keep it as a template.
+
+    >>> sympy_template(sp.sin, 1, 0).rows
+    ((cos, (0,)),)
+    """
+    placeholders = [sp.Dummy(f"u{k}", real=True) for k in range(operand_count)]
+    if issubclass(head, AppliedUndef):
+        raise _refusal(head, position, "it is an undefined function: nothing is known about its derivative")
+    expression = _ask_sympy(head, placeholders, position)
+    graph = Graph()
+    operands = [graph.leaf(symbol) for symbol in placeholders]
+    (result,) = from_sympy(graph, [expression], binary=True)
+    return Template.of(graph, result, operands)
+
+
+def _ask_sympy(head: Head, placeholders: list[sp.Dummy], position: int) -> sp.Expr:
+    applied = head(*placeholders)
+    try:
+        expression = applied.fdiff(position + 1)
+    except (AttributeError, sp.ArgumentIndexError):
+        expression = sp.diff(applied, placeholders[position])
+    if expression.has(*_UNUSABLE):
+        raise _refusal(head, position, f"SymPy can only write it as {expression}")
+    return expression
+
+
+def _refusal(head: Head, position: int, why: str) -> RuleError:
+    return RuleError(
+        f"{head.__name__} has no derivative in its operand {position}",
+        why=why,
+        do="keep that operand constant, or give a function whose derivative is known",
+    )
+
+
+def _product_of(build: Builder, factors: tuple[int, ...]) -> int:
+    product = build.one
+    for factor in factors:
+        product = build.mul(product, factor)
+    return product
+
+
+def _merge(build: Builder, found: list[Edge]) -> list[Edge]:
+    """Add the coefficients of edges that share source and guard: f(u, u) has one edge from u."""
+    merged: dict[tuple[int, int | None], int | None] = {}
+    for coefficient, source, guard in found:
+        key = (source, guard)
+        if key not in merged:
+            merged[key] = coefficient
+        else:
+            before = merged[key]
+            merged[key] = build.add(
+                build.one if before is None else before, build.one if coefficient is None else coefficient
+            )
+    return [(coefficient, source, guard) for (source, guard), coefficient in merged.items()]

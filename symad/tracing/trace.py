@@ -1,0 +1,131 @@
+"""trace: a function's graph on symbols, as it was written."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.heads import Alias
+from codegen.program import reachable
+from symad.errors import ArgumentError
+from symad.graph.let import Let, to_let
+from symad.graph.sympy_io import to_sympy
+from symad.graph.table import Graph
+from symad.tracing import containers
+from symad.tracing.scope import open_scope
+from symad.tracing.trees import Tree, lift, lift_result, paths_of, wrap
+
+
+class Trace:
+    """The graph of a function: `inputs` (symbols) and `outputs` are trees of nodes of `graph`.
+
+    >>> trace(lambda x, y: x * y + x, 1.0, 2.0)
+    <Trace: 2 inputs, 1 output, 2 operations>
+    """
+
+    def __init__(self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree) -> None:
+        self.graph, self.names, self.inputs, self.outputs = graph, tuple(names), inputs, outputs
+
+    def let(self, symbols: Iterable[sp.Symbol] | None = None) -> Let:
+        """Return `(replacements, reduced)` as `sympy.cse` does, in linear time; one entry for each scalar output.
+
+        >>> import numpy as np
+        >>> trace(lambda x: np.sin(x) * np.sin(x), 1.0).let()
+        ([(x0, sin(x))], [x0*x0])
+        """
+        return to_let(self.graph, self.outputs.flat, symbols)
+
+    def expr(self) -> Any:
+        """Return the result with SymPy expressions as leaves (arrays: object arrays); LimitError when too large.
+
+        >>> trace(lambda x: 2 * x + x, 1.0).expr()
+        3*x
+        """
+        found = []
+        for array in self.outputs.arrays:
+            values = to_sympy(self.graph, array.ravel().tolist(), evaluate=True)
+            filled = np.empty(len(values), dtype=object)
+            filled[:] = values
+            found.append(filled.reshape(array.shape) if array.ndim else values[0])
+        return containers.unflatten(self.outputs.structure, found)
+
+    def count_ops(self) -> int:
+        """Return the number of operations of the graph (shared ones once; leaves and aliases not)."""
+        order = reachable(self.graph, self.outputs.flat)
+        return sum(1 for node in order if self.graph.operands[node] and self.graph.heads[node] is not Alias)
+
+    def __repr__(self) -> str:
+        inputs, outputs = len(self.inputs.flat), len(self.outputs.flat)
+        parts = (f"{inputs} input{'s'[: inputs != 1]}", f"{outputs} output{'s'[: outputs != 1]}")
+        return f"<Trace: {', '.join(parts)}, {self.count_ops()} operations>"
+
+
+def trace(f: Callable[..., Any], *args: Any) -> Trace:
+    """Trace a function on symbols of the structure and shapes of example arguments.
+
+    The arguments' values are not used: a condition on a traced value raises TraceError (use np.where). ArgumentError
+    for arguments or results that are not containers of real numbers.
+
+    >>> trace(lambda x: x @ x, [0.0, 0.0]).expr()
+    Traceback (most recent call last):
+    ...
+    TypeError: unsupported operand type(s) for @: 'list' and 'list'
+    >>> trace(lambda x: x @ x, np.zeros(2)).expr()
+    x_0**2 + x_1**2
+    """
+    names = argument_names(f, len(args))
+    with open_scope() as scope:
+        shapes = lift(scope, args, paths_of(args, names), differentiable=True)
+        symbols = [
+            scope.graph.leaf(symbol)
+            for array, path in zip(shapes.arrays, paths_of(args, names), strict=True)
+            for symbol in input_symbols(path, array.shape)
+        ]
+        inputs = shapes.refill(symbols)
+        scope.parameters = frozenset(symbols)
+        result = f(*wrap(scope, inputs))
+        return Trace(scope.graph, names, inputs, lift_result(scope, result, getattr(f, "__name__", "function")))
+
+
+def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
+    """Return the trace of a SymPy expression (or a container or Matrix of them) in the given symbols.
+
+    >>> x, y = sp.symbols("x y")
+    >>> from_sympy([x, y], x * sp.sin(y)).let()
+    ([], [x*sin(y)])
+    """
+    with open_scope() as scope:
+        inputs = lift(scope, tuple(args), [str(symbol) for symbol in args])
+        for node in inputs.flat:
+            if not isinstance(scope.graph.atoms.get(node), sp.Symbol):
+                raise ArgumentError(f"{args} as arguments", why="each has to be a SymPy symbol")
+        return Trace(scope.graph, [str(symbol) for symbol in args], inputs, lift_result(scope, expression, "expression"))
+
+
+def argument_names(f: Callable[..., Any], count: int) -> list[str]:
+    """Return names for positional arguments: those of the signature, as far as it has them."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [parameter.name for parameter in parameters if parameter.kind in kinds][:count]
+    return names + [f"argument_{k}" for k in range(len(names), count)]
+
+
+def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
+    """Return one real symbol for each scalar of an input array: x, or x_0, x_1, ..., or x_0_0, ...
+
+    >>> input_symbols('params["w"]', (2,))
+    [params_w_0, params_w_1]
+    """
+    stem = re.sub(r"\W+", "_", path).strip("_") or "argument"
+    return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
+
+
+__all__ = ["Trace", "argument_names", "from_sympy", "input_symbols", "trace"]

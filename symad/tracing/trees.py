@@ -1,0 +1,64 @@
+"""Trees: containers of values as arrays of nodes, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symad.tracing import containers
+from symad.tracing.scope import Scope
+
+Nodes = NDArray[np.int64]
+
+
+class Tree:
+    """A container of node arrays: the structure, one int64 array of nodes for each leaf."""
+
+    __slots__ = ("arrays", "structure")
+
+    def __init__(self, structure: Any, arrays: Sequence[Nodes]) -> None:
+        self.structure = structure
+        self.arrays = list(arrays)
+
+    @property
+    def flat(self) -> list[int]:
+        """All nodes in flat order (C order within each leaf)."""
+        return [node for array in self.arrays for node in array.ravel().tolist()]
+
+    def refill(self, nodes: Sequence[int]) -> Tree:
+        """Return a tree of the same structure and shapes with other nodes."""
+        flat, arrays, start = np.asarray(nodes, dtype=np.int64), [], 0
+        for array in self.arrays:
+            arrays.append(flat[start : start + array.size].reshape(array.shape))
+            start += array.size
+        return Tree(self.structure, arrays)
+
+
+def lift(
+    scope: Scope, value: Any, paths: Sequence[str], *, role: str = "argument", differentiable: bool = False
+) -> Tree:
+    """Return the nodes of a container of values; ArgumentError names (by its path) the leaf that cannot be one."""
+    leaves, structure = containers.flatten(value)
+    if differentiable:
+        for leaf, path in zip(leaves, paths, strict=True):
+            containers.check_differentiable(leaf, path)
+    arrays = [containers.to_nodes(leaf, scope, path=path, role=role) for leaf, path in zip(leaves, paths, strict=True)]
+    return Tree(structure, arrays)
+
+
+def lift_result(scope: Scope, value: Any, name: str) -> Tree:
+    """Return the nodes of what a traced function returned; ArgumentError for what is not made of numbers."""
+    return lift(scope, value, containers.paths(value, f"result of {name}"), role="result")
+
+
+def wrap(scope: Scope, tree: Tree) -> Any:
+    """Return a tree of nodes as traced values of a scope."""
+    return containers.unflatten(tree.structure, [containers.from_nodes(array, scope) for array in tree.arrays])
+
+
+def paths_of(arguments: Sequence[Any], names: Sequence[str]) -> list[str]:
+    """Return the path of every leaf of a sequence of named arguments."""
+    return [path for part, name in zip(arguments, names, strict=True) for path in containers.paths(part, name)]

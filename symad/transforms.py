@@ -1,0 +1,262 @@
+"""The transforms: jvp, vjp, linearize, grad, derivative, Jacobians, Hessians. A few lines of composition each.
+
+Every transform takes a function and works on numbers, arrays, nested containers of them, SymPy expressions and traced
+values; each nests inside each. Names, argument order and `argnums` follow JAX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Literal
+
+import numpy as np
+
+from symad.derivatives import modes
+from symad.derivatives.application import (
+    Argnums,
+    Function,
+    LinearFunction,
+    as_tuple,
+    call_scalar,
+    check_choice,
+    close_blocks,
+    close_sparse,
+    fitting,
+    require_scalar,
+    select_arguments,
+)
+from symad.derivatives.level import FunctionResultError, name_of, open_level
+from symad.derivatives.sparse import Triangle, triangle_of
+from symad.errors import ArgumentError
+
+HessianMode = Literal["auto", "edge", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
+JacobianMode = Literal["auto", "fwd", "rev"]
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """Return `(f(*primals), directional derivative along tangents)`: the pushforward, one forward pass.
+
+    `tangents` has the structure and shapes of `primals`; the results have those of f's result. ArgumentError when
+    they do not fit. A function-valued f gives a function-valued derivative (a fresh level for each application).
+
+    >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
+    (6.0, 3.0)
+    """
+    primals, tangents = as_tuple(primals, "primals"), as_tuple(tangents, "tangents")
+    try:
+        with open_level(primals) as level:
+            directions = fitting(level.scope, level.parameters, tangents, "tangents")
+            result = level.call(f)
+            linear = modes.derivative_of(level, result)
+            return level.close(result, result.refill(modes.push(level, linear, directions.flat)))
+    except FunctionResultError:
+        return f(*primals), lambda *more: jvp(lambda *p: f(*p)(*more), primals, tangents)[1]
+
+
+def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
+    """Return `(f(*primals), pushforward)`; the pushforward may be called with many tangents, f is traced once.
+
+    >>> value, pushforward = linearize(lambda x: x**3, 2.0)
+    >>> value, pushforward(1.0), pushforward(2.0)
+    (8.0, 12.0, 24.0)
+    """
+    with open_level(primals) as level:
+        result = level.call(f)
+        pushforward = LinearFunction(level, modes.derivative_of(level, result), level.parameters, result, pullback=False)
+        (value,) = level.close(result)
+    return value, pushforward
+
+
+def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
+    """Return `(f(*primals), pullback)`; `pullback(cotangent)` returns one cotangent for each primal, as a tuple.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> value, pullback(1.0)
+    (6.0, (3.0, 2.0))
+    """
+    with open_level(primals) as level:
+        result = level.call(f)
+        transposed = modes.derivative_of(level, result).transpose()
+        pullback = LinearFunction(level, transposed, result, level.parameters, pullback=True)
+        (value,) = level.close(result)
+    return value, pullback
+
+
+def value_and_grad(f: Function, argnums: Argnums = 0) -> Function:
+    """Return a function that gives `(f(*args), gradient)` of a scalar f by reverse mode.
+
+    The gradient has the structure of argument `argnums` (a tuple of them for a tuple of argnums). ArgumentError when
+    f is not scalar: a gradient of a vector is not defined, see `jacobian` and `vjp`.
+
+    >>> value_and_grad(lambda x: x[0] * x[1])([2.0, 3.0])
+    (6.0, [3.0, 2.0])
+    """
+
+    def apply(*args: Any) -> tuple[Any, Any]:
+        g, chosen = select_arguments(f, args, argnums)
+        with open_level(chosen) as level:
+            result = call_scalar(level, g, f)
+            pullback = modes.derivative_of(level, result).transpose()
+            gradient = level.parameters.refill(modes.push(level, pullback, [level.build.one]))
+            value, cotangents = level.close(result, gradient)
+        return value, cotangents if isinstance(argnums, tuple) else cotangents[0]
+
+    return _described(apply, f, "value and gradient")
+
+
+def grad(f: Function, argnums: Argnums = 0) -> Function:
+    """Return the gradient of a scalar function, by reverse mode; structure and errors as for `value_and_grad`.
+
+    >>> grad(lambda x: (x**2).sum())(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+
+    def apply(*args: Any) -> Any:
+        try:
+            return value_and_grad(f, argnums)(*args)[1]
+        except FunctionResultError:
+            return lambda *more: grad(lambda *p: f(*p)(*more), argnums)(*args)
+
+    return _described(apply, f, "gradient")
+
+
+def derivative(f: Function, order: int = 1) -> Function:
+    """Return the derivative of a function of one scalar, of any order, by nested forward mode.
+
+    f may return arrays, containers, or a function (which is then differentiated at each application).
+
+    >>> import sympy
+    >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))
+    (12.0, 2*x*sin(2))
+    """
+    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
+        raise ArgumentError(f"order={order!r}", why="the order of a derivative is an integer >= 0")
+
+    def once(g: Function) -> Function:
+        def apply(x: Any) -> Any:
+            if np.ndim(x) != 0:
+                raise ArgumentError(
+                    f"an argument of shape {np.shape(x)} for derivative",
+                    why="derivative takes a function of one scalar",
+                    do="use grad, jacobian or jvp",
+                )
+            return jvp(g, (x,), (1.0 if isinstance(x, float) else 1,))[1]
+
+        return apply
+
+    result = f
+    for _ in range(order):
+        result = once(result)
+    return _described(result, f, f"derivative of order {order}") if order else f
+
+
+def jacfwd(f: Function, argnums: Argnums = 0) -> Function:
+    """Return the Jacobian by forward mode; for an output of shape s and an argument of shape t it has shape s + t.
+
+    >>> jacfwd(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [0., 1.]])
+    """
+    return jacobian(f, argnums, mode="fwd")
+
+
+def jacrev(f: Function, argnums: Argnums = 0) -> Function:
+    """Return the Jacobian by reverse mode; shapes as for `jacfwd`.
+
+    >>> jacrev(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [0., 1.]])
+    """
+    return jacobian(f, argnums, mode="rev")
+
+
+def jacobian(
+    f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", sparse: bool = False
+) -> Function:
+    """Return the Jacobian; `mode="auto"` takes forward mode unless there are fewer outputs than inputs.
+
+    `sparse=True` gives a SparseMatrix of shape (outputs, inputs) with the exact pattern (one flat array in and out).
+
+    >>> jacobian(lambda x: x * x, sparse=True)(np.array([2.0, 3.0])).rows
+    array([0, 1])
+    """
+    check_choice("mode", mode, ("auto", "fwd", "rev"))
+
+    def apply(*args: Any) -> Any:
+        g, chosen = select_arguments(f, args, argnums)
+        with open_level(chosen) as level:
+            result = level.call(g)
+            shape = (len(result.flat), len(level.parameters.flat))
+            if sparse:
+                return close_sparse(level, modes.sparse_jacobian(level, result), shape)
+            reverse = mode == "rev" or (mode == "auto" and shape[0] < shape[1])
+            matrix = modes.rows(level, result) if reverse else modes.columns(level, result).T
+            return close_blocks(level, matrix, result, argnums)
+
+    return _described(apply, f, "Jacobian")
+
+
+def hessian(
+    f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse: bool | Triangle = False
+) -> Function:
+    """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
+
+    `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
+    Mello 2012), which "auto" takes. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact
+    pattern, and never forms anything dense.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
+    array([[6., 4.],
+           [4., 0.]])
+    """
+    check_choice("mode", mode, ("auto", "edge", *_NESTED))
+    check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
+    if mode in _NESTED:
+        if sparse:
+            raise ArgumentError(f"sparse={sparse!r} with mode={mode!r}", do='use mode="edge", which gives the pattern')
+        outer, inner = _NESTED[mode]
+        return _described(outer(inner(require_scalar(f), argnums), argnums), f, "Hessian")
+
+    def apply(*args: Any) -> Any:
+        g, chosen = select_arguments(f, args, argnums)
+        with open_level(chosen) as level:
+            lower = modes.hessian_entries(level, call_scalar(level, g, f))
+            shape = (len(level.parameters.flat),) * 2
+            if sparse:
+                return close_sparse(level, triangle_of(lower, sparse), shape)
+            return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, argnums)
+
+    return _described(apply, f, "Hessian")
+
+
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Return the Hessian-vector product of a scalar f along tangents, forward over reverse, no matrix formed.
+
+    The result has the structure of the only primal, or is a tuple with one entry for each of several primals.
+
+    >>> hvp(lambda x: x[0] ** 2 * x[1], (np.array([2.0, 3.0]),), (np.array([1.0, 0.0]),))
+    array([6., 4.])
+    """
+    primals = as_tuple(primals, "primals")
+    gradient = grad(f, 0 if len(primals) == 1 else tuple(range(len(primals))))
+    return jvp(gradient, primals, tangents)[1]
+
+
+def _described(apply: Function, f: Function, what: str) -> Function:
+    @wraps(apply)
+    def transformed(*args: Any) -> Any:
+        return apply(*args)
+
+    transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
+    transformed.__doc__ = f"The {what} of {name_of(f)}."
+    transformed.__wrapped__ = f  # type: ignore[attr-defined]
+    return transformed
+
+
+_NESTED: dict[str, tuple[Callable[..., Function], Callable[..., Function]]] = {
+    "fwd-rev": (jacfwd, jacrev),
+    "rev-rev": (jacrev, jacrev),
+    "rev-fwd": (jacrev, jacfwd),
+    "fwd-fwd": (jacfwd, jacfwd),
+}
