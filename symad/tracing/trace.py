@@ -104,7 +104,9 @@ def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
         for node in inputs.flat:
             if not isinstance(scope.graph.atoms.get(node), sp.Symbol):
                 raise ArgumentError(f"{args} as arguments", why="each has to be a SymPy symbol")
-        return Trace(scope.graph, [str(symbol) for symbol in args], inputs, lift_result(scope, expression, "expression"))
+        return Trace(
+            scope.graph, [str(symbol) for symbol in args], inputs, lift_result(scope, expression, "expression")
+        )
 
 
 def argument_names(f: Callable[..., Any], count: int) -> list[str]:

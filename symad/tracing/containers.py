@@ -1,0 +1,155 @@
+"""Containers: nested dicts, lists, tuples and named tuples of numbers, arrays, traced values and SymPy expressions.
+
+`flatten` and `unflatten` are optree's. None is a container without leaves (as in JAX), so it may stand for an absent
+parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import optree
+import sympy as sp
+
+from symad.errors import ArgumentError, TraceError
+from symad.tracing.array import Array, wrap
+from symad.tracing.node_arrays import Nodes
+from symad.tracing.operands import nodes_of
+from symad.tracing.place import user_place
+from symad.tracing.scalar import Scalar
+from symad.tracing.scope import Scope, join
+from symad.tracing.traced import Traced
+
+Structure = optree.PyTreeSpec
+Role = Literal["argument", "result"]
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """Return the leaves of a nested container and its structure.
+
+    >>> leaves, structure = flatten({"b": (1.0, [2.0]), "a": None})
+    >>> leaves, unflatten(structure, [3.0, 4.0])
+    ([1.0, 2.0], {'a': None, 'b': (3.0, [4.0])})
+    """
+    leaves, structure = optree.tree_flatten(tree)
+    return leaves, structure
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """Return the container with that structure and these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def paths(tree: Any, name: str = "") -> list[str]:
+    """Return how each leaf is written, in the order of `flatten`.
+
+    >>> paths({"layer_1": {"weight": 1.0}, "scale": (2.0, 3.0)}, "params")
+    ['params["layer_1"]["weight"]', 'params["scale"][0]', 'params["scale"][1]']
+    """
+    return [name + "".join(map(_step, accessor)) for accessor in optree.tree_accessors(tree)]
+
+
+def _step(entry: Any) -> str:
+    if isinstance(entry, optree.MappingEntry):
+        key = entry.entry
+        return f'["{key}"]' if isinstance(key, str) else f"[{key!r}]"
+    written: str = entry.codify("")
+    return written
+
+
+def to_nodes(value: Any, scope: Scope, *, path: str, role: Role = "argument") -> Nodes:
+    """Return the node ids of a leaf (int64; shape () for a scalar): numbers become constants, SymPy is converted.
+
+    ArgumentError (role "argument") or TraceError (role "result") for anything that is no real number, array or
+    expression, naming `path` and the type.
+
+    >>> from symad.tracing.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     to_nodes(np.ones((2, 3)), scope, path="x").shape, to_nodes(sp.Symbol("a") + 1, scope, path="y").shape
+    ((2, 3), ())
+    """
+    why = _unsuitable(value)
+    if why:
+        raise _refusal(value, path, role, why)
+    if isinstance(value, Traced):
+        join(scope, value.scope)
+    try:
+        return np.array(nodes_of(value, scope), dtype=np.int64)
+    except TraceError as error:
+        raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else "")) from error
+
+
+def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:
+    """Return the traced value of node ids: a Scalar for shape (), else an Array."""
+    return wrap(nodes, scope)
+
+
+def check_differentiable(value: Any, path: str) -> None:
+    """Raise ArgumentError unless a derivative with respect to this leaf makes sense.
+
+    Python and NumPy integers are taken as floats; integer and boolean arrays, empty arrays, complex numbers and
+    anything that is no number are refused.
+    """
+    why = _unsuitable(value)
+    if why:
+        raise _refusal(value, path, "argument", why)
+    if isinstance(value, bool | np.bool_):
+        raise _refusal(value, path, "argument", "a truth value has no derivative", "pass a float")
+    if isinstance(value, np.ndarray):
+        _check_array(value, path)
+    if isinstance(value, Array) and value.dtype == bool:
+        raise _refusal(value, path, "argument", "truth values have no derivative", "use .astype(float)")
+
+
+def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
+    if value.ndim and value.dtype.kind in "biu":
+        why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
+        raise _refusal(value, path, "argument", why, "use .astype(float)")
+    if value.size == 0:
+        raise _refusal(value, path, "argument", f"it is empty (shape {value.shape})", "pass at least one number")
+    if value.dtype == object:
+        for item in value.ravel().tolist():
+            if not isinstance(item, Scalar | sp.Expr | int | float | np.number | Fraction):
+                raise _refusal(value, path, "argument", f"it holds a value of type {type(item).__name__}")
+
+
+# Types that get their own reason; everything else that is no number is named by its type.
+_REASONS: tuple[tuple[Any, str], ...] = (
+    (complex | np.complexfloating, "only real functions are differentiated"),
+    (str | bytes | np.str_ | np.bytes_, "a text is no number"),
+    (type(None), "None is no number"),
+    (set | frozenset, "a set has no order"),
+    (np.datetime64 | np.timedelta64, "a date is no real number"),
+    (types.FunctionType | types.BuiltinFunctionType | types.MethodType, "a function is no number"),
+    (types.GeneratorType, "a generator can be read only once"),
+    (np.matrix, "np.matrix redefines * and is deprecated"),
+)
+_KINDS = {"c": _REASONS[0][1], "U": _REASONS[1][1], "S": _REASONS[1][1], "M": _REASONS[5][1], "m": _REASONS[5][1]}
+
+
+def _unsuitable(value: Any) -> str:
+    """Return why a leaf cannot be traced, "" when it can."""
+    for kind, why in _REASONS:
+        if isinstance(value, kind):
+            return why
+    if isinstance(value, np.ndarray):
+        return _KINDS.get(value.dtype.kind, "" if value.dtype.kind in "biufO" else f"its dtype is {value.dtype}")
+    if isinstance(value, sp.Expr) and value.is_real is False and value.is_number and not value.is_extended_real:
+        return "only real functions are differentiated"
+    return ""
+
+
+_DO = {
+    "argument": "pass numbers, NumPy arrays, SymPy expressions, or containers of them",
+    "result": "return numbers, arrays, or containers of them",
+}
+
+
+def _refusal(value: Any, path: str, role: Role, why: str, do: str = "") -> ArgumentError | TraceError:
+    error = ArgumentError if role == "argument" else TraceError
+    name = type(value).__name__
+    return error(f"{role} {path} is of type {name}", where=user_place(), why=why, do=do or _DO[role])

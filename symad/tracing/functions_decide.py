@@ -1,0 +1,146 @@
+"""NumPy functions whose answer is an index, an order or a truth value: they follow the values (a decision).
+
+Inside a derivative these answers are piecewise constant, so nothing is lost; symbolic values raise a TraceError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.array import wrap
+from symad.tracing.functions_reduce import traced
+from symad.tracing.functions_select import values
+from symad.tracing.operands import nodes_of, scope_of
+from symad.tracing.registry import implements
+
+ANSWERING: tuple[Callable[..., Any], ...] = (
+    np.argmax, np.argmin, np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero,
+    np.flatnonzero, np.argwhere, np.isin, np.isclose, np.allclose, np.array_equal, np.array_equiv, np.nanargmax,
+    np.nanargmin, np.isneginf, np.isposinf,
+)  # fmt: skip
+
+
+def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(*args: Any, **keywords: Any) -> Any:
+        return function(*map(values, args), **{name: values(value) for name, value in keywords.items()})
+
+    return handler
+
+
+for _function in ANSWERING:
+    implements(_function)(_answering(_function))
+
+
+@implements(np.sort)
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The elements in the order of their values."""
+    a = traced(a)
+    a = np.ravel(a) if axis is None else a
+    axis = -1 if axis is None else axis
+    return np.take_along_axis(a, np.argsort(a, axis=axis, kind="stable"), axis)
+
+
+@implements(np.partition)
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = "introselect", order: Any = None) -> Any:
+    """The elements with the kth in its sorted place (here: all of them)."""
+    return sort(a, axis)
+
+
+@implements(np.median)
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The middle element by value, or the mean of the two middle ones."""
+    a = traced(a)
+    rows = np.ravel(a) if axis is None else np.moveaxis(a, axis, -1)
+    ordered = sort(rows)
+    n = ordered.shape[-1]
+    made = ordered[..., n // 2] if n % 2 else (ordered[..., n // 2 - 1] + ordered[..., n // 2]) / 2
+    if not keepdims:
+        return made
+    return np.reshape(made, [1] * a.ndim) if axis is None else np.expand_dims(made, axis)
+
+
+@implements(np.quantile)
+def quantile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
+    """The quantile q (a number), by linear interpolation between the sorted elements."""
+    rows = np.ravel(traced(a)) if axis is None else np.moveaxis(a, axis, -1)
+    ordered = sort(rows)
+    if np.ndim(q):
+        return np.stack([quantile(rows, part, axis=-1) for part in q])
+    place = float(q) * (ordered.shape[-1] - 1)
+    low = min(int(place), ordered.shape[-1] - 2) if ordered.shape[-1] > 1 else 0
+    high = min(low + 1, ordered.shape[-1] - 1)
+    return ordered[..., low] + (ordered[..., high] - ordered[..., low]) * (place - low)
+
+
+@implements(np.percentile)
+def percentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
+    """The percentile q (a number from 0 to 100)."""
+    return quantile(a, np.asarray(q) / 100.0, axis, **keywords)
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements where the condition holds."""
+    return np.ravel(arr)[np.ravel(values(condition)).astype(bool)]
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """The elements of the choices that the index array picks."""
+    scope = scope_of(a, *choices)
+    parts = np.broadcast_arrays(*[nodes_of(choice, scope) for choice in choices])
+    return wrap(np.choose(values(a), parts, mode=mode), scope)  # type: ignore[arg-type]
+
+
+@implements(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """Sums of the traced weights by bin number."""
+    places = np.asarray(values(x))
+    made = np.full_like(weights, 0.0, shape=(max(minlength, int(places.max()) + 1),))
+    np.add.at(made, places, weights)
+    return made
+
+
+@implements(np.result_type, np.common_type)
+def result_type(*values: Any) -> Any:
+    """float64, the dtype of traced values."""
+    return np.dtype(np.float64)
+
+
+@implements(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    """Traced values are real."""
+    return False
+
+
+@implements(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    """Traced values are real."""
+    return True
+
+
+@implements(np.real)
+def real(val: Any) -> Any:
+    """The value itself."""
+    return val
+
+
+@implements(np.imag)
+def imag(val: Any) -> Any:
+    """Zero."""
+    return val.imag
+
+
+@implements(np.real_if_close)
+def real_if_close(a: Any, tol: Any = 100) -> Any:
+    """The value itself."""
+    return a
+
+
+@implements(np.array_repr, np.array_str, np.array2string)
+def array_text(a: Any, *args: Any, **keywords: Any) -> str:
+    """The text of a traced array."""
+    return str(a)

@@ -1,0 +1,92 @@
+"""From what a user may mix with traced values to node ids: numbers, arrays, lists, SymPy expressions, traced values.
+
+Traced arrays are recognised by their `nodes`, so that this module lies below the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.sympy_in import walk
+from symad.errors import TraceError
+from symad.tracing.node_arrays import Nodes, constants
+from symad.tracing.place import user_place
+from symad.tracing.scalar import Scalar
+from symad.tracing.scope import Scope, innermost_scope, join
+from symad.tracing.traced import Traced
+
+
+def scope_of(*values: Any, default: Scope | None = None) -> Scope:
+    """Return the deepest scope among the traced values in `values` (also inside lists and object arrays)."""
+    found = default
+    for traced in _traced_in(values):
+        if found is not traced.scope:
+            found = traced.scope if found is None else join(found, traced.scope)
+    found = innermost_scope() if found is None else found
+    if found is None:
+        raise TraceError("no traced value was found", where=user_place(), why="no trace is running", do="")
+    found.check_open()
+    return found
+
+
+def nodes_of(value: Any, scope: Scope) -> Nodes:
+    """Return the nodes of a value: shape () for a scalar, the array's shape for arrays and nested lists.
+
+    Plain numbers become constant leaves, SymPy expressions are added to the graph. TraceError for anything else.
+    """
+    if isinstance(value, Scalar):
+        return np.array(value.node, dtype=np.int64)
+    if isinstance(value, Traced):
+        nodes: Nodes = value.nodes  # type: ignore[attr-defined]
+        return nodes
+    if isinstance(value, sp.Basic | sp.MatrixBase):
+        return _sympy_nodes(value, scope)
+    if isinstance(value, Fraction):
+        return np.array(scope.graph.number(value), dtype=np.int64)
+    return _array_nodes(value, scope)
+
+
+def _array_nodes(value: Any, scope: Scope) -> Nodes:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise _refusal("a ragged nested list", "its rows differ in length") from error
+    if array.dtype.kind in "biuf":
+        return constants(scope.graph, array)
+    if array.dtype.kind == "c":
+        raise _refusal("a complex number", "only real functions are differentiated")
+    if array.dtype != object:
+        raise _refusal(f"a value of type {type(value).__name__} ({array.dtype})", "it is no number")
+    if array.ndim == 0:
+        raise _refusal(f"a value of type {type(value).__name__}", "it is no number")
+    made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
+    return np.array(made, dtype=np.int64).reshape(array.shape)
+
+
+def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
+    graph = scope.graph
+    flat = list(value.flat()) if isinstance(value, sp.MatrixBase) else [value]
+    made = walk(flat, graph.leaf, lambda head, operands: graph.node(head, *operands), binary=True)
+    shape = value.shape if isinstance(value, sp.MatrixBase) else ()
+    return np.array(made, dtype=np.int64).reshape(shape)
+
+
+def _refusal(what: str, why: str) -> TraceError:
+    return TraceError(
+        f"{what} met a traced value", where=user_place(), why=why, do="use numbers or NumPy arrays of them"
+    )
+
+
+def _traced_in(values: Any) -> Iterator[Traced]:
+    for value in values:
+        if isinstance(value, Traced):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _traced_in(value)
+        elif isinstance(value, np.ndarray) and value.dtype == object:
+            yield from _traced_in(value.ravel().tolist())

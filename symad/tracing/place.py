@@ -1,0 +1,65 @@
+"""The user's place: file and line of the code that asked for something, for error messages."""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import sys
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import sympy as sp
+
+import codegen
+
+_OWN_FOLDERS = tuple(
+    str(folder)
+    for file, levels in ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file__, 0))
+    for folder in (Path(file).absolute().parents[levels], Path(file).resolve().parents[levels])
+)
+_STORE = dis.opmap["STORE_SUBSCR"]
+_OPERATOR = dis.opmap["BINARY_OP"]
+_REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame outside symad, codegen, NumPy and SymPy."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
+        frame = frame.f_back
+    return frame
+
+
+def user_place() -> str:
+    """Return `file:line` of the innermost frame outside symad, codegen, NumPy and SymPy ("" when there is none)."""
+    frame = user_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def source_segment() -> str:
+    """Return the piece of the user's source that is being run, when it is on one line and can be read, else ""."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line, last_line, start, end = positions
+    if line is None or line != last_line or start is None or end is None:
+        return ""
+    text = linecache.getline(frame.f_code.co_filename, line)
+    return text.encode()[start:end].decode(errors="replace").strip()
+
+
+def stores_item() -> bool:
+    """Whether the user's frame is at an item assignment, `target[index] = value`."""
+    frame = user_frame()
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _STORE
+
+
+def formats_text() -> bool:
+    """Whether the user's frame is at `text % values`: the one operator that asks its operands for floats."""
+    frame = user_frame()
+    if frame is None:
+        return False
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] == _OPERATOR and code[at + 1] in _REMAINDERS

@@ -1,0 +1,35 @@
+"""The two tables behind NumPy's protocols; the modules above fill them, the traced classes below only look up.
+
+`FUNCTIONS` answers `__array_function__` (np.sum, np.where...), `UFUNC_METHODS` answers `__array_ufunc__`
+("__call__", "reduce", "accumulate", "outer", "at"). Both are filled while symad is imported and never afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
+UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def implements(*functions: Callable[..., Any]) -> Callable[[Handler], Handler]:
+    """Register a handler as the traced form of NumPy functions."""
+
+    def register(handler: Handler) -> Handler:
+        FUNCTIONS.update(dict.fromkeys(functions, handler))
+        return handler
+
+    return register
+
+
+def implements_method(name: str) -> Callable[[Handler], Handler]:
+    """Register a handler `(ufunc, inputs, keywords) -> result` for one way of calling a ufunc."""
+
+    def register(handler: Handler) -> Handler:
+        UFUNC_METHODS[name] = handler
+        return handler
+
+    return register

@@ -1,0 +1,259 @@
+"""Scalar: a traced number or truth value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import sympy as sp
+
+from codegen import heads as h
+from symad.errors import TraceError
+from symad.tracing.constants import constant, is_boolean
+from symad.tracing.place import formats_text, stores_item, user_place
+from symad.tracing.scope import Scope, join
+from symad.tracing.traced import Traced, refuse_number
+from symad.tracing.ufuncs import UFUNCS
+from symad.tracing.values import truth_of, value_of
+
+_NUMBERS = frozenset({int, float, bool})
+_NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
+_WHOLE = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: Scalar, other: Any) -> Any:
+        kind, scope = type(other), self.scope
+        if kind is Scalar:
+            if other.scope is not scope:
+                scope = join(scope, other.scope)
+            right = other.node
+        elif kind in _NUMBERS:
+            right = scope.graph.number(other)
+        elif kind in _NUMPY_NUMBERS:
+            right = scope.graph.number(other.item())
+        else:
+            return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
+        if not scope.open:
+            scope.check_open()
+        return Scalar(build(scope.graph, self.node, right), scope)
+
+    return method
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: Scalar, other: Any) -> Any:
+        scope = self.scope
+        if type(other) not in _NUMBERS:
+            return ufunc(other, self)
+        if not scope.open:
+            scope.check_open()
+        return Scalar(build(scope.graph, scope.graph.number(other), self.node), scope)
+
+    return method
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Scalar], Scalar]:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: Scalar) -> Scalar:
+        scope = self.scope
+        if not scope.open:
+            scope.check_open()
+        return Scalar(build(scope.graph, self.node), scope)
+
+    return method
+
+
+class Scalar(Traced):
+    """A traced number: node `node` of the graph of `scope`. Immutable; works with operators and NumPy functions.
+
+    >>> from symad.tracing.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     x = Scalar(scope.graph.leaf(sp.Symbol("x")), scope)
+    ...     y = 2 * np.sin(x) + x**2
+    ...     scope.graph.heads[y.node].__name__, y.shape
+    ('Add', ())
+    """
+
+    __slots__ = ("node", "scope")
+    shape: ClassVar[tuple[int, ...]] = ()
+    ndim: ClassVar[int] = 0
+    size: ClassVar[int] = 1
+
+    def __init__(self, node: int, scope: Scope) -> None:
+        self.node = node
+        self.scope = scope
+
+    __add__, __radd__ = _binary(np.add), _reflected(np.add)
+    __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.true_divide), _reflected(np.true_divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
+    __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
+    _power, __rpow__ = _binary(np.power), _reflected(np.power)
+    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
+    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)  # type: ignore[assignment]
+    __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+    __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
+
+    def __pow__(self, other: Any, modulus: None = None) -> Any:
+        return self._power(other)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __hash__(self) -> int:
+        return hash((Scalar, self.node))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if len(inputs) == 1 and method == "__call__" and not kwargs:
+            build = UFUNCS.get(ufunc.__name__)
+            if build is not None:
+                scope = self.scope
+                if not scope.open:
+                    scope.check_open()
+                return Scalar(build(scope.graph, self.node), scope)
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+    def __bool__(self) -> bool:
+        return truth_of(self.scope, self.node)
+
+    def __float__(self) -> float:
+        if formats_text():
+            return float(self._shown())
+        if stores_item():
+            raise store_error()
+        return float(self._constant("a float"))
+
+    def __int__(self) -> int:
+        """Follow the value, as `if` does: int() is piecewise constant, so nothing is lost where it is differentiable."""
+        return int(value_of(self.scope, self.node))
+
+    def __complex__(self) -> complex:
+        return complex(self._constant("a complex number"))
+
+    def __index__(self) -> int:
+        graph = self.scope.graph
+        if graph.heads[self.node] in _WHOLE:
+            return int(value_of(self.scope, self.node))
+        known = constant(graph, self.node)
+        if isinstance(known, int):
+            return operator.index(known)
+        refuse_number("an integer index")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return np.round(self, digits or 0)  # type: ignore[call-overload]
+
+    def __repr__(self) -> str:
+        return f"<traced {self}>"
+
+    def __str__(self) -> str:
+        value = self._shown()
+        return f"~{value}" if isinstance(value, bool) else f"~{value:.6g}"
+
+    def __format__(self, specification: str) -> str:
+        try:
+            return f"~{self._shown():{specification}}"
+        except ValueError:  # a format for texts or integers
+            return f"{self!s:>{specification.rstrip('sdxobc') or 0}}"
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer `.sin()`, `.arctan2(other)`...: what NumPy's loops over object arrays call, and ndarray methods."""
+        if name in UFUNCS and isinstance(getattr(np, name, None), np.ufunc):
+            ufunc = getattr(np, name)
+            return lambda *others: ufunc(self, *others)
+        if name in _ARRAY_METHODS:
+            whole = getattr(np, name)
+            return lambda *args, **keywords: whole(self, *args, **keywords)
+        raise AttributeError(f"a traced scalar has no attribute {name!r}")
+
+    def __copy__(self) -> Scalar:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Scalar:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TraceError(
+            "a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace", do="return it"
+        )
+
+    @property
+    def T(self) -> Scalar:
+        return self
+
+    @property
+    def real(self) -> Scalar:
+        return self
+
+    @property
+    def imag(self) -> Scalar:
+        return Scalar(self.scope.graph.number(0), self.scope)
+
+    def item(self) -> Scalar:
+        """Return the scalar itself (an element stays traced)."""
+        return self
+
+    tolist = copy = conjugate = conj = item
+
+    def astype(self, dtype: Any, **keywords: Any) -> Any:
+        """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""
+        return np.astype(self, np.dtype(dtype))  # type: ignore[call-overload]
+
+    def _shown(self) -> float | bool:
+        """The value to print; NaN when it is symbolic or the scope is closed, because printing never fails."""
+        try:
+            return value_of(self.scope, self.node)
+        except Exception:
+            return float("nan")
+
+    def _constant(self, kind: str) -> float:
+        self.scope.check_open()
+        known = constant(self.scope.graph, self.node)
+        return refuse_number(kind) if known is None else float(known)
+
+
+_ARRAY_METHODS = frozenset(
+    {
+        "all",
+        "any",
+        "clip",
+        "cumprod",
+        "cumsum",
+        "dot",
+        "max",
+        "mean",
+        "min",
+        "prod",
+        "ravel",
+        "reshape",
+        "round",
+        "squeeze",
+    }
+    | {"std", "sum", "transpose", "var"}
+)
+
+
+def store_error() -> TraceError:
+    """Return the error for a traced value that is stored into an ordinary array."""
+    return TraceError(
+        "a traced value is stored into an ordinary float array",
+        where=user_place(),
+        why="the array can hold plain numbers only, and the derivative would be lost",
+        do="make the array with np.zeros_like(x), or build it with np.stack or np.array([...])",
+    )

@@ -1,0 +1,72 @@
+"""What traced scalars and traced arrays have in common: the way into NumPy's protocols, and their refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import sympy as sp
+
+from symad.errors import TraceError
+from symad.tracing.place import source_segment, user_place
+from symad.tracing.registry import FUNCTIONS, UFUNC_METHODS
+from symad.tracing.scope import Scope
+
+
+class SymPyRefusal(TraceError, sp.SympifyError):  # type: ignore[misc]
+    """A SymPy function got a traced value; SymPy's operators catch it and let the traced value answer."""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
+        TraceError.__init__(self, what, where=where, why=why, do=do)
+        self.expr, self.base_exc = what, None
+
+    __str__ = Exception.__str__
+
+
+class Traced:
+    """A value that stands for nodes of a graph, usable until its scope closes."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    scope: Scope
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        if not all(issubclass(kind, Traced | np.ndarray) for kind in types):
+            return NotImplemented
+        handler = FUNCTIONS.get(function)
+        if handler is None:
+            refuse_function(f"{function.__module__}.{function.__name__}", "it has no traced form")
+        return handler(*args, **kwargs)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return UFUNC_METHODS[method](ufunc, inputs, kwargs)
+
+    def _sympy_(self) -> NoReturn:
+        raise SymPyRefusal(
+            "a traced value was given to a SymPy function",
+            where=user_place(),
+            why="SymPy functions take SymPy expressions",
+            do="use the NumPy function (np.sin instead of sympy.sin); SymPy expressions may be mixed in by + - * / **",
+        )
+
+
+def refuse_function(
+    name: str, why: str, do: str = "write it with functions that are (see the documentation)"
+) -> NoReturn:
+    """Raise the TraceError for a NumPy function that cannot be traced."""
+    raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)
+
+
+def refuse_number(kind: str) -> NoReturn:
+    """Raise the TraceError for code that asks a traced value for a plain number."""
+    segment = source_segment()
+    asked = f"{segment!r} asks" if segment else "this asks"
+    raise TraceError(
+        f"{asked} for {kind} of a traced value",
+        where=user_place(),
+        why="a plain number would lose its derivative",
+        do="use the NumPy function (np.sin instead of math.sin), and leave out float(...)",
+    )

@@ -1,0 +1,81 @@
+"""The numbers behind traced values, for Python control flow: computed only when asked for.
+
+When a function is called with numbers, every node has a value, and `if`, `while`, argmax and boolean masks follow it.
+A node that depends on a free symbol has none, and the question is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from codegen.errors import UnboundSymbolError
+from codegen.interpret import evaluate
+from codegen.program import reachable
+from symad.errors import TraceError
+from symad.graph.table import Graph
+from symad.tracing.constants import constant
+from symad.tracing.place import user_place
+from symad.tracing.scope import Scope
+
+Nodes = npt.NDArray[np.int64]
+
+
+def value_of(scope: Scope, node: int) -> float | bool:
+    """Return the number or truth value of a node; TraceError (with the user's line) when it depends on a symbol.
+
+    >>> from symad.tracing.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     value_of(scope, scope.graph.node(sp.sin, scope.graph.alias(scope.graph.number(0.0))))
+    0.0
+    """
+    scope.check_open()
+    known = constant(scope.graph, node)
+    if known is not None:
+        return known if isinstance(known, bool) else float(known)
+    try:
+        (value,) = evaluate(scope.graph, [node], scope.values)
+    except UnboundSymbolError as error:
+        raise symbolic_error(scope.graph, node, "the value of a traced expression was asked for") from error
+    return value
+
+
+def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
+    """Return the values of an array of nodes, float64 or bool, in its shape."""
+    scope.check_open()
+    wanted = nodes.ravel().tolist()
+    try:
+        values = evaluate(scope.graph, wanted, scope.values)
+    except UnboundSymbolError as error:
+        raise symbolic_error(scope.graph, max(wanted), "the values of a traced array were asked for") from error
+    truths = bool(wanted) and all(isinstance(value, (bool, np.bool_)) for value in values)
+    return np.array(values, dtype=bool if truths else np.float64).reshape(nodes.shape)
+
+
+def truth_of(scope: Scope, node: int) -> bool:
+    """Return the truth value that Python's `if` follows; TraceError when the condition is symbolic."""
+    try:
+        return bool(value_of(scope, node))
+    except TraceError as error:
+        what = "the truth of a traced condition was asked for (if, while, and, or, not, in, min, max)"
+        raise symbolic_error(scope.graph, node, what) from error
+
+
+def symbolic_error(graph: Graph, node: int, what: str) -> TraceError:
+    """Return the error for a question that only a number can answer."""
+    names = _symbol_names(graph, node)
+    return TraceError(
+        what,
+        where=user_place(),
+        why=f"it depends on a symbolic value ({names})",
+        do="use np.where(condition, a, b), or call the function on numbers",
+    )
+
+
+def _symbol_names(graph: Graph, node: int) -> str:
+    leaves = [graph.atoms.get(leaf) for leaf in reachable(graph, [node])]
+    names = [str(atom) for atom in leaves if isinstance(atom, sp.Symbol)]
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
