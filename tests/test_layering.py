@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 # Lowest first; modules of one layer may import each other, if not in a circle. The package's own __init__ is "symad".
 LAYERS = [
     {"errors"},
+    {"limits"},
     {"graph"},
     {"rules"},
     {"tracing"},
@@ -27,6 +28,7 @@ LAYERS = [
     {"checking", "teaching"},
     {"interop"},
     {"symad"},
+    {"commands"},
     {"cli", "__main__"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
