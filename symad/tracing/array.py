@@ -20,7 +20,7 @@ from symad.tracing.traced import Traced, refuse_number
 from symad.tracing.values import Nodes, truth_of, values_of
 
 
-class Array(NDArrayOperatorsMixin, Traced):
+class Array(Traced, NDArrayOperatorsMixin):
     """A traced array of numbers or truth values: `nodes` holds one node of the graph of `scope` per element.
 
     Slices and reshaped forms are views, as in NumPy: writing into one writes into the array it was taken from.
@@ -65,11 +65,11 @@ class Array(NDArrayOperatorsMixin, Traced):
         return self.size * self.itemsize
 
     @property
-    def T(self) -> Array:
+    def T(self) -> Array:  # noqa: N802 (NumPy's name)
         return Array(self.nodes.T, self.scope)
 
     @property
-    def mT(self) -> Array:
+    def mT(self) -> Array:  # noqa: N802 (NumPy's name)
         return Array(self.nodes.mT, self.scope)
 
     @property
@@ -127,7 +127,7 @@ class Array(NDArrayOperatorsMixin, Traced):
         return bool(np.any(self == value))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return an object array of Scalars; of an array of constants also numbers, when a number dtype is asked for."""
+        """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
         graph = self.scope.graph
         if dtype is None or np.dtype(dtype) == object:
             made = np.empty(self.shape, dtype=object)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import optree
@@ -24,18 +24,18 @@ from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced
 
+NAMESPACE = "symad"  # where symad registers container types of its own
 Structure = optree.PyTreeSpec
-Role = Literal["argument", "result"]
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """Return the leaves of a nested container and its structure.
 
-    >>> leaves, structure = flatten({"b": (1.0, [2.0]), "a": None})
+    >>> leaves, structure = flatten({"a": None, "b": (1.0, [2.0])})
     >>> leaves, unflatten(structure, [3.0, 4.0])
     ([1.0, 2.0], {'a': None, 'b': (3.0, [4.0])})
     """
-    leaves, structure = optree.tree_flatten(tree)
+    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     return leaves, structure
 
 
@@ -50,7 +50,7 @@ def paths(tree: Any, name: str = "") -> list[str]:
     >>> paths({"layer_1": {"weight": 1.0}, "scale": (2.0, 3.0)}, "params")
     ['params["layer_1"]["weight"]', 'params["scale"][0]', 'params["scale"][1]']
     """
-    return [name + "".join(map(_step, accessor)) for accessor in optree.tree_accessors(tree)]
+    return [name + "".join(map(_step, accessor)) for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 
 def _step(entry: Any) -> str:
@@ -61,7 +61,7 @@ def _step(entry: Any) -> str:
     return written
 
 
-def to_nodes(value: Any, scope: Scope, *, path: str, role: Role = "argument") -> Nodes:
+def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> Nodes:
     """Return the node ids of a leaf (int64; shape () for a scalar): numbers become constants, SymPy is converted.
 
     ArgumentError (role "argument") or TraceError (role "result") for anything that is no real number, array or
@@ -149,7 +149,7 @@ _DO = {
 }
 
 
-def _refusal(value: Any, path: str, role: Role, why: str, do: str = "") -> ArgumentError | TraceError:
+def _refusal(value: Any, path: str, role: str, why: str, do: str = "") -> ArgumentError | TraceError:
     error = ArgumentError if role == "argument" else TraceError
     name = type(value).__name__
     return error(f"{role} {path} is of type {name}", where=user_place(), why=why, do=do or _DO[role])

@@ -88,11 +88,12 @@ def extract(condition: Any, arr: Any) -> Any:
 
 
 @implements(np.choose)
-def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """The elements of the choices that the index array picks."""
     scope = scope_of(a, *choices)
     parts = np.broadcast_arrays(*[nodes_of(choice, scope) for choice in choices])
-    return wrap(np.choose(values(a), parts, mode=mode), scope)  # type: ignore[arg-type]
+    picked = values(a)
+    return wrap(np.choose(picked, parts, mode=mode), scope)
 
 
 @implements(np.bincount)

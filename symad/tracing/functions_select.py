@@ -9,7 +9,8 @@ import numpy as np
 import sympy as sp
 
 from symad.tracing import operations as op
-from symad.tracing.array import wrap
+from symad.tracing.array import Array, wrap
+from symad.tracing.constants import as_truth
 from symad.tracing.functions_reduce import traced
 from symad.tracing.node_arrays import elementwise, numbers
 from symad.tracing.operands import nodes_of, scope_of
@@ -129,7 +130,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     if kind == "f" or np.dtype(dtype) == object:
         return wrap(nodes.copy(), scope)
     if kind == "b":
-        return wrap(elementwise(scope.graph, op.as_truth, nodes_of(x, scope)), scope)
+        return wrap(elementwise(scope.graph, as_truth, nodes_of(x, scope)), scope)
     if kind in "iu":
         return np.trunc(wrap(nodes, scope))
     refuse_function(f"astype({dtype})", "traced values are real numbers", "keep them as float")
@@ -145,7 +146,7 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 @implements(np.vander)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 (NumPy's name)
     """The Vandermonde matrix."""
     x = traced(x)
     columns = [x**k if k else np.ones_like(x) for k in range(len(x) if N is None else N)]
@@ -156,7 +157,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """The discrete convolution of two vectors."""
     scope = scope_of(a, v)
-    left, right = (wrap(np.atleast_1d(nodes_of(value, scope)), scope) for value in (a, v))
+    left, right = (Array(np.atleast_1d(nodes_of(value, scope)), scope) for value in (a, v))
     if len(right) > len(left):
         left, right = right, left
     n, m = len(left), len(right)

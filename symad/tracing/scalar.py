@@ -11,7 +11,7 @@ import sympy as sp
 
 from codegen import heads as h
 from symad.errors import TraceError
-from symad.tracing.constants import constant, is_boolean
+from symad.tracing.constants import constant
 from symad.tracing.place import formats_text, stores_item, user_place
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number
@@ -103,7 +103,7 @@ class Scalar(Traced):
     _power, __rpow__ = _binary(np.power), _reflected(np.power)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
-    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)  # type: ignore[assignment]
+    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
     __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
     __invert__ = _unary(np.invert)
     __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
@@ -141,7 +141,7 @@ class Scalar(Traced):
         return float(self._constant("a float"))
 
     def __int__(self) -> int:
-        """Follow the value, as `if` does: int() is piecewise constant, so nothing is lost where it is differentiable."""
+        """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
         return int(value_of(self.scope, self.node))
 
     def __complex__(self) -> complex:
@@ -157,7 +157,7 @@ class Scalar(Traced):
         refuse_number("an integer index")
 
     def __round__(self, digits: int | None = None) -> Any:
-        return np.round(self, digits or 0)  # type: ignore[call-overload]
+        return np.round(self, digits or 0)
 
     def __repr__(self) -> str:
         return f"<traced {self}>"
@@ -194,7 +194,7 @@ class Scalar(Traced):
         )
 
     @property
-    def T(self) -> Scalar:
+    def T(self) -> Scalar:  # noqa: N802 (NumPy's name)
         return self
 
     @property

@@ -14,7 +14,7 @@ from symad.tracing.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.scope import Scope
 
 
-class SymPyRefusal(TraceError, sp.SympifyError):  # type: ignore[misc]
+class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
     """A SymPy function got a traced value; SymPy's operators catch it and let the traced value answer."""
 
     def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
@@ -45,7 +45,7 @@ class Traced:
         return UFUNC_METHODS[method](ufunc, inputs, kwargs)
 
     def _sympy_(self) -> NoReturn:
-        raise SymPyRefusal(
+        raise SymPyRefusalError(
             "a traced value was given to a SymPy function",
             where=user_place(),
             why="SymPy functions take SymPy expressions",

@@ -16,6 +16,7 @@ import sympy as sp
 from codegen import heads as h
 from symad.graph.table import Graph
 from symad.tracing import operations as op
+from symad.tracing.constants import fold
 from symad.tracing.operations import Build, commutative, comparison, composed, connective, function, scaled
 
 _HALF = Fraction(1, 2)
@@ -24,7 +25,7 @@ _LOG_2 = math.log(2.0)
 
 def _floor_divide(graph: Graph, left: int, right: int) -> int:
     """(u - u mod v) / v, rounded: as NumPy does it, so that 1.0 // 0.1 is 9."""
-    folded = op.fold(graph, (left, right), lambda a, b: a // b if b else None, np.floor_divide)
+    folded = fold(graph, (left, right), lambda a, b: a // b if b else None, np.floor_divide)
     if folded is not None:
         return folded
     whole = op.subtract(graph, left, op.remainder(graph, left, right))

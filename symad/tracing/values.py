@@ -37,7 +37,7 @@ def value_of(scope: Scope, node: int) -> float | bool:
     if known is not None:
         return known if isinstance(known, bool) else float(known)
     try:
-        (value,) = evaluate(scope.graph, [node], scope.values)
+        value: float | bool = evaluate(scope.graph, [node], scope.values)[0]
     except UnboundSymbolError as error:
         raise symbolic_error(scope.graph, node, "the value of a traced expression was asked for") from error
     return value
