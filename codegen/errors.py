@@ -31,3 +31,7 @@ class ArgumentError(WorkbenchError, ValueError):
 
 class UnboundSymbolError(WorkbenchError):
     """A symbol has no value: it is no argument of the program and was given no number."""
+
+
+class WorkspaceError(WorkbenchError, MemoryError):
+    """A kernel could not allocate its workspace."""

@@ -27,9 +27,14 @@ Head = type[sp.Basic]
 class Rows(Protocol):
     """What a program and a graph have in common: three columns."""
 
-    heads: list[Head]
-    operands: list[tuple[int, ...]]
-    atoms: dict[int, sp.Basic]
+    @property
+    def heads(self) -> list[Head]: ...
+
+    @property
+    def operands(self) -> list[tuple[int, ...]]: ...
+
+    @property
+    def atoms(self) -> dict[int, sp.Basic]: ...
 
 
 @dataclass(frozen=True, slots=True)

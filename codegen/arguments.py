@@ -1,0 +1,79 @@
+"""The slow path of a call: any array-like argument is converted or refused with a message, then the kernel runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import ArgumentError
+from codegen.program import Input, Output
+
+Array: TypeAlias = NDArray[np.float64]
+EXACT_KINDS = frozenset("biuf")  # bool, integers, floats: converted to float64
+
+
+def as_input(value: Any, declared: Input, position: int) -> Array:
+    """Return an argument as C-contiguous float64 array of the declared shape (a copy only where needed).
+
+    ArgumentError names the argument and both shapes, or the dtype that cannot be converted.
+
+    >>> as_input([1, 2], Input("x", (2,)), 0)
+    array([1., 2.])
+    """
+    where = f"argument {position} ({declared.name})"
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(
+            "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
+        ) from error
+    if array.dtype.kind not in EXACT_KINDS:
+        raise ArgumentError(
+            f"dtype {array.dtype}", where=where, why="kernels compute in float64", do="convert it first"
+        )
+    if array.shape != declared.shape:
+        raise ArgumentError(f"shape {array.shape}", where=where, why=f"the kernel was compiled for {declared.shape}")
+    return np.require(array, dtype=np.float64, requirements=("C", "A"))
+
+
+def check_output(value: Any, declared: Output, where: str) -> Array:
+    """Return an `out` argument after checking that results can be written to it; ArgumentError otherwise.
+
+    >>> check_output(np.zeros(2), Output((2,), (0, 1)), "out")
+    array([0., 0.])
+    """
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"{type(value).__name__}", where=where, why="results are written into NumPy arrays")
+    if value.dtype != np.float64 or not value.dtype.isnative:
+        raise ArgumentError(f"dtype {value.dtype}", where=where, why="the kernel writes float64", do="use dtype=float")
+    if value.shape != declared.shape:
+        raise ArgumentError(f"shape {value.shape}", where=where, why=f"the result has shape {declared.shape}")
+    if not value.flags.writeable:
+        raise ArgumentError("a read-only array", where=where, why="the result is written into it", do="pass a copy")
+    return value
+
+
+def split_out(out: Any, count: int) -> Sequence[Any]:
+    """Return the output arrays given as `out`: one array, or a tuple or list of them when there are several."""
+    if count == 1 and not isinstance(out, tuple | list):
+        return (out,)
+    if not isinstance(out, tuple | list) or len(out) != count:
+        given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+        raise ArgumentError(given, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
+    return out
+
+
+def writable(array: Array, others: Sequence[Array]) -> Array:
+    """Return the array itself if the kernel can write to it directly, else a buffer: strided or overlapping."""
+    flags = array.flags
+    direct = flags.c_contiguous and flags.aligned and not any(np.may_share_memory(array, other) for other in others)
+    return array if direct else np.empty(array.shape)
+
+
+def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
+    """Return the table of data pointers of arrays."""
+    return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])

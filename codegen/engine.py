@@ -1,0 +1,137 @@
+"""Engine: IR text to machine code in memory. The only file that imports llvmlite.binding.
+
+Each library has a linker of its own, so that dropping it frees everything; compilation is serialised by one lock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from codegen.errors import LoweringError
+
+_LOCK = threading.RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of the two compiler stages, and the size of the machine code in bytes."""
+
+    parse: float
+    generate: float
+    code_bytes: int
+
+
+class Library:
+    """Machine code in memory: the addresses of exported functions; freed when the object dies."""
+
+    def __init__(self, compiler: Any, tracker: Any, names: tuple[str, ...], timing: Timing) -> None:
+        self._compiler, self._tracker = compiler, tracker
+        self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+        self.timing = timing
+
+    def close(self) -> None:
+        """Free the machine code; no function of the library may run or be called any more."""
+        if self._compiler is not None:
+            with _LOCK:
+                self._tracker.close()
+                self._compiler.close()
+            self._tracker = self._compiler = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_compiler", None) is not None:
+            self.close()
+
+
+@cache
+def host() -> tuple[str, str]:
+    """Return the name and the feature string of this machine's processor."""
+    with _LOCK:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def has_fma() -> bool:
+    """Whether the processor has a fused multiply-add instruction."""
+    processor, features = host()
+    return "+fma" in features.split(",") or "aarch64" in llvm.get_process_triple() or "arm64" in processor
+
+
+@cache
+def target_machine(level: int) -> Any:
+    """Return the target machine of an optimisation level (0 to 3); kept for the life of the process."""
+    processor, features = host()
+    with _LOCK:
+        target = llvm.Target.from_triple(llvm.get_process_triple())
+        return target.create_target_machine(
+            cpu=processor, features=features, opt=level, reloc="default", codemodel="jitdefault"
+        )
+
+
+def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], level: int = 2) -> Library:
+    """Compile IR text and return the library of its exported functions.
+
+    `addresses` gives the external symbols. LoweringError for invalid IR (with LLVM's message).
+
+    >>> compile_text("define i32 @one() { ret i32 1 }", ("one",), {}, 0).addresses["one"] > 0
+    True
+    """
+    with _LOCK:
+        machine = target_machine(level)
+        start = time.perf_counter()
+        module = _parse(text)
+        parsed = time.perf_counter()
+        try:
+            image = machine.emit_object(module)
+        finally:
+            module.close()
+        compiler, tracker = _link(image, names, addresses)
+        timing = Timing(parsed - start, time.perf_counter() - parsed, _code_size(image))
+        return Library(compiler, tracker, names, timing)
+
+
+def assembly(text: str, level: int = 2) -> str:
+    """Return the assembly of IR text on this machine.
+
+    >>> "one" in assembly("define i32 @one() { ret i32 1 }")
+    True
+    """
+    with _LOCK:
+        module = _parse(text)
+        try:
+            return str(target_machine(level).emit_assembly(module))
+        finally:
+            module.close()
+
+
+def _parse(text: str) -> Any:
+    host()
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.verify()
+    except RuntimeError as error:
+        raise LoweringError("invalid LLVM IR", why=str(error).strip(), do="report this as a bug") from error
+    return module
+
+
+def _link(image: bytes, names: tuple[str, ...], addresses: dict[str, int]) -> tuple[Any, Any]:
+    builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+    for name, address in addresses.items():
+        builder.import_symbol(name, address)
+    for name in names:
+        builder.export_symbol(name)
+    compiler = llvm.create_lljit_compiler()
+    try:
+        return compiler, builder.link(compiler, "kernel")
+    except RuntimeError as error:
+        raise LoweringError("a kernel did not link", why=str(error).strip(), do="report this as a bug") from error
+
+
+def _code_size(image: bytes) -> int:
+    return sum(section.size() for section in llvm.ObjectFileRef.from_data(image).sections() if section.is_text())

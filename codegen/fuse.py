@@ -1,0 +1,106 @@
+"""Fusion on the table: products of single use go into fused multiply-adds, signs into constants.
+
+The choice is made here and not by the compiler, so that results are bitwise the same for every tier and chunk size.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import replace
+
+from codegen.lower import Lowered
+from codegen.machine import Row, operands_of
+
+
+def fuse(lowered: Lowered) -> Lowered:
+    """Return the program with a*b + c, a*b - c, c - a*b and -a*b - c fused where the product has no other use.
+
+    A fused operation rounds once instead of twice: results change in the last place, mostly for the better.
+
+    >>> import sympy as sp
+    >>> from codegen.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> dict(fuse(lower(program_from_sympy([x, y], [x * y + 1]))).count())
+    {'fma': 1}
+    """
+    rows = list(lowered.rows)
+    uses = use_counts(lowered)
+    for index in lowered.live():
+        row = rows[index]
+        if row[0] == "add":
+            rows[index] = _fuse_add(rows, uses, row)
+        elif row[0] == "sub":
+            rows[index] = _fuse_sub(rows, uses, row)
+    return replace(lowered, rows=rows)
+
+
+def sink_signs(lowered: Lowered) -> Lowered:
+    """Return the program with -(c*x*y) written as (-c)*x*y where no factor on the way has another use: exact.
+
+    >>> import sympy as sp
+    >>> from codegen.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> dict(sink_signs(lower(program_from_sympy([x, y], [-3 * x * y]))).count())
+    {'mul': 2}
+    """
+    rows = list(lowered.rows)
+    uses = use_counts(lowered)
+    for index in lowered.live():
+        if rows[index][0] == "neg":
+            _sink(rows, uses, index)
+    return replace(lowered, rows=rows)
+
+
+def use_counts(lowered: Lowered) -> Counter[int]:
+    """How often each row is read or stored."""
+    uses = Counter(row for _, _, row in lowered.stores)
+    for index in lowered.live():
+        uses.update(operands_of(lowered.rows[index]))
+    return uses
+
+
+def _single_product(rows: list[Row], uses: Counter[int], index: int) -> bool:
+    return rows[index][0] == "mul" and uses[index] == 1
+
+
+def _fuse_add(rows: list[Row], uses: Counter[int], row: Row) -> Row:
+    for product, other in ((row[2], row[1]), (row[1], row[2])):
+        if _single_product(rows, uses, product):
+            return ("fma", rows[product][1], rows[product][2], other)
+    return row
+
+
+def _fuse_sub(rows: list[Row], uses: Counter[int], row: Row) -> Row:
+    _, left, right = row
+    if _single_product(rows, uses, right):
+        return ("fnma", rows[right][1], rows[right][2], left)
+    if _single_product(rows, uses, left):
+        return ("fms", rows[left][1], rows[left][2], right)
+    if rows[left][0] == "neg" and uses[left] == 1 and _single_product(rows, uses, rows[left][1]):
+        product = rows[rows[left][1]]
+        return ("fnms", product[1], product[2], right)
+    return row
+
+
+def _sink(rows: list[Row], uses: Counter[int], index: int) -> None:
+    path = []
+    current = rows[index][1]
+    while uses[current] == 1 and rows[current][0] in ("mul", "div"):
+        path.append(current)
+        for side in (1, 2):
+            part = rows[current][side]
+            if rows[part][0] == "const":
+                value = struct.unpack(">d", rows[part][1])[0]
+                rows.append(("const", struct.pack(">d", -value)))
+                changed = list(rows[current])
+                changed[side] = len(rows) - 1
+                rows[current] = tuple(changed)
+                rows[index] = rows[path[0]]
+                return
+        deeper = [part for part in rows[current][1:] if uses[part] == 1 and rows[part][0] in ("mul", "div")]
+        if not deeper:
+            return
+        current = deeper[0]

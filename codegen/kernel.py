@@ -1,0 +1,178 @@
+"""Kernel: a compiled program, called with NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from codegen.arguments import Array, as_input, check_output, pointers, split_out, writable
+from codegen.engine import Library, assembly
+from codegen.errors import ArgumentError, WorkspaceError
+from codegen.gate import describe
+from codegen.native_type import attach, native_type
+from codegen.program import Program
+
+Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
+Unpack = Callable[[list[Any]], Any]
+
+ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What compiling did: sizes, operations by kind, and seconds per stage."""
+
+    nodes: int  # rows of the program that the outputs need
+    operations_before: float  # operations written out as trees, without sharing
+    operations_after: int  # operations after common sub-expressions are shared
+    machine_operations: dict[str, int]  # by kind, before fusion
+    fused: int  # multiplications that went into fused multiply-adds
+    chunks: int
+    workspace: int  # float64 values passed between chunks
+    seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen
+    text_bytes: int = 0
+    code_bytes: int = 0
+
+    @property
+    def total(self) -> int:
+        """Number of machine operations before fusion."""
+        return sum(self.machine_operations.values())
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a kernel is made of: the program, its machine code, the IR text, the options and the statistics."""
+
+    program: Program
+    library: Library
+    text: str
+    level: int
+    stats: Stats
+    release: bool  # long enough to release the GIL
+
+
+class Kernel:
+    """A compiled program: `kernel(x)` returns fresh arrays, `kernel(x, out=buffer)` writes into `buffer`.
+
+    Arguments are one array (or float) per program input, float64, of the declared shape; other array-likes are
+    converted. One output is returned as it is (a float for shape `()`), several as a tuple. `pack(args, kwargs)` and
+    `unpack(arrays)` translate structured arguments and results; with them all calls take the Python path. Kernels
+    hold no state and may be called from many threads.
+
+    >>> import sympy as sp
+    >>> from codegen import compile_program, program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> kernel = compile_program(program_from_sympy([(x, y)], [x * y]))
+    >>> kernel(np.array([2.0, 3.0])), kernel([2, 3])
+    (6.0, 6.0)
+    """
+
+    __slots__ = ("__weakref__", "_compiled", "_entry", "_table", "pack", "unpack")
+
+    _compiled: Compiled
+    pack: Pack | None
+    unpack: Unpack | None
+
+    def __init__(self, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> None:
+        self._compiled = compiled
+        self._entry = ENTRY(self.address)
+        self.pack, self.unpack = pack, unpack
+        program = compiled.program
+        structured = pack is not None or unpack is not None
+        self._table = None if structured else describe(self.address, program.inputs, program.outputs, compiled.release)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate; the native subclass replaces this method by the gate, which falls back to the same."""
+        return self._call_slow(*args, **kwargs)
+
+    def _call_slow(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate with any arguments that can be converted; ArgumentError for those that cannot."""
+        flat: Sequence[Any] = args
+        if self.pack is not None:
+            flat = self.pack(args, kwargs)
+        elif kwargs:
+            raise ArgumentError(
+                f"keyword {next(iter(kwargs))!r}", why="arguments are positional", do="only out= is known"
+            )
+        declared = self.program.inputs
+        if len(flat) != len(declared):
+            names = ", ".join(array.name for array in declared)
+            raise ArgumentError(f"{len(flat)} arguments", why=f"the kernel takes {len(declared)}: {names}")
+        inputs = [as_input(value, array, k) for k, (value, array) in enumerate(zip(flat, declared, strict=True))]
+        results = self._fresh(inputs) if out is None else self._into(inputs, out)
+        if self.unpack is not None:
+            return self.unpack(results)
+        return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+
+    def into(self, out: Any, *args: Any) -> Any:
+        """Evaluate into `out` (one array, or a tuple of them) and return it.
+
+        ArgumentError for a wrong shape or dtype, or an array that cannot be written.
+        """
+        return self(*args, out=out)
+
+    def _fresh(self, inputs: list[Array]) -> list[Any]:
+        results = [np.empty(output.shape) for output in self.program.outputs]
+        self._run(inputs, results)
+        return [result if result.ndim else float(result) for result in results]
+
+    def _into(self, inputs: list[Array], out: Any) -> list[Any]:
+        outputs = self.program.outputs
+        given = [
+            check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]")
+            for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
+        ]
+        direct = [writable(array, [*inputs, *given[:k]]) for k, array in enumerate(given)]
+        self._run(inputs, direct)
+        for array, result in zip(given, direct, strict=True):
+            if array is not result:
+                array[...] = result
+        return list(given)
+
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        if self._entry(pointers(inputs), pointers(outputs)):
+            raise WorkspaceError(f"kernel {self.program.name}", why="no memory for its workspace")
+
+    @property
+    def program(self) -> Program:
+        """The program that was compiled."""
+        return self._compiled.program
+
+    @property
+    def llvm(self) -> str:
+        """LLVM IR text of the kernel."""
+        return self._compiled.text
+
+    @property
+    def assembly(self) -> str:
+        """Assembly of the kernel on this machine (generated anew)."""
+        return assembly(self._compiled.text, self._compiled.level)
+
+    @property
+    def stats(self) -> Stats:
+        """Sizes, operation counts and compile times."""
+        return self._compiled.stats
+
+    @property
+    def address(self) -> int:
+        """Address of `int kernel(double **inputs, double **outputs)`, valid while the kernel lives."""
+        return self._compiled.library.addresses["kernel"]
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.inputs)
+        outputs = ", ".join(str(list(array.shape) or "float") for array in self.program.outputs)
+        return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations>"
+
+
+def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
+    """Return a kernel with native calls where the interpreter allows them, a plain Python object otherwise."""
+    made = native_type(Kernel)
+    if made is None:
+        return Kernel(compiled, pack, unpack)
+    kernel: Kernel = made(compiled, pack, unpack)
+    attach(kernel, Kernel, kernel._table)
+    return kernel

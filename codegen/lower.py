@@ -1,0 +1,230 @@
+"""Lowering: a program of SymPy heads becomes machine operations, each computed once.
+
+Two passes over the rows. The first folds constants, lowers each head through its row in the table of intrinsics, and
+lets equal operations fall together; powers stay symbolic. The second knows every power and every use: it expands
+powers into shared chains, and makes a quotient of a product with a reciprocal that nothing else uses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from codegen.constants import fold_constants
+from codegen.intrinsics import INTRINSICS, intrinsic
+from codegen.machine import LEAVES, Machine, Reference, Row, operands_of
+from codegen.powers import PowerPlan
+from codegen.program import Program, reachable
+
+FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
+KINDS = {
+    **dict.fromkeys(FUSED, "fma"),
+    **{code: code for code in ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "select", "compare", "logic", "call")},
+    "not": "logic",
+    "number": "select",
+}
+VARIADIC = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Machine operations of a program: the table, and `stores` = (output array, flat position, row) in output order."""
+
+    rows: list[Row]
+    stores: list[tuple[int, int, int]]
+    nodes: int
+    operations_before: float
+    operations_after_sharing: int
+
+    def live(self) -> list[int]:
+        """Rows that the stores need, ascending."""
+        return live_rows(self.rows, [row for _, _, row in self.stores])
+
+    def count(self) -> Counter[str]:
+        """Machine operations by kind; a fused multiply-add counts once."""
+        return Counter(KINDS[code] for code in (self.rows[row][0] for row in self.live()) if code not in LEAVES)
+
+
+def lower(program: Program) -> Lowered:
+    """Return the machine operations of a program, not yet fused.
+
+    LoweringError for a head without a native lowering. Signs, powers of two and quotients are treated bit for bit as
+    written, with two documented exceptions: a power with exponent n or n + 1/2 becomes a multiplication chain, and a
+    product with a reciprocal of single use becomes a quotient (one rounding fewer).
+
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> sorted(lower(program_from_sympy([x, y], [x**3 / y - x**2])).count().items())
+    [('div', 1), ('mul', 2), ('sub', 1)]
+    """
+    wanted = [row for output in program.outputs for row in output.rows]
+    order = reachable(program, wanted)
+    first = Machine()
+    values = _lower_rows(program, order, first)
+    results = [first.number(values[row]) for row in wanted]
+    second, references = _expand(first.rows, results)
+    stores = _stores(program, [second.materialise(reference) for reference in references])
+    shared = sum(row[0] not in LEAVES for row in first.rows)
+    return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
+
+
+def live_rows(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
+    """Rows that the outputs need, ascending (operands stand before their users).
+
+    >>> live_rows([("input", 0), ("neg", 0), ("abs", 0)], [2])
+    [0, 2]
+    """
+    needed = bytearray(len(rows))
+    for row in outputs:
+        needed[row] = 1
+    for index in range(len(rows) - 1, -1, -1):
+        if needed[index]:
+            for operand in operands_of(rows[index]):
+                needed[operand] = 1
+    return [index for index, flag in enumerate(needed) if flag]
+
+
+def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]:
+    stores = []
+    start = 0
+    for array, output in enumerate(program.outputs):
+        positions = range(len(output.rows)) if output.positions is None else output.positions
+        stores += [
+            (array, position, rows[start + k]) for k, position in zip(range(len(output.rows)), positions, strict=True)
+        ]
+        start += len(output.rows)
+    return stores
+
+
+def _lower_rows(program: Program, order: Sequence[int], machine: Machine) -> dict[int, Reference]:
+    heads, operands = program.heads, program.operands
+    constants = fold_constants(program, order, program.input_count)
+    pairs: dict[Any, Callable[[int, int], int]] = {sp.Add: machine.add, sp.Mul: machine.mul}
+    values: dict[int, Reference] = {}
+    truths: set[int] = set()
+    for row in order:
+        parts = operands[row]
+        head = heads[row]
+        if row in constants:
+            constant = constants[row]
+            values[row] = machine.bool(constant) if isinstance(constant, bool) else machine.const(constant)
+        elif not parts:
+            values[row] = machine.input(row)
+        elif not truths and len(parts) == 2 and head in pairs:
+            values[row] = pairs[head](values[parts[0]], values[parts[1]])
+        else:
+            values[row] = _lower_node(machine, head, [values[part] for part in parts])
+            if machine.is_truth(values[row]):
+                truths.add(row)
+            continue
+        if row in constants and isinstance(constants[row], bool):
+            truths.add(row)
+    return values
+
+
+def _lower_node(machine: Machine, head: type[sp.Basic], operands: list[Reference]) -> Reference:
+    row = INTRINSICS.get(head) or intrinsic(head)
+    if not row.truth:
+        operands = [machine.number(operand) for operand in operands]
+    if row.parity and operands[0] < 0:
+        value = row.native(machine, ~operands[0])
+        return ~value if row.parity == "odd" else value
+    return row.native(machine, *operands)
+
+
+def _expand(rows: list[Row], results: Sequence[Reference]) -> tuple[Machine, list[Reference]]:
+    """Second pass: rebuild the live rows in a new table, with powers expanded and quotients formed."""
+    outputs = [~result if result < 0 else result for result in results]
+    live = live_rows(rows, outputs)
+    uses = Counter(outputs)
+    exponents: dict[int, set[float]] = {}
+    factors: set[int] = set()
+    for index in live:
+        row = rows[index]
+        uses.update(operands_of(row))
+        if row[0] == "mul":
+            factors.update(row[1:])
+        if row[0] == "power":
+            exponents.setdefault(row[1], set()).add(row[2])
+    expander = _Expander(rows, {row for row in factors if uses[row] == 1}, PowerPlan(exponents))
+    for index in live:
+        expander.translate(index)
+    done = expander.values
+    return expander.machine, [~done[~result] if result < 0 else done[result] for result in results]
+
+
+class _Expander:
+    """Translates rows of the first table into the second."""
+
+    def __init__(self, rows: list[Row], factors: set[int], plan: PowerPlan) -> None:
+        self.rows, self.factors, self.plan = rows, factors, plan  # factors: rows whose only use is in a product
+        self.machine = machine = Machine()
+        self.values: dict[int, Reference] = {}
+        self.by_code: dict[str, Callable[[Row], Reference]] = {
+            "mul": self._mul,
+            "power": self._power,
+            "const": lambda row: machine.row(*row),
+            "input": lambda row: machine.row(*row),
+            "true": lambda row: machine.row(*row),
+            "false": lambda row: machine.row(*row),
+            "add": lambda row: machine.add(self.values[row[1]], self.values[row[2]]),
+            "sub": lambda row: machine.sub(self.values[row[1]], self.values[row[2]]),
+            "div": lambda row: machine.div(self.values[row[1]], self.values[row[2]]),
+            "neg": lambda row: ~self.values[row[1]],
+            "abs": lambda row: machine.abs(self.values[row[1]]),
+            "sqrt": lambda row: machine.sqrt(self.values[row[1]]),
+            "not": lambda row: machine.invert(self.values[row[1]]),
+            "number": lambda row: machine.number(self.values[row[1]]),
+            "call": lambda row: machine.call(row[1], [self.values[part] for part in row[2:]]),
+            "compare": lambda row: machine.compare(row[1], self.values[row[2]], self.values[row[3]]),
+            "logic": lambda row: machine.logic(row[1], self.values[row[2]], self.values[row[3]]),
+            "select": lambda row: machine.select(*[self.values[part] for part in row[1:]]),
+        }
+
+    def translate(self, index: int) -> None:
+        row = self.rows[index]
+        if row[0] == "power" and self._denominator(index) is not None:
+            return  # the product that uses it forms the quotient, or asks for the value
+        self.values[index] = self.by_code[row[0]](row)
+
+    def _value(self, index: int) -> Reference:
+        found = self.values.get(index)
+        if found is None:
+            found = self.values[index] = self._power(self.rows[index])
+        return found
+
+    def _power(self, row: Row) -> Reference:
+        return self.plan.expand(self.machine, row[1], self.values[row[1]], row[2])
+
+    def _denominator(self, index: int) -> Reference | None:
+        """What a product with this row may be divided by: it is a reciprocal power of single use."""
+        row = self.rows[index]
+        if row[0] != "power" or index not in self.factors:
+            return None
+        return self.plan.denominator(self.machine, row[1], self.values[row[1]], row[2])
+
+    def _mul(self, row: Row) -> Reference:
+        left, right = row[1], row[2]
+        rows = self.rows
+        if rows[right][0] == "power" or rows[left][0] == "power":
+            for power, other in ((right, left), (left, right)):
+                denominator = self._denominator(power)
+                if denominator is not None:
+                    return self.machine.div(self._value(other), denominator)
+            return self.machine.mul(self._value(left), self._value(right))
+        return self.machine.mul(self.values[left], self.values[right])
+
+
+def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence[int]) -> float:
+    """Operations of the outputs written out without any sharing (inf where that exceeds a float)."""
+    size: dict[int, float] = {}
+    for row in order:
+        parts = program.operands[row]
+        own = 0.0 if not parts else float(len(parts) - 1) if program.heads[row] in VARIADIC else 1.0
+        size[row] = own + math.fsum([size[part] for part in parts])
+    return math.fsum([size[row] for row in wanted])
