@@ -19,6 +19,8 @@ from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
 from symad.tracing.values import values_of
 
+_SLOGDET_RESULT = type(np.linalg.slogdet(np.eye(1)))  # NumPy's named tuple has no public name
+
 
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
@@ -224,7 +226,7 @@ def _cofactor_det(m: list[list[Any]]) -> Any:
 def slogdet(a: Any) -> Any:
     """Sign and logarithm of the determinant, by way of the determinant."""
     value = det(a)
-    return np.sign(value), np.log(np.abs(value))
+    return _SLOGDET_RESULT(np.sign(value), np.log(np.abs(value)))
 
 
 @implements(np.linalg.inv)

@@ -205,11 +205,11 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
     if edge_order != 1 or any(np.ndim(step) for step in steps):
         raise NotImplementedError("np.gradient of a traced array takes uniform spacing and edge_order=1")
     made = [_central(f, step, k) for step, k in zip(steps, axes, strict=True)]
-    return made[0] if len(made) == 1 else made
+    return made[0] if len(made) == 1 else tuple(made)
 
 
 def _central(f: Any, step: Any, axis: int) -> Any:
     rows = np.moveaxis(f, axis, 0)
     inner = (rows[2:] - rows[:-2]) / (2.0 * step)
-    first, last = (rows[1] - rows[0]) / step, (rows[-1] - rows[-2]) / step
-    return np.moveaxis(np.concatenate([first[None], inner, last[None]]), 0, axis)
+    first, last = (rows[1:2] - rows[:1]) / step, (rows[-1:] - rows[-2:-1]) / step
+    return np.moveaxis(np.concatenate([first, inner, last]), 0, axis)

@@ -19,7 +19,7 @@ MOVING: tuple[Callable[..., Any], ...] = (
     np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis,
     np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.unstack, np.tile,
     np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to, np.take, np.take_along_axis,
-    np.diagonal, np.delete, np.copy, np.resize, np.compress, np.lib.stride_tricks.sliding_window_view,
+    np.diagonal, np.delete, np.copy, np.resize, np.lib.stride_tricks.sliding_window_view,
 )  # fmt: skip
 
 # All positional arguments (or the arrays of the one sequence) are arrays, numbers among them.
@@ -107,6 +107,13 @@ for _function in SEPARATE:
     implements(_function)(_separate(_function))
 for _function in FILLING:
     implements(_function)(_filling(_function))
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
+    """The slices for which the condition (by its values) holds."""
+    scope = scope_of(condition, a)
+    return wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope)
 
 
 @implements(np.append)

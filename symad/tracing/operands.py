@@ -63,6 +63,9 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
     if array.dtype != object:
         raise _refusal(f"a value of type {type(value).__name__} ({array.dtype})", "it is no number")
     if array.ndim == 0:
+        item = array.item()
+        if isinstance(value, np.ndarray) and item is not value:
+            return nodes_of(item, scope)
         raise _refusal(f"a value of type {type(value).__name__}", "it is no number")
     made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
     return np.array(made, dtype=np.int64).reshape(array.shape)

@@ -66,6 +66,7 @@ _equal = comparison(sp.Equality, operator.eq)
 _not = connective(sp.Not, operator.not_)
 _and = (sp.And, lambda a, b: a and b)
 _or = (sp.Or, lambda a, b: a or b)
+_or_node = connective(*_or)
 _maximum = commutative(sp.Max, sp.Or, max, np.maximum)
 _minimum = commutative(sp.Min, sp.And, min, np.minimum)
 
@@ -181,11 +182,13 @@ def _normal_cdf(graph: Graph, u: int) -> int:
 
 
 def _entropy(graph: Graph, u: int) -> int:
-    return op.negative(graph, graph.node(h.xlogy, u, u))
+    value = op.negative(graph, graph.node(h.xlogy, u, u))
+    return op.select(graph, _less(graph, u, graph.number(0)), graph.number(-math.inf), value)
 
 
 def _relative_entropy(graph: Graph, u: int, v: int) -> int:
-    return graph.node(h.xlogy, u, op.divide(graph, u, v))
+    outside = _or_node(graph, _less(graph, u, graph.number(0)), _less(graph, v, graph.number(0)))
+    return op.select(graph, outside, graph.number(math.inf), graph.node(h.xlogy, u, op.divide(graph, u, v)))
 
 
 def _regularized(head: Callable[..., sp.Expr]) -> Build:

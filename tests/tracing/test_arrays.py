@@ -1,0 +1,180 @@
+"""Vectors, elementwise and reduced, on symbols, against NumPy itself."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+GENERATOR = np.random.default_rng(7)
+X = GENERATOR.uniform(0.2, 1.5, 5)
+Y = GENERATOR.uniform(-2.0, 2.0, 5)
+CONSTANT = GENERATOR.uniform(-1.0, 1.0, 5)
+MASK = np.array([True, False, True, True, False])
+
+ELEMENTWISE = [
+    lambda x, y: x + y,
+    lambda x, y: x - y,
+    lambda x, y: x * y,
+    lambda x, y: x / y,
+    lambda x, y: x // y,
+    lambda x, y: x % y,
+    lambda x, y: x**y,
+    lambda x, y: x**2,
+    lambda x, y: 2**x,
+    lambda x, y: -x,
+    lambda x, y: +x,
+    lambda x, y: abs(y),
+    lambda x, y: x + 1,
+    lambda x, y: 1 - x,
+    lambda x, y: CONSTANT * x,
+    lambda x, y: x - CONSTANT,
+    lambda x, y: np.arange(5) * x,
+    lambda x, y: np.add(x, [1, 2, 3, 4, 5]),
+    lambda x, y: [1.0, 2, 3, 4, 5] / x,
+    lambda x, y: x > y,
+    lambda x, y: x <= 0.5,
+    lambda x, y: (x > 0.5) & (y < 0),
+    lambda x, y: ~(x > 0.5) | (y < 0),
+    lambda x, y: (x > 0.5) ^ (y < 0),
+    lambda x, y: (x > 0.5) * y,
+    lambda x, y: (x > 0.5).astype(float) + y,
+    lambda x, y: divmod(x, y),
+    lambda x, y: np.sin(x) * np.exp(-y),
+    lambda x, y: np.arctan2(y, x),
+    lambda x, y: np.hypot(x, y),
+    lambda x, y: np.maximum(x, y) - np.minimum(x, 0.7),
+    lambda x, y: np.sqrt(x) + np.cbrt(y),
+    lambda x, y: np.log1p(x) + np.expm1(y),
+    lambda x, y: np.tanh(y) ** 2,
+    lambda x, y: np.logaddexp(x, y),
+    lambda x, y: special.erf(y) + special.expit(x),
+    lambda x, y: special.xlogy(x, x),
+    lambda x, y: special.jv(1, x),
+    lambda x, y: special.gammaln(x) + special.gamma(x),
+    lambda x, y: np.where(y > 0, x, y),
+    lambda x, y: np.where(MASK, x, y),
+    lambda x, y: np.where(y > 0, 1.0, 0),
+    lambda x, y: np.where(MASK, x, 0),
+    lambda x, y: np.clip(y, -1, 1),
+    lambda x, y: np.clip(y, x * 0, x),
+    lambda x, y: y.clip(0),
+    lambda x, y: y.clip(max=0),
+    lambda x, y: np.select([y > 1, y > 0], [x, x**2], y),
+    lambda x, y: np.select([MASK, ~MASK], [x, y]),
+    lambda x, y: np.piecewise(y, [y < 0, y >= 1], [lambda t: -t, lambda t: t**2, 7.0]),
+    lambda x, y: np.round(y, 1),
+    lambda x, y: np.rint(y) + np.floor(x) + np.ceil(x) + np.trunc(y) + np.fix(y),
+    lambda x, y: np.sign(y) + np.heaviside(y, 0.5),
+    lambda x, y: np.copysign(x, y),
+    lambda x, y: np.isfinite(x / (y - y)),
+    lambda x, y: np.sinc(x),
+    lambda x, y: np.modf(y),
+    lambda x, y: np.nan_to_num(x),
+    lambda x, y: np.degrees(x),
+    lambda x, y: np.square(x) + np.reciprocal(x) + np.positive(y) + np.fabs(y),
+    lambda x, y: np.float_power(x, y),
+    lambda x, y: np.real(x) + np.imag(y) + x.real + x.conj(),
+    lambda x, y: x.astype(float),
+    lambda x, y: y.astype(int),
+    lambda x, y: y.astype(bool),
+    lambda x, y: x.round(2),
+    lambda x, y: np.interp(x, [0.0, 1.0, 2.0], [1.0, 4.0, 2.0]),
+    lambda x, y: np.logical_and(x, y > 0),
+    lambda x, y: np.logical_not(y > 0),
+    lambda x, y: np.logical_xor(y > 0, x > 1),
+    lambda x, y: np.polyval([1, 2, 3], x),
+    lambda x, y: np.isclose(1, 1) * x,
+]
+REDUCTIONS = [
+    lambda x, y: np.sum(x),
+    lambda x, y: x.sum(),
+    lambda x, y: sum(x),
+    lambda x, y: np.prod(x),
+    lambda x, y: x.prod(),
+    lambda x, y: np.mean(x),
+    lambda x, y: x.mean(),
+    lambda x, y: np.var(x),
+    lambda x, y: x.std(ddof=1),
+    lambda x, y: np.std(x),
+    lambda x, y: np.var(x, ddof=1),
+    lambda x, y: np.max(y),
+    lambda x, y: y.min(),
+    lambda x, y: np.amax(y) + np.amin(y),
+    lambda x, y: np.ptp(y),
+    lambda x, y: np.cumsum(x),
+    lambda x, y: x.cumprod(),
+    lambda x, y: np.sum(x, where=MASK),
+    lambda x, y: np.sum(x, initial=3.0),
+    lambda x, y: np.max(y, initial=0.0),
+    lambda x, y: np.sum(x, keepdims=True),
+    lambda x, y: np.mean(x, where=MASK),
+    lambda x, y: np.average(x, weights=CONSTANT),
+    lambda x, y: np.average(CONSTANT, weights=x),
+    lambda x, y: np.average(x),
+    lambda x, y: np.any(y > 1),
+    lambda x, y: np.all(y > -3),
+    lambda x, y: (y > 0).any(),
+    lambda x, y: (y > 0).all(),
+    lambda x, y: np.sum(y > 0),
+    lambda x, y: (y > 0).mean(),
+    lambda x, y: np.count_nonzero(y > 0),
+    lambda x, y: np.diff(x),
+    lambda x, y: np.diff(x, n=2),
+    lambda x, y: np.ediff1d(x),
+    lambda x, y: np.diff(x, prepend=0.0),
+    lambda x, y: np.trapezoid(x),
+    lambda x, y: np.trapezoid(y, x),
+    lambda x, y: np.trapezoid(CONSTANT, x),
+    lambda x, y: np.trapezoid(x, dx=0.1),
+    lambda x, y: np.gradient(x),
+    lambda x, y: np.gradient(x, 0.1),
+    lambda x, y: np.nansum(x),
+    lambda x, y: np.nanmax(y) + np.nanmin(y),
+    lambda x, y: np.nanprod(x),
+    lambda x, y: np.add.reduce(x),
+    lambda x, y: np.multiply.reduce(x),
+    lambda x, y: np.maximum.reduce(y),
+    lambda x, y: np.add.accumulate(x),
+    lambda x, y: np.maximum.accumulate(y),
+    lambda x, y: np.multiply.outer(x, y),
+    lambda x, y: np.subtract.outer(x, CONSTANT),
+    lambda x, y: np.add.reduceat(x, [0, 2, 3]),
+    lambda x, y: np.cumulative_sum(x, include_initial=True),
+    lambda x, y: np.logical_or.reduce(y > 0),
+    lambda x, y: np.maximum.outer(x, y),
+    lambda x, y: np.logaddexp.reduce(x),
+    lambda x, y: np.hypot.reduce(x),
+    lambda x, y: np.convolve(x, y),
+    lambda x, y: np.convolve(x, [1.0, 2.0], "same"),
+    lambda x, y: np.convolve(x, [1, 2], "valid"),
+    lambda x, y: np.correlate(x, y),
+    lambda x, y: np.correlate(x, [1.0, 2.0], "full"),
+    lambda x, y: np.vander(x, 3),
+    lambda x, y: np.vander(x, 3, increasing=True),
+    lambda x, y: np.linspace(x, y, 4),
+]
+
+
+def identify(function):
+    return f"{function.__code__.co_firstlineno}"
+
+
+@pytest.mark.parametrize("function", ELEMENTWISE + REDUCTIONS, ids=identify)
+def test_vectors(function, agrees_on_symbols):
+    agrees_on_symbols(function, X, Y)
+
+
+def test_sums_are_chains_from_the_left(vector):
+    total = vector.sum()
+    assert total.node == (vector[0] + vector[1] + vector[2]).node
+    assert (vector @ vector).node == (vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2]).node
+
+
+def test_dtype_and_sizes(vector):
+    assert vector.dtype == np.float64
+    assert (vector > 0).dtype == bool
+    assert np.zeros(3, dtype=vector.dtype).dtype == np.float64
+    assert np.finfo(vector.dtype).eps > 0
+    assert np.result_type(vector, np.float32) == np.float64
+    assert (vector.nbytes, vector.itemsize, len(vector)) == (24, 8, 3)
+    assert not np.iscomplexobj(vector)
+    assert np.isrealobj(vector)
