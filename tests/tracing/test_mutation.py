@@ -1,0 +1,214 @@
+"""In-place code: views, aliases and out= behave on traced arrays exactly as NumPy's own do."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from symad.errors import TraceError
+
+X = np.array([0.5, -1.0, 2.0, 0.25])
+M = np.arange(12.0).reshape(3, 4) / 7
+
+
+def item_assignment(x):
+    x[0] = x[1] * x[2]
+    x[-1] += 3
+    return x
+
+
+def slice_view(x):
+    y = x[1:]
+    y *= 2
+    return x, y
+
+
+def alias(x):
+    y = x
+    y += 1
+    return x, y
+
+
+def copies_are_independent(x):
+    y, z, w = x.copy(), np.copy(x), copy.copy(x)
+    y[0] = 5
+    z *= 2
+    w -= 1
+    return x, y, z, w
+
+
+def rebinding_keeps_the_old(x):
+    y = x
+    y = y + 1
+    return x, y
+
+
+def reshape_is_a_view(x):
+    y = x.reshape(2, 2)
+    y[0, 1] = 9
+    z = x.ravel()
+    z[3] = -1
+    return x
+
+
+def flatten_is_a_copy(x):
+    x.flatten()[0] = 7
+    return x
+
+
+def boolean_mask(x):
+    x[x < 0] = 0
+    x[np.array([True, False, False, True])] *= 2
+    return x
+
+
+def fancy_index(x):
+    x[[0, 2]] = [1.5, x[1]]
+    x[[1, 1]] += 1
+    return x
+
+
+def fill_zeros(x):
+    z = np.zeros_like(x)
+    for k in range(len(x)):
+        z[k] = x[k] ** 2 + (z[k - 1] if k else 0)
+    return z
+
+
+def empty_receives(x):
+    z = np.empty_like(x)
+    z[...] = x * 2
+    z[1:3] = x[:2]
+    return z
+
+
+def all_compound_operators(x):
+    y = x.copy()
+    y += x
+    y -= 0.5
+    y *= x
+    y /= 3
+    y **= 2
+    y //= 0.1
+    y %= 0.7
+    return y
+
+
+def out_argument(x):
+    z = np.zeros_like(x)
+    np.sin(x, out=z)
+    np.add(z, 1, out=z)
+    np.multiply(z, x, out=z, where=np.array([True, False, True, True]))
+    return z
+
+
+def reductions_with_out(x):
+    z = np.zeros_like(x[:2])
+    np.sum(x.reshape(2, 2), axis=1, out=z)
+    return z
+
+
+def add_at(x):
+    z = np.zeros_like(x)
+    np.add.at(z, [0, 0, 2], x[:3])
+    np.multiply.at(z, [2, 2], 3.0)
+    np.subtract.at(z, 1, 1.0)
+    return z
+
+
+def rows_of_a_matrix(m):
+    m[0] = m[1] + m[2]
+    m[:, 1] *= 2
+    m[1:, 2:] = 0
+    m.T[0, 1] = 5
+    m[[0, 2]] = m[[2, 0]]
+    return m
+
+
+def diagonal_fill(m):
+    np.fill_diagonal(m, m[0])
+    m.fill(m[0, 1]) if m.shape == (9, 9) else None
+    return m
+
+
+def copyto(x):
+    z = np.ones_like(x)
+    np.copyto(z, x, where=np.array([True, True, False, False]))
+    np.copyto(z[2:], x[:2])
+    np.put(z, [0], x[3])
+    return z
+
+
+def sort_in_place(x):
+    x.sort()
+    return x
+
+
+def swap(x):
+    x[0], x[1] = x[1], x[0]
+    return x
+
+
+def flat(x):
+    y = x.reshape(2, 2)
+    y.flat[1] = 3.0
+    return x, [v for v in y.flat]
+
+
+def elements_are_snapshots(x):
+    first = x[0]
+    x[0] = 10
+    return first, x
+
+
+def truth_values_become_numbers(x):
+    x[0] = x[1] > 0
+    x[1:3] = x[1:3] > 1
+    return x
+
+
+def views_of_views(m):
+    block = m[1:, 1:][::-1]
+    block[0, 0] = 100
+    block += m[0, 0]
+    return m, block
+
+
+def running_update(x):
+    total = np.zeros_like(x[0])
+    for value in x:
+        total += value * value
+    return total
+
+
+def augmented_scalar(x):
+    s = x[0]
+    s += 1
+    s *= 2
+    return s, x
+
+
+ON_VECTORS = [
+    item_assignment, slice_view, alias, copies_are_independent, rebinding_keeps_the_old, reshape_is_a_view,
+    flatten_is_a_copy, boolean_mask, fancy_index, fill_zeros, empty_receives, all_compound_operators, out_argument,
+    reductions_with_out, add_at, copyto, sort_in_place, swap, flat, elements_are_snapshots, truth_values_become_numbers,
+    augmented_scalar, running_update,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ON_VECTORS)
+def test_vectors(function, agrees_on_numbers):
+    agrees_on_numbers(function, X)
+
+
+@pytest.mark.parametrize("function", [rows_of_a_matrix, diagonal_fill, views_of_views])
+def test_matrices(function, agrees_on_numbers):
+    agrees_on_numbers(function, M)
+
+
+def test_compound_assignment_to_an_ordinary_array_is_refused(vector):
+    ordinary = np.zeros(3)
+    alias = ordinary
+    with pytest.raises(TraceError, match="stored into an ordinary float array"):
+        ordinary += vector
+    assert np.array_equal(alias, np.zeros(3))
