@@ -19,7 +19,7 @@ from symad.graph.table import Graph, Number
 
 Numeric = Callable[..., Any]
 
-_MAYBE_BOOLEAN = frozenset(
+MAYBE_BOOLEAN = frozenset(
     {Alias, sp.StrictGreaterThan, sp.GreaterThan, sp.StrictLessThan, sp.LessThan, sp.Equality, sp.Unequality}
     | {sp.And, sp.Or, sp.Not, sp.Xor, sp.Nand, sp.Nor, sp.Implies, sp.Equivalent, sp.ITE}
     | {boolalg.BooleanTrue, boolalg.BooleanFalse}
@@ -67,7 +67,7 @@ def fold(graph: Graph, operands: Sequence[int], exact: Numeric | None, numeric: 
 
 def is_boolean(graph: Graph, node: int) -> bool:
     """Whether a node is a truth value; a quick test for the many that are not."""
-    return graph.heads[node] in _MAYBE_BOOLEAN and graph.is_boolean(node)
+    return graph.heads[node] in MAYBE_BOOLEAN and graph.is_boolean(node)
 
 
 def as_number(graph: Graph, node: int) -> int:

@@ -15,6 +15,7 @@ from symad.tracing.functions_reduce import traced
 from symad.tracing.node_arrays import elementwise, numbers
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements
+from symad.tracing.scalar import Scalar, quick_nodes
 from symad.tracing.scope import Scope
 from symad.tracing.traced import refuse_function
 from symad.tracing.values import values_of
@@ -30,6 +31,10 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:
     """Return the elementwise choice between two values."""
+    if type(condition) is Scalar and condition.scope.open:
+        nodes = quick_nodes((condition, x, y), condition.scope)
+        if nodes is not None:
+            return Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
     scope = scope_of(condition, x, y)
     parts = [nodes_of(value, scope) for value in (condition, x, y)]
     return wrap(elementwise(scope.graph, op.select, *parts), scope)

@@ -6,7 +6,9 @@ which differs in the last digits); a dot product is a chain of products added fr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,11 @@ Axis = int | tuple[int, ...] | None
 
 def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     """Return build(...) of every element, with NumPy's broadcasting."""
-    if len(operands) == 1:
-        shape, columns = operands[0].shape, [operands[0].ravel().tolist()]
-    else:
+    shape = operands[0].shape
+    if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
-        columns = [np.broadcast_to(nodes, shape).ravel().tolist() for nodes in operands]
-    made = [build(graph, *row) for row in zip(*columns, strict=True)]
+        operands = tuple(np.broadcast_to(nodes, shape) for nodes in operands)
+    made = list(map(build, repeat(graph), *[nodes.ravel().tolist() for nodes in operands]))
     return np.array(made, dtype=np.int64).reshape(shape)
 
 
@@ -40,24 +41,27 @@ def reduce(
     """Return build(...build(build(first, second), third)...) along one axis, several, or all of them (None)."""
     axes = normalized_axes(axis, nodes.ndim)
     kept = [k for k in range(nodes.ndim) if k not in axes]
-    rows = nodes.transpose([*axes, *kept]).reshape(-1, *[nodes.shape[k] for k in kept])
-    if initial is None and len(rows) == 0:
-        raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element", do="")
-    total = rows[0] if initial is None else np.full(rows.shape[1:], initial, dtype=np.int64)
-    for row in rows[1 if initial is None else 0 :]:
-        total = elementwise(graph, build, total, row)
+    shape = [nodes.shape[k] for k in kept]
+    rows = nodes.transpose([*axes, *kept]).reshape(math.prod(nodes.shape[k] for k in axes), math.prod(shape)).tolist()
+    if initial is not None:
+        rows.insert(0, [initial] * math.prod(shape))
+    if not rows:
+        raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
+    total = rows[0]
+    for row in rows[1:]:
+        total = list(map(build, repeat(graph), total, row))
     if keepdims:
-        total = total.reshape([1 if k in axes else size for k, size in enumerate(nodes.shape)])
-    return total.copy() if total.base is not None else total
+        shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
+    return np.array(total, dtype=np.int64).reshape(shape)
 
 
 def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
     """Return the running reduction along one axis."""
-    rows = np.moveaxis(nodes, axis, 0)
-    made = np.array(rows)
+    moved = np.moveaxis(nodes, axis, 0)
+    rows = moved.reshape(len(moved), math.prod(moved.shape[1:])).tolist()
     for k in range(1, len(rows)):
-        made[k] = elementwise(graph, build, made[k - 1], rows[k])
-    return np.moveaxis(made, 0, axis)
+        rows[k] = list(map(build, repeat(graph), rows[k - 1], rows[k]))
+    return np.moveaxis(np.array(rows, dtype=np.int64).reshape(moved.shape), 0, axis)
 
 
 def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
@@ -68,21 +72,11 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     b = right[:, None] if right.ndim == 1 else right
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
-    total = chain(graph, [(a[..., :, k, None], b[..., None, k, :]) for k in range(a.shape[-1])])
-    if total is None:
-        shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
-        total = np.full(shape, graph.number(0), dtype=np.int64)
+    products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
+    start = None if products.shape[-1] else graph.number(0)
+    total = reduce(graph, op.add, products, products.ndim - 1, initial=start)
     total = total[..., 0] if right.ndim == 1 else total
     return (total[..., 0, :] if right.ndim > 1 else total[..., 0]) if left.ndim == 1 else total
-
-
-def chain(graph: Graph, pairs: Sequence[tuple[Nodes, Nodes]]) -> Nodes | None:
-    """Return the sum of the products of the pairs, from the left; None when there are none."""
-    total: Nodes | None = None
-    for left, right in pairs:
-        product = elementwise(graph, op.multiply, left, right)
-        total = product if total is None else elementwise(graph, op.add, total, product)
-    return total
 
 
 def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import sympy as sp
 from codegen.program import Head
 from symad.errors import TraceError
 from symad.graph.table import Graph
-from symad.tracing.constants import Numeric, as_number, as_truth, constant, fold, is_boolean
+from symad.tracing.constants import MAYBE_BOOLEAN, Numeric, as_number, as_truth, constant, fold, is_boolean
 from symad.tracing.place import user_place
 
 Build = Callable[..., int]
@@ -29,11 +29,14 @@ def function(head: Head, numeric: Numeric | None = None, exact: Numeric | None =
     """Return the builder of `head(*operands)`."""
 
     def build(graph: Graph, *operands: int) -> int:
-        if all(node in graph.atoms for node in operands):
+        if operands[0] in graph.atoms:
             folded = fold(graph, operands, exact, numeric)
             if folded is not None:
                 return folded
-        return graph.node(head, *[as_number(graph, node) for node in operands])
+        heads = graph.heads
+        return graph.node(
+            head, *[as_number(graph, node) if heads[node] in MAYBE_BOOLEAN else node for node in operands]
+        )
 
     return build
 

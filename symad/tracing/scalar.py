@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -121,13 +121,13 @@ class Scalar(Traced):
         return hash((Scalar, self.node))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if len(inputs) == 1 and method == "__call__" and not kwargs:
+        if method == "__call__" and not kwargs:
             build = UFUNCS.get(ufunc.__name__)
-            if build is not None:
-                scope = self.scope
-                if not scope.open:
-                    scope.check_open()
-                return Scalar(build(scope.graph, self.node), scope)
+            scope = self.scope
+            if build is not None and scope.open:
+                nodes = [self.node] if len(inputs) == 1 else quick_nodes(inputs, scope)
+                if nodes is not None:
+                    return Scalar(build(scope.graph, *nodes), scope)
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
     def __bool__(self) -> bool:
@@ -226,6 +226,19 @@ class Scalar(Traced):
         self.scope.check_open()
         known = constant(self.scope.graph, self.node)
         return refuse_number(kind) if known is None else float(known)
+
+
+def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
+    """Return the nodes of Scalars of one scope and Python numbers; None when there is anything else among them."""
+    nodes = []
+    for value in values:
+        if type(value) is Scalar and value.scope is scope:
+            nodes.append(value.node)
+        elif type(value) in _NUMBERS:
+            nodes.append(scope.graph.number(value))
+        else:
+            return None
+    return nodes
 
 
 _ARRAY_METHODS = frozenset(
