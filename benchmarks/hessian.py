@@ -55,7 +55,7 @@ def timed_build(candidate: Candidate, problem: Problem) -> tuple[Evaluator, floa
     return evaluator, time.perf_counter() - start
 
 
-def build_all(field: Field, problem: Problem) -> tuple[dict[str, Evaluator], dict[str, Quartiles]]:
+def build_all(field: Field, problem: Problem) -> tuple[dict[str, Evaluator], dict[str, list[float]]]:
     """Build every candidate, in interleaved rounds; a long build is not repeated. A failure takes a candidate out."""
     evaluators: dict[str, Evaluator] = {}
     seconds: dict[str, list[float]] = {}
@@ -72,7 +72,7 @@ def build_all(field: Field, problem: Problem) -> tuple[dict[str, Evaluator], dic
             else:
                 seconds.setdefault(name, []).append(elapsed)
     alive = {name: evaluator for name, evaluator in evaluators.items() if name not in failed}
-    return alive, {name: Quartiles.of(seconds[name]) for name in alive}
+    return alive, seconds
 
 
 def differences(evaluators: dict[str, Evaluator], problem: Problem) -> dict[str, float]:
@@ -110,7 +110,7 @@ def measure(field: Field, problem: Problem, rounds: int, seconds: float) -> list
             name=CANDIDATES[name].name,
             form=CANDIDATES[name].form,
             operations=evaluators[name].operations,
-            build=builds[name],
+            builds=builds[name],
             per_call=times[name],
             ratio_libraries=libraries / times[name].median,
             ratio_compiler=compiler / times[name].median,

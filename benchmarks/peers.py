@@ -118,7 +118,7 @@ def symad_candidate(sa: Any, problem: Problem, tier: str) -> Evaluator:
     return Evaluator(
         bind=lambda x: lambda: kernel(x, out=buffer),
         matrix=lambda _: unpack(buffer, (rows, columns), problem.point.size),
-        operations=kernel.stats.operations,
+        operations=kernel.stats.total,
         native=(kernel, buffer),
     )
 
