@@ -12,7 +12,8 @@ from pathlib import Path
 from benchmarks.timing import Quartiles
 
 HEADER = [
-    "candidate", "output", "operations", "build, s: first", "median", "us per call", "quartiles", "/ best peer", "/ C code", "max diff",
+    "candidate", "output", "operations", "build, s: first", "median", "us per call", "quartiles",
+    "/ best peer", "/ C code", "max diff",
 ]  # fmt: skip
 
 
