@@ -37,13 +37,16 @@ class Field:
 
 
 def load(names: Sequence[str]) -> Field:
-    """Import the candidates' libraries; an absent one is noted by name."""
+    """Import the candidates' libraries; an absent one is noted by name, a broken one is a failure."""
     field = Field({}, [], [])
     for name in names:
+        title, package = CANDIDATES[name].name, CANDIDATES[name].package
         try:
             field.candidates[name] = CANDIDATES[name]()
         except (ImportError, OSError) as error:
-            field.missing.append(f"{CANDIDATES[name].name} ({type(error).__name__}: {error})")
+            note = f"{title} ({type(error).__name__}: {error})"
+            broken = isinstance(error, ImportError) and getattr(error, "name", None) != package
+            (field.failures if broken else field.missing).append(note)
     return field
 
 
