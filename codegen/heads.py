@@ -53,6 +53,12 @@ class _Real(sp.Function):  # type: ignore[misc]
     def _eval_evalf(self, prec: int) -> sp.Expr:
         return self.formula(*self.args)._eval_evalf(prec + 10)
 
+    def fdiff(self, argindex: int = 1) -> sp.Expr:
+        """Return the partial derivative of the definition, as SymPy's own functions do."""
+        slots = [sp.Dummy(real=True) for _ in self.args]
+        partial = self.formula(*slots).diff(slots[argindex - 1])
+        return partial.subs(dict(zip(slots, self.args, strict=True)))
+
     def doit(self, **hints: object) -> sp.Expr:
         """Return the definition in ordinary SymPy functions."""
         return self.formula(*(argument.doit(**hints) for argument in self.args))

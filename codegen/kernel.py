@@ -143,6 +143,12 @@ class Kernel:
         return self._compiled.program
 
     @property
+    def sparsity(self) -> tuple[Any, Any] | None:
+        """Rows and columns of the packed entries when the result is a sparse matrix's data, else None."""
+        pattern = self.program.sparsity
+        return None if pattern is None else (np.array(pattern[0], dtype=np.intp), np.array(pattern[1], dtype=np.intp))
+
+    @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel."""
         return self._compiled.text

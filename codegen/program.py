@@ -69,6 +69,8 @@ class Output:
 class Program:
     """A straight-line program: columns `heads`, `operands`, `atoms`; input and output arrays.
 
+    When the only output is the packed data of a sparse matrix, `sparsity` has the rows and columns of its entries.
+
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
     >>> len(square), square.outputs[0].size
@@ -81,6 +83,7 @@ class Program:
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     name: str = field(default="kernel")
+    sparsity: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self.heads)

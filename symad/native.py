@@ -14,6 +14,7 @@ import sympy as sp
 import codegen
 from codegen import Kernel
 from codegen.heads import Alias
+from codegen.kernel import Pack, Unpack
 from codegen.program import Head, Input, Output, Program, reachable
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
@@ -48,9 +49,8 @@ def compile_trace(traced: Trace, *, tier: Tier = "default", fma: bool = True, na
     >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
     6.0
     """
-    kernel = codegen.compile_program(to_program(traced, name), tier=tier, fma=fma)
-    _attach_containers(kernel, traced)
-    return kernel
+    pack, unpack = _containers(traced)
+    return codegen.compile_program(to_program(traced, name), tier=tier, fma=fma, pack=pack, unpack=unpack)
 
 
 def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: bool = True) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
             row_of[node] = strip.leaf(_constant(graph.atoms[node], traced))
     inputs = _input_arrays(traced)
     outputs = tuple(_output(array.shape, array.ravel().tolist(), row_of, strip) for array in traced.outputs.arrays)
-    return Program(strip.heads, strip.operands, strip.atoms, inputs, outputs, name)
+    return Program(strip.heads, strip.operands, strip.atoms, inputs, outputs, name, _sparsity(traced))
 
 
 class _Stripped:
@@ -157,25 +157,36 @@ def _output(shape: tuple[int, ...], nodes: Sequence[int], row_of: dict[int, int]
     return Output(shape, tuple(rows[k] for k in positions), tuple(positions))
 
 
-def _attach_containers(kernel: Kernel, traced: Trace) -> None:
-    """Teach a kernel the containers of the traced function; plain positional arrays need nothing."""
+def _containers(traced: Trace) -> tuple[Pack | None, Unpack | None]:
+    """Return how a kernel takes its arguments and result apart; None where they are plain arrays or floats."""
     plain_inputs = traced.inputs.structure == containers.flatten((0,) * len(traced.names))[1]
-    result = containers.unflatten(traced.outputs.structure, [0.0] * len(traced.outputs.arrays))
-    if isinstance(result, SparseMatrix):
-        kernel.sparsity = (result.rows, result.columns)
-    if not plain_inputs:
-        kernel.pack = _packer(traced.inputs)
-    if not (isinstance(result, (float, SparseMatrix)) or (isinstance(result, tuple) and _flat(result))):
-        structure = traced.outputs.structure
-        kernel.unpack = lambda arrays: containers.unflatten(structure, arrays)
+    result = _skeleton(traced)
+    plain_result = isinstance(result, float | SparseMatrix) or (isinstance(result, tuple) and _flat(result))
+    structure = traced.outputs.structure
+    return (
+        None if plain_inputs else _packer(traced.inputs),
+        None if plain_result else lambda arrays: containers.unflatten(structure, arrays),
+    )
+
+
+def _skeleton(traced: Trace) -> Any:
+    """The result's containers with 0.0 for each array."""
+    return containers.unflatten(traced.outputs.structure, [0.0] * len(traced.outputs.arrays))
+
+
+def _sparsity(traced: Trace) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    result = _skeleton(traced)
+    return (tuple(result.rows.tolist()), tuple(result.columns.tolist())) if isinstance(result, SparseMatrix) else None
 
 
 def _flat(result: tuple[Any, ...]) -> bool:
     return type(result) is tuple and len(result) > 1 and all(isinstance(leaf, float) for leaf in result)
 
 
-def _packer(inputs: Tree) -> Callable[[tuple[Any, ...]], list[Any]]:
-    def pack(args: tuple[Any, ...]) -> list[Any]:
+def _packer(inputs: Tree) -> Pack:
+    def pack(args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+        if keywords:
+            raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="arguments are positional")
         leaves, structure = containers.flatten(args)
         if structure != inputs.structure:
             raise ArgumentError(f"arguments of structure {structure}", why=f"the kernel takes {inputs.structure}")

@@ -32,20 +32,20 @@ class Linear:
 
     def apply(self, build: Builder, tangents: Sequence[int | None]) -> list[int | None]:
         """Return the image of tangents (one node for each input); None is a structural zero."""
-        terms: dict[int, list[Term]] = {}
+        values: dict[int, Term] = {}
         for node, tangent in zip(self.inputs, tangents, strict=True):
             if tangent is not None:
-                terms.setdefault(node, []).append((tangent, None))
-        totals: dict[int, Term] = {}
+                seed = (tangent, None)
+                values[node] = total(build, [values[node], seed]) if node in values else seed
         for target, row in self.rows:
-            collected = terms.get(target, [])
+            terms = [values[target]] if target in values else []
             for coefficient, source, guard in row:
-                term = _total(build, source, terms, totals)
+                term = values.get(source)
                 if term is not None:
-                    collected.append(scale(build, term, coefficient, guard))
-            if collected:
-                terms[target] = collected
-        found = (_total(build, node, terms, totals) for node in self.outputs)
+                    terms.append(scale(build, term, coefficient, guard))
+            if terms:
+                values[target] = total(build, terms)
+        found = (values.get(node) for node in self.outputs)
         return [None if term is None else settle(build, term) for term in found]
 
     def transpose(self) -> Linear:
@@ -119,7 +119,9 @@ def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -
 def scale(build: Builder, term: Term, coefficient: int | None, guard: int | None) -> Term:
     """Return coefficient * term under a further guard; the guard stays outside the product, so 0 * inf cannot occur."""
     value, inner = term
-    return (value if coefficient is None else build.mul(coefficient, value)), build.both(inner, guard)
+    if coefficient is not None:
+        value = build.mul(coefficient, value)
+    return value, inner if guard is None else build.both(inner, guard)
 
 
 def settle(build: Builder, term: Term) -> int:
@@ -130,6 +132,8 @@ def settle(build: Builder, term: Term) -> int:
 
 def total(build: Builder, terms: Sequence[Term]) -> Term:
     """Return the sum of terms; a guard that they all share is kept open."""
+    if len(terms) == 1:
+        return terms[0]
     guard = terms[0][1]
     if any(other != guard for _, other in terms):
         terms, guard = [(settle(build, term), None) for term in terms], None
@@ -137,12 +141,3 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
     for other, _ in terms[1:]:
         value = build.add(value, other)
     return value, guard
-
-
-def _total(build: Builder, node: int, terms: dict[int, list[Term]], totals: dict[int, Term]) -> Term | None:
-    if node not in totals:
-        collected = terms.get(node)
-        if not collected:
-            return None
-        totals[node] = total(build, collected)
-    return totals[node]

@@ -1,7 +1,7 @@
 """Hessians by symmetric edge pushing: one reverse sweep that carries first and second adjoints.
 
 The sweep visits the nodes from the output down. `adjoint[i]` is the derivative of the output in node i, and
-`weights[i][j]` the second derivative in nodes i and j (j <= i), both with the nodes above already eliminated.
+`weights` has the second derivative in each pair of nodes, both with the nodes above already eliminated.
 Symmetry is used at every step, and an entry that never appears is a proved structural zero: the sparsity pattern
 is exact and costs nothing.
 
@@ -16,16 +16,14 @@ from functools import lru_cache
 import sympy as sp
 
 from codegen.program import Head
-from symad.derivatives.linear import Row, Term, linearize, scale, settle, total
+from symad.derivatives.linear import Linear, Row, Term, linearize, scale, settle, total
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.rules.overrides import GATES
-from symad.rules.partials import Template, derivative_form, partial
+from symad.rules.partials import Edge, Template, derivative_form, partial
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 TEMPLATES = 4096  # bound of the cache of second partials, keyed by (head, constant operands, two operand numbers)
-
-Weights = dict[int, dict[int, list[Term]]]
 
 
 def edge_pushing(build: Builder, output: int, parameters: Sequence[int]) -> dict[tuple[int, int], int]:
@@ -39,16 +37,77 @@ def edge_pushing(build: Builder, output: int, parameters: Sequence[int]) -> dict
     [(0, 0), (1, 0)]
     """
     sweep = linearize(build, [output], parameters)
-    active = {target for target, _ in sweep.rows}.union(parameters)
+    order = _elimination_order(sweep, output)
     adjoint: dict[int, list[Term]] = {output: [(build.one, None)]}
-    weights: Weights = {}
-    for row in reversed(sweep.rows):
-        target = row[0]
-        _push_weights(build, row, weights)
-        if target in adjoint:
-            _create_weights(build, target, total(build, adjoint[target]), active, weights)
-            _push_adjoint(build, row, adjoint)
-    return _entries(build, parameters, weights)
+    weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
+    active = set(weights.position)
+    for target, edges in reversed(order):
+        weights.push(target, edges)
+        term = total(build, adjoint.pop(target))
+        for (source, other), value in second_partials(build, target, active).items():
+            weights.insert(source, other, scale(build, term, value, None))
+        for coefficient, source, guard in edges:
+            adjoint.setdefault(source, []).append(scale(build, term, coefficient, guard))
+    return weights.entries(parameters)
+
+
+class _Weights:
+    """The second-order adjoints: a symmetric matrix of terms, each pair kept under its later node."""
+
+    def __init__(self, build: Builder, position: dict[int, int]) -> None:
+        self.build = build
+        self.position = position
+        self.table: dict[int, dict[int, list[Term]]] = {}
+
+    def insert(self, source: int, other: int, term: Term) -> None:
+        """Add a term to w(source, other)."""
+        if self.position[source] < self.position[other]:
+            source, other = other, source
+        self.table.setdefault(source, {}).setdefault(other, []).append(term)
+
+    def push(self, target: int, edges: Sequence[Edge]) -> None:
+        """Eliminate a node by the chain rule on w(target, other) and w(target, target)."""
+        build = self.build
+        for other, terms in self.table.pop(target, {}).items():
+            weight = total(build, terms)
+            for place, (coefficient, source, guard) in enumerate(edges):
+                pushed = scale(build, weight, coefficient, guard)
+                if other != target:  # the diagonal receives it twice, once for each order of the pair
+                    self.insert(source, other, scale(build, pushed, build.two, None) if source == other else pushed)
+                    continue
+                self.insert(source, source, scale(build, pushed, coefficient, guard))
+                for coefficient2, source2, guard2 in edges[:place]:
+                    self.insert(source, source2, scale(build, pushed, coefficient2, guard2))
+
+    def entries(self, parameters: Sequence[int]) -> dict[tuple[int, int], int]:
+        """Return what is left when only parameters are: the lower triangle by parameter numbers."""
+        index = {node: k for k, node in enumerate(parameters)}
+        found: dict[tuple[int, int], int] = {}
+        for source, row in self.table.items():
+            for other, terms in row.items():
+                place = sorted((index[source], index[other]), reverse=True)
+                found[place[0], place[1]] = settle(self.build, total(self.build, terms))
+        return found
+
+
+def _elimination_order(sweep: Linear, output: int) -> list[Row]:
+    """Return the rows depth first from the output: a term is eliminated completely before the next one is opened.
+
+    In the order of the trace, all products of a matrix product would be open at once, and with them every pair.
+    """
+    rows = dict(sweep.rows)
+    order: list[Row] = []
+    visited: set[int] = set()
+    stack = [(output, False)]
+    while stack:
+        node, finished = stack.pop()
+        if finished:
+            order.append((node, rows[node]))
+        elif node in rows and node not in visited:
+            visited.add(node)
+            stack.append((node, True))
+            stack += [(source, False) for _, source, _ in reversed(rows[node])]
+    return order
 
 
 def second_partials(build: Builder, node: int, active: set[int]) -> dict[tuple[int, int], int]:
@@ -86,50 +145,3 @@ def _second_template(head: Head, constants: tuple[sp.Basic | None, ...], i: int,
         return None
     (second,) = linearize(build, [first], [operands[j]]).apply(build, [build.one])
     return None if second is None else Template.of(graph, second, operands)
-
-
-def _push_weights(build: Builder, row: Row, weights: Weights) -> None:
-    """Eliminate a node from the second-order weights: the chain rule on w(i, j) and w(i, i)."""
-    target, edges = row
-    for other, terms in weights.pop(target, {}).items():
-        weight = total(build, terms)
-        for position, (coefficient, source, guard) in enumerate(edges):
-            pushed = scale(build, weight, coefficient, guard)
-            if other != target:
-                _accumulate(build, weights, source, other, pushed)
-                continue
-            _insert(weights, source, source, scale(build, pushed, coefficient, guard))
-            for coefficient2, source2, guard2 in edges[:position]:
-                _insert(weights, source, source2, scale(build, pushed, coefficient2, guard2))
-
-
-def _create_weights(build: Builder, target: int, adjoint: Term, active: set[int], weights: Weights) -> None:
-    for (source, source2), value in second_partials(build, target, active).items():
-        _insert(weights, source, source2, scale(build, adjoint, value, None))
-
-
-def _push_adjoint(build: Builder, row: Row, adjoint: dict[int, list[Term]]) -> None:
-    term = total(build, adjoint.pop(row[0]))
-    for coefficient, source, guard in row[1]:
-        adjoint.setdefault(source, []).append(scale(build, term, coefficient, guard))
-
-
-def _accumulate(build: Builder, weights: Weights, source: int, other: int, term: Term) -> None:
-    """Add to w(source, other); the diagonal receives it twice, once for each order of the pair."""
-    _insert(weights, source, other, scale(build, term, build.two, None) if source == other else term)
-
-
-def _insert(weights: Weights, source: int, other: int, term: Term) -> None:
-    if source < other:
-        source, other = other, source
-    weights.setdefault(source, {}).setdefault(other, []).append(term)
-
-
-def _entries(build: Builder, parameters: Sequence[int], weights: Weights) -> dict[tuple[int, int], int]:
-    index = {node: k for k, node in enumerate(parameters)}
-    found: dict[tuple[int, int], int] = {}
-    for source, row in weights.items():
-        for other, terms in row.items():
-            place = sorted((index[source], index[other]), reverse=True)
-            found[place[0], place[1]] = settle(build, total(build, terms))
-    return found

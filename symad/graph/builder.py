@@ -16,6 +16,9 @@ from codegen.program import Head
 from symad.graph.table import Graph
 
 
+Exact = int | Fraction
+
+
 class Builder:
     """Constructors over one graph; every method takes and returns node ids.
 
@@ -28,10 +31,11 @@ class Builder:
     3/2
     """
 
-    __slots__ = ("graph", "half", "minus_one", "one", "true", "two", "zero")
+    __slots__ = ("_constants", "graph", "half", "minus_one", "one", "true", "two", "zero")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._constants: dict[int, Exact | float | None] = {}
         self.zero = graph.number(0)
         self.one = graph.number(1)
         self.two = graph.number(2)
@@ -43,17 +47,18 @@ class Builder:
         """Return the leaf of a number."""
         return self.graph.number(value)
 
-    def rational(self, node: int) -> Fraction | None:
-        """Return the exact value of an Integer or Rational leaf, else None."""
-        atom = self.graph.atoms.get(node)
-        return Fraction(int(atom.p), int(atom.q)) if isinstance(atom, sp.Rational) else None
+    def constant(self, node: int) -> Exact | float | None:
+        """Return the value of a numeric leaf (int or Fraction when exact, float for a Float), else None."""
+        if node not in self.graph.atoms:
+            return None
+        if node not in self._constants:
+            self._constants[node] = _value(self.graph.atoms[node])
+        return self._constants[node]
 
-    def constant(self, node: int) -> Fraction | float | None:
-        """Return the value of a numeric leaf (Fraction when exact, float for a Float), else None."""
-        atom = self.graph.atoms.get(node)
-        if isinstance(atom, sp.Rational):
-            return Fraction(int(atom.p), int(atom.q))
-        return float(atom) if isinstance(atom, sp.Float) else None
+    def even_integer(self, node: int) -> int | None:
+        """Return the value of a leaf that is an even Integer, else None."""
+        value = self.constant(node)
+        return value if isinstance(value, int) and value % 2 == 0 else None
 
     def call(self, head: Head, *operands: int) -> int:
         """Return `head(*operands)`, through the folding constructor where the head has one."""
@@ -125,14 +130,24 @@ class Builder:
         return left if right == self.one else self._pair(sp.Mul, left, right)
 
     def _pair(self, head: Head, left: int, right: int) -> int:
-        if left in self.graph.atoms and right in self.graph.atoms:
+        atoms = self.graph.atoms
+        if left in atoms and right in atoms:
             a, b = self.constant(left), self.constant(right)
             if a is not None and b is not None:
-                return self.number(_fold(a + b if head is sp.Add else a * b))
+                return self.number(simplest(a + b if head is sp.Add else a * b))
         return self.graph.pair(head, left, right)
 
 
-def _fold(value: Fraction | float) -> int | float | Fraction:
+def _value(atom: sp.Basic) -> Exact | float | None:
+    if isinstance(atom, sp.Integer):
+        return int(atom)
+    if isinstance(atom, sp.Rational):
+        return Fraction(int(atom.p), int(atom.q))
+    return float(atom) if isinstance(atom, sp.Float) else None
+
+
+def simplest(value: Exact | float) -> Exact | float:
+    """Return an int for a Fraction that is one."""
     return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
 
 

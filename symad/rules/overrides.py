@@ -16,7 +16,7 @@ import sympy as sp
 
 from codegen import heads as h
 from codegen.program import Head
-from symad.graph.builder import Builder
+from symad.graph.builder import Builder, Exact, simplest
 
 Partial = Callable[..., int | None]
 Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)
@@ -36,18 +36,18 @@ def _power_base(build: Builder, p: int, u: int, v: int) -> int | None:
         slope = build.mul(v, build.power(u, build.sub(v, build.one)))
         origin = build.graph.pair(sp.And, _is_zero(build, u), _is_zero(build, v))
         return build.select(origin, build.zero, slope)  # 0 * u**-1 at u = 0 would be NaN
-    short = _SHORT_POWERS.get(exponent) if isinstance(exponent, Fraction) else None
+    short = None if isinstance(exponent, float) else _SHORT_POWERS.get(exponent)
     if short is not None:
         return short(build, p, u)
     if exponent == 0:
         return None
-    return build.mul(v, build.power(u, build.number(_number(exponent - 1))))
+    return build.mul(v, build.power(u, build.number(simplest(exponent - 1))))
 
 
-_SHORT_POWERS: dict[Fraction, Callable[[Builder, int, int], int]] = {
-    Fraction(1): lambda b, p, u: b.one,
-    Fraction(2): lambda b, p, u: b.mul(b.two, u),
-    Fraction(-1): lambda b, p, u: b.neg(b.mul(p, p)),
+_SHORT_POWERS: dict[Exact, Callable[[Builder, int, int], int]] = {
+    1: lambda b, p, u: b.one,
+    2: lambda b, p, u: b.mul(b.two, u),
+    -1: lambda b, p, u: b.neg(b.mul(p, p)),
     Fraction(1, 2): lambda b, p, u: b.div(b.half, p),  # reuses the root
     Fraction(-1, 2): lambda b, p, u: b.mul(b.number(Fraction(-1, 2)), b.mul(b.mul(p, p), p)),
 }
@@ -62,10 +62,6 @@ def _power_exponent(build: Builder, p: int, u: int, v: int) -> int | None:
 
 def _is_zero(build: Builder, u: int) -> int:
     return build.call(sp.Equality, u, build.zero)
-
-
-def _number(value: Fraction | float) -> int | float | Fraction:
-    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
 def _one_minus_square(build: Builder, u: int) -> int:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import sympy as sp
-from sympy.core.function import AppliedUndef
+from sympy.core.function import AppliedUndef, ArgumentIndexError
 
 from codegen.program import Head, reachable
 from symad.errors import RuleError
@@ -117,14 +117,14 @@ def derivative_form(build: Builder, node: int) -> tuple[Head, tuple[int, ...]]:
     if head is not sp.Pow:
         return head, operands
     base, exponent = operands
-    power = build.rational(exponent)
-    if power is None or power.denominator != 1 or power % 2:
+    power = build.even_integer(exponent)
+    if power is None:
         return head, operands
     inner = graph.operands[base]
     if graph.heads[base] is sp.Abs:
         return sp.Pow, (inner[0], exponent)
     if graph.heads[base] is sp.Pow and inner[1] == build.half:
-        return sp.Pow, (inner[0], build.number(int(power / 2)))
+        return sp.Pow, (inner[0], build.number(power // 2))
     return head, operands
 
 
@@ -149,7 +149,7 @@ def _ask_sympy(head: Head, placeholders: list[sp.Dummy], position: int) -> sp.Ex
     applied = head(*placeholders)
     try:
         expression = applied.fdiff(position + 1)
-    except (AttributeError, sp.ArgumentIndexError):
+    except (AttributeError, ArgumentIndexError):
         expression = sp.diff(applied, placeholders[position])
     if expression.has(*_UNUSABLE):
         raise _refusal(head, position, f"SymPy can only write it as {expression}")

@@ -1,0 +1,157 @@
+"""The museum of perturbation confusion: KNOWN_ANSWERS A. Each case has a right number and a famous wrong one.
+
+Every D below is taken by forward and by reverse mode at each level, interpreted and compiled.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mixes
+import numpy as np
+import pytest
+
+import symad as sa
+
+PAIRS = [(outer, inner) for outer in "FR" for inner in "FR"]
+
+
+def D(mode, f, a):
+    return mixes.ONCE[mode](f)(a)
+
+
+def both(f, a):
+    """f is a function of one scalar: its value interpreted and compiled."""
+    return [f(a), sa.compile(f, 0.5)(a)]
+
+
+def outer_derivative(mode, f, a):
+    return both(mixes.ONCE[mode](f), a)
+
+
+# name: (function of the two modes' inner D and the outer variable, point, right answer, typical wrong answer)
+NESTED = {
+    "A1 Siskind-Pearlmutter": (lambda D, x: x * D(lambda y: x + y, 1), 1.0, 1.0, 2.0),
+    "A2": (lambda D, x: x * D(lambda y: x * y, 2), 1.0, 2.0, None),
+    "A3": (lambda D, x: x * D(lambda y: x * y, 1), 4.0, 8.0, 1.0),
+    "A3b inner argument is the captured variable": (lambda D, x: x * D(lambda y: x * y, x), 3.0, 6.0, 12.0),
+    "A3c": (lambda D, x: x * D(lambda y: x * y**2, x), 3.0, 54.0, None),
+    "A6": (lambda D, x: D(lambda y: x, x), 1.0, 0.0, None),
+    "A9 one": (lambda D, x: D(lambda y: x + y, 3), 1.0, 0.0, None),
+    "A9 x*one(x)": (lambda D, x: x * D(lambda y: x + y, 3), 1.0, 1.0, None),
+    "A9 x*one(2x)": (lambda D, x: x * D(lambda y: 2 * x + y, 3), 1.0, 1.0, None),
+    "A10": (lambda D, x: D(lambda y: y * (x - y), x), 1.0, -1.0, 0.0),
+    "A12": (lambda D, x: x * D(lambda y: y**2, x), 1.0, 4.0, 0.0),
+}
+
+
+@pytest.mark.parametrize(("outer", "inner"), PAIRS, ids=lambda mode: mode)
+@pytest.mark.parametrize("case", NESTED)
+def test_nested_derivative(case, outer, inner):
+    body, point, right, wrong = NESTED[case]
+    found = outer_derivative(outer, lambda x: body(lambda f, a: D(inner, f, a), x), point)
+    assert found == [right, right]
+    assert wrong not in found
+
+
+@pytest.mark.parametrize("inner", "FR")
+def test_a4_gradient_of_a_loss_with_a_derivative_inside(inner):
+    def loss(v):
+        return v.sum() * D(inner, lambda y: y * np.linalg.norm(v), 1)
+
+    point = np.array([1.0])
+    for gradient in (sa.grad(loss), sa.jacfwd(loss)):
+        assert gradient(point) == [2.0]
+        assert sa.compile(gradient, point)(point) == [2.0]
+
+
+@pytest.mark.parametrize("outer", [sa.jacfwd, sa.jacrev])
+@pytest.mark.parametrize("inner", [sa.grad, sa.jacfwd, sa.jacrev])
+def test_a5_jacobian_of_an_inner_gradient_is_the_matrix(outer, inner):
+    matrix = np.random.default_rng(5).normal(size=(10, 8))
+    point, y = np.arange(8.0), np.arange(10.0)
+
+    def gradient(x):
+        return inner(lambda y: y @ (matrix @ x))(y)
+
+    assert np.array_equal(outer(gradient)(point), matrix)
+    assert np.array_equal(sa.compile(outer(gradient), point)(point), matrix)
+
+
+@pytest.mark.parametrize("outer", [sa.jacfwd, sa.jacrev])
+@pytest.mark.parametrize("inner", [sa.jacfwd, sa.grad])
+def test_a7_lagrangian_has_no_mixed_derivative(outer, inner):
+    mass, gravity = 1.0, 9.8
+
+    def momentum(q, speed):
+        return inner(lambda s: mass / 2 * (s @ s) - mass * gravity * q[1])(speed)
+
+    q, speed = np.array([1.0, 2.0]), np.array([3.0, 4.0])
+    mixed = outer(momentum)
+    assert np.array_equal(mixed(q, speed), np.zeros((2, 2)))
+    assert np.array_equal(sa.compile(mixed, q, speed)(q, speed), np.zeros((2, 2)))
+    assert sa.compile(mixed, q, speed).program.outputs[0].rows == ()  # proved structurally, not computed
+
+
+@pytest.mark.parametrize("outer", "FR")
+@pytest.mark.parametrize("inner", ["FF", "FR", "RF", "RR"])
+def test_a13_parameter_derivative_of_a_second_derivative(outer, inner):
+    def curvature(p):
+        return mixes.nested(inner, lambda x: p * x**2)(2.0)
+
+    assert outer_derivative(outer, curvature, 3.0) == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("shift", "FR")
+def test_a14_the_amazing_bug(shift):
+    """Manzyuk, Pearlmutter, Radul, Rush, Siskind 2019: a derivative of a function that returns functions."""
+
+    def s(u):
+        return lambda g: lambda a: g(a + u)
+
+    differentiated = mixes.ONCE[shift](s)(3.0)
+    once, twice = differentiated(np.exp), differentiated(differentiated(np.exp))
+    for function, right in ((once, math.exp(8)), (twice, math.exp(11))):
+        for value in both(function, 5.0):
+            assert value == pytest.approx(right, rel=1e-15)
+            assert value != 0
+
+
+@pytest.mark.parametrize("shift", "FR")
+def test_a15_a_function_valued_result_of_two_functions(shift):
+    def v(u):
+        return lambda f1: lambda f2: lambda x: f1(f2)(x + u)
+
+    identity = lambda f: f  # noqa: E731 (the case is written with lambdas)
+    differentiated = mixes.ONCE[shift](v)(0.0)
+    value = differentiated(differentiated(identity))(np.exp)(1.0)
+    assert value == pytest.approx(math.e, rel=1e-15)
+
+
+@pytest.mark.parametrize("word", ["FF", "FR", "RF", "RR"])
+@pytest.mark.parametrize(
+    ("function", "point", "right"),
+    [(lambda x: x**4 + 0 * x**3, 1.0, 12.0), (lambda t: t**4, 1.5, 27.0), (lambda x: 2 * x**4, 2.0, 96.0)],
+    ids=["x^4 + 0 x^3", "t^4", "2 x^4"],
+)
+def test_a20_second_derivatives(function, point, right, word):
+    assert both(mixes.nested(word, function), point) == [right, right]
+
+
+@pytest.mark.parametrize("modes", ["F" * 10, "R" * 10, "FR" * 5, "F" * 20, "R" * 20, "RF" * 10], ids=lambda m: f"{m[:2]}x{len(m)}")
+def test_a23_mixed_derivative_of_a_product(modes):
+    def mixed(level, values):
+        if level == len(modes):
+            product = values[0]
+            for value in values[1:]:
+                product = product * value
+            return product
+        return mixes.ONCE[modes[level]](lambda x: mixed(level + 1, [*values, x]))(1.5 + level)
+
+    assert mixed(0, []) == 1.0
+
+
+@pytest.mark.parametrize("transform", [sa.grad, sa.value_and_grad, sa.hessian])
+def test_a24_the_gradient_of_a_vector_is_refused_with_the_way_out(transform):
+    with pytest.raises(sa.ArgumentError, match=r"returned \(3,\) instead of one scalar.*jacobian.*vjp"):
+        transform(lambda x: x * x)(np.ones(3))

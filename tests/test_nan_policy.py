@@ -1,0 +1,116 @@
+"""KNOWN_ANSWERS D: branches not taken, kinks and tails give the convention, not NaN, at orders 0 to 4 in every mode.
+
+The conventions (also in symad.rules.overrides): a branch that is not taken contributes nothing; |u|' = sign(u) with
+sign(0) = 0; at a tie max and min give each operand one half; 0**0 = 1; sqrt(u)**2 and |u|**2 are u and u**2 to a
+derivative, so norms squared are smooth at 0. sqrt itself has an infinite slope at 0, and norm(x) none (NaN).
+"""
+
+from __future__ import annotations
+
+import math
+
+import mixes
+import mpmath
+import numpy as np
+import pytest
+
+import symad as sa
+
+# name: (function of one scalar, point, derivatives of order 0, 1, 2, ...)
+SCALAR = {
+    "sqrt not taken, NaN inside": (lambda x: np.where(x > 0, np.sqrt(x), 0), -3.0, (0, 0, 0, 0, 0)),
+    "sqrt not taken at its singular point": (lambda x: np.where(x > 0, np.sqrt(x), 0), 0.0, (0, 0, 0, 0, 0)),
+    "log of a negative number not taken": (lambda x: np.where(x < 0, np.log(-x), np.log(x)), 10.0,
+                                           (math.log(10), 0.1, -0.01, 0.002, -0.0006)),
+    "nested chain not taken": (lambda x: np.where(x > 0, np.exp(1 / np.sqrt(np.log(x))), x), -1.0, (-1, 1, 0, 0, 0)),
+    "sqrt of a maximum with 0": (lambda x: np.sqrt(np.maximum(0, x**2 - 4)), 1.0, (0, 0, 0, 0, 0)),
+    "norm squared": (lambda x: np.linalg.norm(np.stack([x, 0 * x])) ** 2, 0.0, (0, 0, 2, 0, 0)),
+    "absolute value squared": (lambda x: np.abs(x) ** 2, 0.0, (0, 0, 2, 0, 0)),
+    "absolute value times itself": (lambda x: np.abs(x) * np.abs(x), 0.0, (0, 0, 2, 0, 0)),
+    "absolute value to the fourth": (lambda x: np.abs(x) ** 4, 0.0, (0, 0, 0, 0, 24)),
+    "integer power": (lambda x: x**2, 0.0, (0, 0, 2, 0, 0)),
+    "float power": (lambda x: x**2.0, 0.0, (0, 0, 2, 0, 0)),
+    "array power": (lambda x: (np.stack([x, x]) ** np.array([2.0, 3.0])).sum(), 0.0, (0, 0, 2, 6, 0)),
+    "symbolic power": (lambda x: x ** np.where(x > -1, 2.0, 3.0), 0.0, (0, 0, 2, 0, 0)),
+    "absolute value": (np.abs, 0.0, (0, 0, 0, 0, 0)),
+    "maximum at a tie": (lambda x: np.maximum(x, 0.0), 0.0, (0, 0.5, 0, 0, 0)),
+    "minimum at a tie": (lambda x: np.minimum(2 * x, x), 0.0, (0, 1.5, 0, 0, 0)),
+    "tanh far out": (np.tanh, 400.0, (1, 0, 0, 0, 0)),
+    "logaddexp, right tail": (lambda x: np.logaddexp(0, x), 800.0, (800, 1, 0, 0, 0)),
+    "logaddexp, left tail": (lambda x: np.logaddexp(0, x), -800.0, (0, 0, 0, 0, 0)),
+    "0 * inf in a branch not taken": (lambda x: np.where(x < 1, 2 * x, 0 * np.exp(1000 * x)), 0.9, (1.8, 2, 0, 0, 0)),
+    "Mod": (lambda x: np.mod(x, 3.0) ** 2, 7.5, (2.25, 3, 2, 0, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize("name", SCALAR)
+def test_conventions_of_one_variable(name, order):
+    function, point, expected = SCALAR[name]
+    for route, value in mixes.every_value(function, point, order, compiled=order < 4).items():
+        assert value == pytest.approx(expected[order], rel=1e-13, abs=1e-300), route
+
+
+@pytest.mark.parametrize("order", range(5))
+@pytest.mark.parametrize(
+    ("function", "exact", "point"),
+    [
+        (np.tanh, mpmath.tanh, 20.0),
+        (np.tanh, mpmath.tanh, -25.0),
+        (lambda x: np.logaddexp(0, x), lambda u: mpmath.log1p(mpmath.exp(u)), -40.0),
+        (lambda x: np.logaddexp(0, x), lambda u: mpmath.log1p(mpmath.exp(u)), 40.0),
+        (np.arcsin, mpmath.asin, 1 - 3e-9),
+        (np.arctanh, mpmath.atanh, 1 - 3e-9),
+        (lambda x: np.hypot(x, 1e-3), lambda u: mpmath.hypot(u, mpmath.mpf(1e-3)), 1e8),
+        (np.arcsinh, mpmath.asinh, 1e6),
+        (np.sinc, lambda u: mpmath.sincpi(u), 1e-8),
+        (np.sinc, lambda u: mpmath.sincpi(u), 0.0),
+    ],
+    ids=["tanh 20", "tanh -25", "softplus -40", "softplus 40", "asin", "atanh", "hypot", "asinh", "sinc", "sinc 0"],
+)
+def test_tails_keep_their_digits(function, exact, point, order):
+    with mpmath.workdps(120):
+        wanted = float(mpmath.diff(exact, mpmath.mpf(point), order))
+    for route, value in mixes.every_value(function, point, order, compiled=order < 3).items():
+        assert value == pytest.approx(wanted, rel=1e-13, abs=1e-25), route
+
+
+@pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)
+def test_squared_exponential_kernel_on_the_diagonal(mode):
+    length = 0.7
+
+    def kernel(x):
+        return np.exp(-(np.linalg.norm((x[:2] - x[2:]) / length) ** 2))
+
+    point = np.array([0.3, -0.2, 0.3, -0.2])
+    mixed = sa.hessian(kernel, mode=mode)
+    for found in (mixed(point), sa.compile(mixed, point)(point)):
+        assert found[:2, 2:] == pytest.approx(2 / length**2 * np.eye(2), rel=1e-15)
+
+
+@pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)
+def test_log_sum_exp_hessian(mode):
+    def f(x):
+        largest = np.max(x)
+        return largest + np.log(np.exp(x - largest).sum())
+
+    point = np.array([1.0, 2.0, -0.5])
+    p = np.exp(point) / np.exp(point).sum()
+    assert sa.hessian(f, mode=mode)(point) == pytest.approx(np.diag(p) - np.outer(p, p), rel=1e-13, abs=1e-16)
+
+
+@pytest.mark.parametrize("word", ["F", "R"])
+def test_undefined_derivatives_are_nan_or_infinite_and_not_a_guess(word):
+    assert mixes.nested(word, np.sqrt)(0.0) == math.inf
+    gradient = sa.grad(np.linalg.norm) if word == "R" else sa.jacfwd(np.linalg.norm)
+    assert np.isnan(gradient(np.zeros(2))).all()
+
+
+@pytest.mark.parametrize("word", ["F", "R", "FF", "FR", "RF", "RR"])
+def test_x_log_x_at_zero_is_what_numpy_gives_and_xlogy_is_zero(word):
+    special = pytest.importorskip("scipy.special", reason="the test extra (SciPy) is not installed")
+    with np.errstate(all="ignore"):
+        assert math.isnan(sa.compile(lambda x: x * np.log(x), 1.0)(0.0))
+    assert sa.compile(lambda x: special.xlogy(x, x), 1.0)(0.0) == 0.0
+    smooth = mixes.nested(word, lambda x: special.xlogy(x, x))
+    assert smooth(2.0) == pytest.approx(1 + math.log(2.0) if len(word) == 1 else 0.5, rel=1e-15)
