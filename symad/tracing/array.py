@@ -10,14 +10,14 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from symad.errors import TraceError
-from symad.tracing.constants import constant, is_boolean
-from symad.tracing.node_arrays import all_truths, numbers
+from symad.tracing.constants import as_truth, constant, is_boolean
+from symad.tracing.node_arrays import all_truths, elementwise, numbers
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.place import user_place
 from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number
-from symad.tracing.values import Nodes, truth_of, values_of
+from symad.tracing.values import Nodes, shown_value, truth_of, values_of
 
 
 class Array(Traced, NDArrayOperatorsMixin):
@@ -102,7 +102,9 @@ class Array(Traced, NDArrayOperatorsMixin):
         self.scope.check_open()
         scope = join(self.scope, scope_of(value, default=self.scope))
         new = nodes_of(value, scope)
-        if not all_truths(scope.graph, self.nodes):
+        if all_truths(scope.graph, self.nodes):
+            new = elementwise(scope.graph, as_truth, new)
+        else:
             new = numbers(scope.graph, new)
         self.nodes[plain_index(key)] = new
         self.scope = scope  # a value of a deeper level was stored: the array now lives no longer than that level
@@ -142,11 +144,10 @@ class Array(Traced, NDArrayOperatorsMixin):
         return f"<traced {self}>"
 
     def __str__(self) -> str:
-        try:
-            shown = values_of(self.scope, self.nodes)
-        except Exception:
-            return f"array of shape {self.shape}"
-        return "~" + np.array2string(shown)
+        shown = [shown_value(self.scope, node) for node in self.nodes.ravel().tolist()]
+        if any(isinstance(value, str) for value in shown):
+            return np.array2string(np.array(list(map(str, shown)), dtype=object).reshape(self.shape))
+        return "~" + np.array2string(np.array(shown).reshape(self.shape))
 
     def __format__(self, specification: str) -> str:
         return format(str(self), specification)

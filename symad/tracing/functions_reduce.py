@@ -66,6 +66,30 @@ implements(np.nancumsum)(_without_nan(np.cumsum, 0.0))
 implements(np.nancumprod)(_without_nan(np.cumprod, 1.0))
 
 
+@implements(np.nanmean)
+def nanmean(a: Any, axis: Any = None, **keywords: Any) -> Any:
+    """The mean of the elements that are not NaN."""
+    return np.nansum(a, axis=axis, **keywords) / np.sum(~np.isnan(a), axis=axis, **keywords)
+
+
+@implements(np.cov)
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
+    """The covariance matrix of the rows (or columns) of m."""
+    rows = np.atleast_2d(traced(m)) if y is None else np.concatenate([np.atleast_2d(m), np.atleast_2d(y)])
+    rows = rows.T if not rowvar and np.ndim(m) > 1 else rows
+    deviation = rows - np.mean(rows, axis=1, keepdims=True)
+    made = (deviation @ deviation.T) / (rows.shape[1] - (int(not bias) if ddof is None else ddof))
+    return np.squeeze(made)
+
+
+@implements(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    """The matrix of correlation coefficients."""
+    made = np.atleast_2d(cov(x, y, rowvar))
+    scale = np.sqrt(np.diagonal(made))
+    return np.squeeze(made / scale[:, None] / scale[None, :])
+
+
 def _count(shape: tuple[int, ...], axis: Any) -> int:
     count = 1
     for k in node_arrays.normalized_axes(axis, len(shape)):

@@ -14,6 +14,7 @@ import sympy as sp
 
 from codegen.sympy_in import walk
 from symad.errors import TraceError
+from symad.tracing.constants import as_number, is_boolean
 from symad.tracing.node_arrays import Nodes, constants
 from symad.tracing.place import user_place
 from symad.tracing.scalar import Scalar
@@ -46,6 +47,8 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
         return nodes
     if isinstance(value, sp.Basic | sp.MatrixBase):
         return _sympy_nodes(value, scope)
+    if isinstance(value, np.matrix | np.ma.MaskedArray):
+        raise _refusal(f"a {type(value).__name__}", "its own rules for * or for masks would be lost")
     if isinstance(value, Fraction):
         return np.array(scope.graph.number(value), dtype=np.int64)
     return _array_nodes(value, scope)
@@ -68,6 +71,8 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
             return nodes_of(item, scope)
         raise _refusal(f"a value of type {type(value).__name__}", "it is no number")
     made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
+    if len({is_boolean(scope.graph, node) for node in made}) > 1:  # NumPy makes numbers of mixed elements
+        made = [as_number(scope.graph, node) for node in made]
     return np.array(made, dtype=np.int64).reshape(array.shape)
 
 

@@ -13,10 +13,11 @@ import sympy as sp
 
 import codegen
 
-_OWN_FOLDERS = tuple(
-    str(folder)
-    for file, levels in ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file__, 0))
-    for folder in (Path(file).absolute().parents[levels], Path(file).resolve().parents[levels])
+_PACKAGES = ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file__, 0))
+_OWN_FOLDERS = (
+    *[str(Path(file).absolute().parents[levels]) for file, levels in _PACKAGES],
+    *[str(Path(file).resolve().parents[levels]) for file, levels in _PACKAGES],
+    str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
 _STORE = dis.opmap["STORE_SUBSCR"]
 _OPERATOR = dis.opmap["BINARY_OP"]
@@ -24,7 +25,7 @@ _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 
 
 def user_frame() -> FrameType | None:
-    """Return the innermost frame outside symad, codegen, NumPy and SymPy."""
+    """Return the innermost frame outside symad, codegen, NumPy, SymPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         frame = frame.f_back
@@ -32,7 +33,7 @@ def user_frame() -> FrameType | None:
 
 
 def user_place() -> str:
-    """Return `file:line` of the innermost frame outside symad, codegen, NumPy and SymPy ("" when there is none)."""
+    """Return `file:line` of that frame, "" when there is none."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

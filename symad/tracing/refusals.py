@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.registry import implements
-from symad.tracing.traced import refuse_function
+from symad.tracing.traced import numpy_name, refuse_function
 
 _DECOMPOSITION = "a decomposition has no traced form yet"
 _COMPLEX = "it gives complex numbers, and only real functions are differentiated"
@@ -65,4 +65,4 @@ def _refusing(name: str, why: str) -> Callable[..., Any]:
 
 
 for _function, _why in REASONS.items():
-    implements(_function)(_refusing(f"{_function.__module__.replace('numpy', 'np', 1)}.{_function.__name__}", _why))
+    implements(_function)(_refusing(numpy_name(_function), _why))

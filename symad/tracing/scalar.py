@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
@@ -16,7 +18,7 @@ from symad.tracing.place import formats_text, stores_item, user_place
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number
 from symad.tracing.ufuncs import UFUNCS
-from symad.tracing.values import truth_of, value_of
+from symad.tracing.values import shown_value, truth_of, value_of
 
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
@@ -108,8 +110,8 @@ class Scalar(Traced):
     __invert__ = _unary(np.invert)
     __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
 
-    def __pow__(self, other: Any, modulus: None = None) -> Any:
-        return self._power(other)
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return self._power(other) if modulus is None else NotImplemented
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -135,7 +137,8 @@ class Scalar(Traced):
 
     def __float__(self) -> float:
         if formats_text():
-            return float(self._shown())
+            shown = shown_value(self.scope, self.node)
+            return math.nan if isinstance(shown, str) else float(shown)
         if stores_item():
             raise store_error()
         return float(self._constant("a float"))
@@ -163,14 +166,15 @@ class Scalar(Traced):
         return f"<traced {self}>"
 
     def __str__(self) -> str:
-        value = self._shown()
-        return f"~{value}" if isinstance(value, bool) else f"~{value:.6g}"
+        value = shown_value(self.scope, self.node)
+        return value if isinstance(value, str) else f"~{value}" if isinstance(value, bool) else f"~{value:.6g}"
 
     def __format__(self, specification: str) -> str:
+        value = shown_value(self.scope, self.node)
         try:
-            return f"~{self._shown():{specification}}"
-        except ValueError:  # a format for texts or integers
-            return f"{self!s:>{specification.rstrip('sdxobc') or 0}}"
+            return format(value, specification) if isinstance(value, str) else f"~{value:{specification}}"
+        except ValueError:  # a format for integers, or one for numbers where the value is symbolic
+            return str(self)
 
     def __getattr__(self, name: str) -> Any:
         """Answer `.sin()`, `.arctan2(other)`...: what NumPy's loops over object arrays call, and ndarray methods."""
@@ -215,17 +219,13 @@ class Scalar(Traced):
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""
         return np.astype(self, np.dtype(dtype))  # type: ignore[call-overload]
 
-    def _shown(self) -> float | bool:
-        """The value to print; NaN when it is symbolic or the scope is closed, because printing never fails."""
-        try:
-            return value_of(self.scope, self.node)
-        except Exception:
-            return float("nan")
-
     def _constant(self, kind: str) -> float:
         self.scope.check_open()
         known = constant(self.scope.graph, self.node)
         return refuse_number(kind) if known is None else float(known)
+
+
+numbers.Number.register(Scalar)  # np.isscalar asks for it
 
 
 def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:

@@ -38,7 +38,7 @@ class Traced:
             return NotImplemented
         handler = FUNCTIONS.get(function)
         if handler is None:
-            refuse_function(f"{function.__module__}.{function.__name__}", "it has no traced form")
+            refuse_function(numpy_name(function), "it has no traced form")
         return handler(*args, **kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -53,8 +53,13 @@ class Traced:
         )
 
 
+def numpy_name(function: Callable[..., Any]) -> str:
+    """Return how a NumPy function is written in code: np.linalg.eig."""
+    return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
 def refuse_function(
-    name: str, why: str, do: str = "write it with functions that are (see the documentation)"
+    name: str, why: str, do: str = "write it with elementwise functions, sums and products"
 ) -> NoReturn:
     """Raise the TraceError for a NumPy function that cannot be traced."""
     raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)

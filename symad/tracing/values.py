@@ -15,7 +15,8 @@ import sympy as sp
 from codegen.errors import UnboundSymbolError
 from codegen.interpret import evaluate
 from codegen.program import reachable
-from symad.errors import TraceError
+from symad.errors import EscapedValueError, TraceError
+from symad.graph.let import to_let
 from symad.graph.table import Graph
 from symad.tracing.constants import constant
 from symad.tracing.place import user_place
@@ -23,8 +24,10 @@ from symad.tracing.scope import Scope
 
 Nodes = npt.NDArray[np.int64]
 
+_LONGEST_TEXT = 60  # nodes; a longer expression is named by its size
 
-def value_of(scope: Scope, node: int) -> float | bool:
+
+def value_of(scope: Scope, node: int, asked: str = "the value of a traced expression") -> float | bool:
     """Return the number or truth value of a node; TraceError (with the user's line) when it depends on a symbol.
 
     >>> from symad.tracing.scope import open_scope
@@ -39,7 +42,7 @@ def value_of(scope: Scope, node: int) -> float | bool:
     try:
         value: float | bool = evaluate(scope.graph, [node], scope.values)[0]
     except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, node, "the value of a traced expression was asked for") from error
+        raise symbolic_error(scope.graph, node, asked) from error
     return value
 
 
@@ -50,25 +53,40 @@ def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
     try:
         values = evaluate(scope.graph, wanted, scope.values)
     except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, max(wanted), "the values of a traced array were asked for") from error
+        raise symbolic_error(scope.graph, max(wanted), "the values of a traced array") from error
     truths = bool(wanted) and all(isinstance(value, (bool, np.bool_)) for value in values)
     return np.array(values, dtype=bool if truths else np.float64).reshape(nodes.shape)
 
 
 def truth_of(scope: Scope, node: int) -> bool:
     """Return the truth value that Python's `if` follows; TraceError when the condition is symbolic."""
+    return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
+
+
+def shown_value(scope: Scope, node: int) -> float | bool | str:
+    """Return what to print for a node: its value, or its let form as a text when it is symbolic. Never fails."""
     try:
-        return bool(value_of(scope, node))
-    except TraceError as error:
-        what = "the truth of a traced condition was asked for (if, while, and, or, not, in, min, max)"
-        raise symbolic_error(scope.graph, node, what) from error
+        return value_of(scope, node)
+    except EscapedValueError:
+        return "of a closed level"
+    except Exception:  # symbolic, or a head without numbers: printing has to work all the same
+        return _let_text(scope.graph, node)
 
 
-def symbolic_error(graph: Graph, node: int, what: str) -> TraceError:
+def _let_text(graph: Graph, node: int) -> str:
+    count = len(reachable(graph, [node]))
+    if count > _LONGEST_TEXT:
+        return f"expression of {count} nodes"
+    replacements, (expression,) = to_let(graph, [node])
+    where = ", ".join(f"{name} = {value}" for name, value in replacements)
+    return f"{expression} where {where}" if where else str(expression)
+
+
+def symbolic_error(graph: Graph, node: int, asked: str) -> TraceError:
     """Return the error for a question that only a number can answer."""
     names = _symbol_names(graph, node)
     return TraceError(
-        what,
+        f"{asked} was asked for",
         where=user_place(),
         why=f"it depends on a symbolic value ({names})",
         do="use np.where(condition, a, b), or call the function on numbers",
