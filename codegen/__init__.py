@@ -5,10 +5,12 @@ from codegen.errors import ArgumentError, LoweringError, UnboundSymbolError, Wor
 from codegen.interpret import evaluate
 from codegen.intrinsics import supports
 from codegen.kernel import Kernel, Stats
+from codegen.lambdify import Lambdified, lambdify
 from codegen.program import Input, Output, Program
 from codegen.sympy_in import program_from_sympy, walk
 
 __all__ = [
-    "ArgumentError", "Input", "Kernel", "LoweringError", "Output", "Program", "Stats", "UnboundSymbolError",
-    "WorkbenchError", "compile_program", "evaluate", "program_from_sympy", "supports", "walk",
+    "ArgumentError", "Input", "Kernel", "Lambdified", "LoweringError", "Output", "Program", "Stats",
+    "UnboundSymbolError", "WorkbenchError", "compile_program", "evaluate", "lambdify", "program_from_sympy", "supports",
+    "walk",
 ]  # fmt: skip

@@ -76,6 +76,8 @@ def _fuse_add(rows: list[Row], uses: Counter[int], row: Row) -> Row:
 def _fuse_sub(rows: list[Row], uses: Counter[int], row: Row) -> Row:
     _, left, right = row
     if _single_product(rows, uses, right):
+        if rows[left][0] == "neg" and uses[left] == 1:
+            return ("fnms", rows[right][1], rows[right][2], rows[left][1])
         return ("fnma", rows[right][1], rows[right][2], left)
     if _single_product(rows, uses, left):
         return ("fms", rows[left][1], rows[left][2], right)

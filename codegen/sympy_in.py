@@ -36,7 +36,7 @@ def walk(expressions: Sequence[sp.Basic], leaf: Leaf, node: Node, *, binary: boo
     memo: dict[int, int] = {}
     alive: list[object] = []  # identities stay valid only while the objects live
     stack: list[Any] = list(reversed(expressions))
-    build = _binary_node(leaf, node) if binary else node
+    build = _binary_node(leaf, node, memo) if binary else node
     while stack:
         expression = stack.pop()
         if expression is None:
@@ -124,7 +124,7 @@ def _children(expression: sp.Basic) -> tuple[sp.Basic, ...]:
     return children
 
 
-def _binary_node(leaf: Leaf, node: Node) -> Node:
+def _binary_node(leaf: Leaf, node: Node, memo: dict[int, int]) -> Node:
     def build(head: Head, operands: tuple[int, ...]) -> int:
         if head in PAIRWISE and len(operands) > 2:
             total = operands[0]
@@ -132,14 +132,15 @@ def _binary_node(leaf: Leaf, node: Node) -> Node:
                 total = node(head, (total, operand))
             return total
         if head is sp.Piecewise and len(operands) > 2:
-            return _nested_piecewise(operands, leaf, node)
+            if id(sp.true) not in memo:
+                memo[id(sp.true)] = leaf(sp.true)
+            return _nested_piecewise(operands, memo[id(sp.true)], node)
         return node(head, operands)
 
     return build
 
 
-def _nested_piecewise(operands: tuple[int, ...], leaf: Leaf, node: Node) -> int:
-    true = leaf(sp.true)
+def _nested_piecewise(operands: tuple[int, ...], true: int, node: Node) -> int:
     value, condition = operands[-2:]
     rest = value if condition == true else node(sp.Piecewise, (value, condition))
     for k in range(len(operands) - 4, -1, -2):

@@ -1,0 +1,143 @@
+"""lambdify: a fast replacement for sympy.lambdify, with native code behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.arguments import EXACT_KINDS, Array
+from codegen.batch import run_points
+from codegen.build import compile_program
+from codegen.errors import ArgumentError
+from codegen.kernel import Kernel
+from codegen.program import Input
+from codegen.sympy_in import program_from_sympy
+
+
+class Lambdified:
+    """What `lambdify` returns: call it with numbers or arrays; `kernel` is the compiled kernel.
+
+    >>> x = sp.Symbol("x")
+    >>> lambdify(x, x + 1)(np.array([1, 2]))
+    array([2., 3.])
+    """
+
+    __slots__ = ("_collected", "_shape", "kernel")
+
+    def __init__(self, kernel: Kernel, shape: Any, collected: bool) -> None:
+        self.kernel, self._shape = kernel, shape
+        self._collected = collected  # the scalars of a nested result are the first output, one array
+
+    def __call__(self, *args: Any) -> Any:
+        """Evaluate at one point, or at all points of arrays that broadcast against each other."""
+        plain = all(type(value) is float for value in args)
+        results = self.kernel(*args) if plain else self._broadcast(args)
+        if self._shape in (SCALAR, MATRIX):
+            return results
+        results = results if isinstance(results, tuple) else (results,)
+        scalars = iter(results[0] if self._collected else ())
+        return _fill(self._shape, scalars, iter(results[1:] if self._collected else results))
+
+    def _broadcast(self, args: Sequence[Any]) -> Any:
+        """Evaluate where an argument of shape s may have shape s + points; results have shape s + points."""
+        declared = self.kernel.program.inputs
+        if len(args) != len(declared):
+            raise ArgumentError(f"{len(args)} arguments", why=f"the function takes {len(declared)}")
+        arrays = [_points(value, array, k) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
+        extra = [array.shape[len(given.shape) :] for array, given in zip(arrays, declared, strict=True)]
+        try:
+            points = np.broadcast_shapes(*extra)
+        except ValueError as error:
+            shapes = ", ".join(str(array.shape) for array in arrays)
+            raise ArgumentError(
+                f"shapes {shapes}", why="they do not broadcast", do="give arrays of one shape"
+            ) from error
+        if not points:
+            return self.kernel(*arrays)
+        return self._run(arrays, points)
+
+    def _run(self, arrays: Sequence[Array], points: tuple[int, ...]) -> Any:
+        program = self.kernel.program
+        count = int(np.prod(points))
+        inputs, shared = [], []
+        for array, declared in zip(arrays, program.inputs, strict=True):
+            rank = len(declared.shape)
+            shared.append(array.ndim == rank)
+            if array.ndim > rank:
+                spread = np.broadcast_to(array.reshape(declared.shape + _pad(array.shape[rank:], points)),
+                                         declared.shape + points)  # fmt: skip
+                array = np.moveaxis(spread.reshape(*declared.shape, count), -1, 0)
+            inputs.append(np.ascontiguousarray(array))
+        outputs = [np.empty((count, *output.shape)) for output in program.outputs]
+        run_points(self.kernel.address, inputs, outputs, count, shared)
+        results = tuple(np.moveaxis(result, 0, -1).reshape(result.shape[1:] + points) for result in outputs)
+        return results[0] if len(results) == 1 else results
+
+
+SCALAR, MATRIX = "scalar", "matrix"
+
+
+def lambdify(
+    args: Any, expressions: Any, modules: Any = None, *, tier: str = "default", fma: bool = True
+) -> Lambdified:
+    """Return a function of numbers or arrays that evaluates SymPy expressions natively.
+
+    `args` is a symbol or a list of arguments: symbols, (nested) lists of symbols, or matrices of symbols.
+    `expressions` is a scalar (result: float), a list or tuple, possibly nested (same structure), or a matrix (2-D
+    array). An argument of shape s also takes arrays of shape s + points; all points broadcast. `modules` is accepted
+    for sympy.lambdify's sake and ignored. UnboundSymbolError for a symbol that is no argument, LoweringError for a
+    head without a native lowering.
+
+    >>> x, y = sp.symbols("x y")
+    >>> f = lambdify([x, y], [x + y, sp.Matrix([[x, y]])])
+    >>> f(1.0, 2.0)
+    [3.0, array([[1., 2.]])]
+    """
+    arguments = [args] if isinstance(args, sp.Basic) and args.is_symbol else list(args)
+    scalars: list[Any] = []
+    matrices: list[Any] = []
+    shape = _describe(expressions, scalars, matrices)
+    outputs = [*scalars, *matrices] if shape in (SCALAR, MATRIX) else [*([scalars] if scalars else []), *matrices]
+    program = program_from_sympy(arguments, outputs, name="lambdified")
+    return Lambdified(compile_program(program, tier=tier, fma=fma), shape, bool(scalars))
+
+
+def _describe(value: Any, scalars: list[Any], matrices: list[Any]) -> Any:
+    """Collect scalars and matrices of a nested list; return its structure. Depth is that of the user's own lists."""
+    if isinstance(value, sp.MatrixBase | sp.NDimArray):
+        matrices.append(value)
+        return MATRIX
+    if isinstance(value, list | tuple | sp.Tuple):
+        parts = [_describe(item, scalars, matrices) for item in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    scalars.append(value)
+    return SCALAR
+
+
+def _fill(shape: Any, scalars: Iterator[Any], matrices: Iterator[Any]) -> Any:
+    if shape == SCALAR:
+        value = next(scalars)
+        return float(value) if np.ndim(value) == 0 else value
+    if shape == MATRIX:
+        return next(matrices)
+    parts = [_fill(part, scalars, matrices) for part in shape]
+    return parts if isinstance(shape, list) else tuple(parts)
+
+
+def _points(value: Any, declared: Input, position: int) -> Array:
+    where = f"argument {position} ({declared.name})"
+    array = np.asarray(value)
+    if array.dtype.kind not in EXACT_KINDS:
+        raise ArgumentError(
+            f"dtype {array.dtype}", where=where, why="kernels compute in float64", do="convert it first"
+        )
+    if array.shape[: len(declared.shape)] != declared.shape:
+        raise ArgumentError(f"shape {array.shape}", where=where, why=f"the first axes must be {declared.shape}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _pad(given: tuple[int, ...], points: tuple[int, ...]) -> tuple[int, ...]:
+    return (1,) * (len(points) - len(given)) + given

@@ -1,0 +1,70 @@
+"""Points at which each row of the table of intrinsics is checked, and the measure of error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import sympy as sp
+from mpmath import mp
+from sympy.codegen import cfunctions
+
+from codegen import heads
+
+WIDE = [-40.0, -3.7, -1.0, -0.5, -1e-8, 1e-8, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 20.0, 37.25]
+TAILS = [-700.0, -300.0, -1e-300, 1e-300, 300.0, 700.0]
+EDGES = [-math.inf, -0.0, 0.0, math.inf, math.nan]
+MODERATE = [-2.7, -1.5, -0.5, 0.25, 0.5, 1.25, 2.0, 3.7, 8.5, 20.0]
+POSITIVE = [0.05, 0.25, 0.5, 1.25, 2.0, 3.7, 8.5, 20.0]
+UNIT = [-0.95, -0.5, -1e-3, 1e-3, 0.25, 0.5, 0.95]
+PAIRS = [(1.5, 2.5), (-1.5, 2.5), (3.25, -0.75), (0.5, 4.0), (7.0, 2.0), (-7.0, 2.0), (1e-5, 3.0)]
+ORDERS = [(0.0, 1.5), (1.0, 2.5), (2.0, 0.75), (3.0, 8.5), (0.5, 2.25)]
+DEGREES = [(0.0, 0.3), (1.0, -0.4), (2.0, 0.6), (5.0, 0.85), (7.0, -0.2)]
+
+SPECIAL_POINTS: dict[Any, list[Any]] = {
+    sp.erfinv: UNIT, sp.erfcinv: [0.05, 0.5, 0.75, 1.25, 1.9], sp.elliptic_k: [-2.0, -0.5, 0.1, 0.5, 0.9],
+    sp.elliptic_e: [-2.0, -0.5, 0.1, 0.5, 0.9], sp.digamma: POSITIVE, sp.loggamma: POSITIVE,
+    sp.gamma: [0.05, 0.25, 0.5, 1.5, 4.0, 8.5, 20.0, -1.5], sp.factorial: [0.0, 0.5, 3.0, 4.5, 10.0],
+    sp.LambertW: [-0.36, -0.3, -0.2, -0.1, -1e-9, 1e-9, 0.25, 1.0, 5.0, 100.0, 1e10, 1e300],
+    sp.zeta: [-1.5, -0.5, 0.5, 1.5, 2.0, 3.7, 20.0], sp.Ei: MODERATE, sp.Si: MODERATE, sp.Ci: POSITIVE,
+    sp.Shi: MODERATE, sp.Chi: POSITIVE, sp.airyai: [-2.7, -0.5, 0.5, 2.0, 8.5], sp.airybi: [-2.7, -0.5, 0.5, 2.0, 8.5],
+    sp.airyaiprime: [-2.7, -0.5, 0.5, 2.0, 8.5], sp.airybiprime: [-2.7, -0.5, 0.5, 2.0, 8.5],
+    sp.fresnels: MODERATE, sp.fresnelc: MODERATE, sp.erfi: [-2.7, -0.5, 0.25, 1.25, 3.7],
+    sp.asin: UNIT, sp.acos: UNIT, sp.atanh: UNIT, sp.acosh: [1.0, 1.25, 2.0, 20.0, 1e10],
+    sp.asec: [-20.0, -1.5, 1.25, 3.7, 1e5], sp.acsc: [-20.0, -1.5, 1.25, 3.7, 1e5],
+    sp.acoth: [-20.0, -1.5, 1.25, 3.7, 1e5], sp.asech: [0.05, 0.25, 0.5, 0.9], sp.log: [1e-300, *POSITIVE, 1e300],
+    heads.log2: POSITIVE, heads.log10: POSITIVE, heads.log1p: [-0.95, -1e-9, *POSITIVE], cfunctions.Sqrt: POSITIVE,
+    sp.polygamma: [(0.0, 2.5), (1.0, 0.5), (2.0, 3.7), (3.0, 8.5)], sp.beta: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0)],
+    sp.besselj: ORDERS, sp.bessely: ORDERS, sp.besseli: ORDERS, sp.besselk: ORDERS,
+    sp.elliptic_f: [(0.3, 0.5), (1.2, 0.25), (-0.7, -1.0)], sp.expint: [(1.0, 0.5), (2.0, 3.7), (3.0, 0.05)],
+    sp.binomial: [(5.0, 2.0), (4.5, 1.5), (10.0, 3.0)], sp.legendre: DEGREES, sp.chebyshevt: DEGREES,
+    sp.chebyshevu: DEGREES, sp.laguerre: DEGREES,
+    sp.gegenbauer: [(2.0, 1.5, 0.3), (5.0, 0.75, -0.4)], sp.jacobi: [(2.0, 0.5, 1.5, 0.3), (5.0, 1.25, 0.25, -0.4)],
+    sp.Pow: [(2.0, 0.3), (0.5, -3.7), (7.5, 12.25), (-8.0, 1 / 3), (1e-3, 40.5), (3.0, 100.0)],
+    sp.Heaviside: [(-1.5, 0.5), (0.0, 0.25), (0.0, 1.0), (2.0, 0.5)],
+    heads.logaddexp: [*PAIRS, (700.0, 710.0), (-700.0, -710.0)], cfunctions.fma: [(1.5, 2.5, -0.75), (0.1, 0.3, 7.0)],
+    heads.direction_cosine: [*PAIRS, (3e200, 4e200)], heads.hypot: [*PAIRS, (3e200, 4e200)],
+}  # fmt: skip
+TRUTHS = {sp.And, sp.Or, sp.Xor, sp.Nand, sp.Nor, sp.Implies}
+PAIRED = {
+    sp.Add, sp.Mul, sp.Max, sp.Min, sp.Mod, sp.atan2, heads.fmod, heads.copysign, heads.xlogy, sp.Lt, sp.Le, sp.Gt,
+    sp.Ge, sp.Eq, sp.Ne, *TRUTHS,
+}  # fmt: skip
+OWN_TESTS = {sp.ITE, sp.Piecewise, sp.im, sp.Not}
+
+
+def points_of(head: Any) -> list[tuple[float, ...]]:
+    """Points inside the domain of a head, as tuples of its operands."""
+    chosen = SPECIAL_POINTS.get(head, PAIRS if head in PAIRED else WIDE)
+    return [point if isinstance(point, tuple) else (point,) for point in chosen]
+
+
+def ulp_error(value: float, exact: Any) -> float:
+    """Distance of a float from an exact value in units of its last place; 0 where both are nan or the same infinity."""
+    if mp.isnan(exact) or math.isnan(value):
+        return 0.0 if mp.isnan(exact) and math.isnan(value) else math.inf
+    if math.isinf(value):
+        return 0.0 if value == float(exact) else math.inf
+    with mp.workdps(60):
+        return float(abs(mpmath.mpf(value) - exact) / math.ulp(float(exact)))

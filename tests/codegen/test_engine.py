@@ -1,0 +1,61 @@
+"""The engine: invalid IR raises, machine code is freed, addresses are not in the text."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from codegen import LoweringError, compile_program, engine, program_from_sympy
+from codegen.symbols import libm_address, symbol
+
+X = sp.Symbol("x")
+
+
+@pytest.mark.parametrize("text", ["nonsense", "define i32 @f() { ret i32 %x }", "define i32 @f() { ret i64 0 }"])
+def test_invalid_ir_raises(text: str) -> None:
+    with pytest.raises(LoweringError, match="invalid LLVM IR"):
+        engine.compile_text(text, ("f",), {})
+
+
+def test_missing_symbols_raise() -> None:
+    with pytest.raises(LoweringError, match="no_such_function"):
+        libm_address("no_such_function")
+    text = "declare i32 @no_such_function()\ndefine i32 @f() {\n%1=call i32 @no_such_function()\nret i32 %1\n}"
+    with pytest.raises(LoweringError, match="link"):
+        engine.compile_text(text, ("f",), {})
+
+
+def test_compile_and_drop_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+    close = engine.Library.close
+    monkeypatch.setattr(engine.Library, "close", lambda self: (closed.append(1), close(self)))
+    program = program_from_sympy([X], [sp.sin(X)])
+
+    def pages() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    for _ in range(60):
+        compile_program(program, tier="fast")
+    gc.collect()
+    before = pages()
+    for _ in range(240):
+        compile_program(program, tier="fast")
+    gc.collect()
+    assert len(closed) == 300  # every library was freed, at once
+    assert pages() - before < 240  # less than a page a kernel
+
+
+def test_no_address_stands_in_the_text() -> None:
+    kernel = compile_program(program_from_sympy([X], [sp.besselj(2, X) + sp.tanh(X)]))
+    assert "inttoptr" not in kernel.llvm
+    for address in symbol("scipy.jv.2.0", 2).addresses.values():
+        assert str(address) not in kernel.llvm
+        assert f"{address:x}" not in kernel.llvm
+
+
+def test_target_machines_are_shared() -> None:
+    assert engine.target_machine(2) is engine.target_machine(2)
+    assert engine.target_machine(2) is not engine.target_machine(0)

@@ -1,0 +1,274 @@
+"""Calls of kernels: the gate and the slow path give the same numbers, and refuse the same arguments."""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import codegen.kernel
+from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
+from codegen.native_type import layout_as_expected, native_type
+
+X, Y, Z = sp.symbols("x y z")
+
+
+@pytest.fixture(scope="module")
+def pair_kernel() -> Kernel:
+    """(x[2], s) -> matrix 2x2."""
+    return compile_program(program_from_sympy([(X, Y), Z], [sp.Matrix([[X * Y, Z], [sp.sin(X), X - Y]])]))
+
+
+@pytest.fixture(scope="module")
+def two_outputs() -> Kernel:
+    return compile_program(program_from_sympy([(X, Y)], [X * Y, [X + Y, X - Y, 2]]))
+
+
+def expected(x: float, y: float, z: float) -> Any:
+    return np.array([[x * y, z], [math.sin(x), x - y]])
+
+
+def test_native_type_is_used_here() -> None:
+    assert layout_as_expected()
+    made = native_type(Kernel)
+    assert made is not None
+    assert issubclass(made, Kernel)
+    assert made.__basicsize__ == Kernel.__basicsize__ + 16
+
+
+def test_gate_and_slow_path_agree(pair_kernel: Kernel) -> None:
+    x, want = np.array([0.5, 3.0]), expected(0.5, 3.0, -2.0)
+    results = [
+        pair_kernel(x, -2.0),
+        pair_kernel(x, np.float64(-2.0)),
+        pair_kernel(x, np.array(-2.0)),
+        pair_kernel([0.5, 3], -2),
+        pair_kernel((0.5, 3.0), np.float32(-2)),
+        pair_kernel(np.array([0.5, 3.0], dtype=np.float32), -2.0),
+        pair_kernel(np.array([0.5, 9.0, 3.0])[::2], -2.0),
+        pair_kernel(np.array([0.5, 3.0], dtype=">f8"), -2.0),
+        Kernel.__call__(pair_kernel, x, -2.0),
+        pair_kernel._call_slow(x, -2.0),
+    ]
+    for result in results:
+        assert result.dtype == np.float64
+        np.testing.assert_array_equal(result, want)
+
+
+def test_read_only_and_unaligned_inputs(pair_kernel: Kernel) -> None:
+    x = np.array([0.5, 3.0])
+    x.setflags(write=False)
+    np.testing.assert_array_equal(pair_kernel(x, -2.0), expected(0.5, 3.0, -2.0))
+    raw = np.zeros(17, dtype=np.uint8)
+    unaligned = raw[1:17].view(np.float64)
+    unaligned[:] = [0.5, 3.0]
+    assert not unaligned.flags.aligned
+    np.testing.assert_array_equal(pair_kernel(unaligned, -2.0), expected(0.5, 3.0, -2.0))
+
+
+def test_out_is_returned_and_written(pair_kernel: Kernel) -> None:
+    x, out = np.array([0.5, 3.0]), np.full((2, 2), 9.0)
+    assert pair_kernel(x, -2.0, out=out) is out
+    np.testing.assert_array_equal(out, expected(0.5, 3.0, -2.0))
+    wide = np.zeros((2, 4))
+    strided = wide[:, ::2]
+    assert pair_kernel(x, -2.0, out=strided) is strided
+    np.testing.assert_array_equal(strided, expected(0.5, 3.0, -2.0))
+    assert not wide[:, 1::2].any()
+    assert pair_kernel.into(out, x, 1.0) is out
+    assert out[0, 1] == 1.0
+
+
+def test_overlapping_out_is_as_if_inputs_were_copied(pair_kernel: Kernel) -> None:
+    memory = np.array([0.5, 3.0, 0.0, 0.0, 0.0])
+    pair_kernel(memory[:2], -2.0, out=memory[1:].reshape(2, 2))
+    np.testing.assert_array_equal(memory[1:].reshape(2, 2), expected(0.5, 3.0, -2.0))
+
+
+def test_several_outputs(two_outputs: Kernel) -> None:
+    value, array = two_outputs(np.array([2.0, 3.0]))
+    assert type(value) is float
+    assert value == 6.0
+    np.testing.assert_array_equal(array, [5.0, -1.0, 2.0])
+    scalar, vector = np.zeros(()), np.zeros(3)
+    given = (scalar, vector)
+    assert two_outputs(np.array([2.0, 3.0]), out=given) is given
+    assert scalar == 6.0
+    np.testing.assert_array_equal(vector, [5.0, -1.0, 2.0])
+    both = np.zeros(4)
+    two_outputs(np.array([2.0, 3.0]), out=(both[2:3].reshape(()), both[:3]))  # the outputs overlap: no crash
+    with pytest.raises(ArgumentError, match="2 outputs"):
+        two_outputs(np.array([2.0, 3.0]), out=vector)
+    with pytest.raises(ArgumentError, match="2 outputs"):
+        two_outputs(np.array([2.0, 3.0]), out=(scalar, vector, vector))
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (([1.0, 2.0, 3.0], 1.0), r"argument 0 \(argument0\): shape \(3,\).*\(2,\)"),
+        (([1.0, 2.0], [1.0]), r"argument 1 \(z\): shape \(1,\).*\(\)"),
+        ((np.zeros((2, 1)), 1.0), r"shape \(2, 1\)"),
+        ((np.zeros(2, dtype=complex), 1.0), "complex128"),
+        ((np.array([1, None]), 1.0), "object"),
+        ((["a", "b"], 1.0), "dtype <U1"),
+        (([[1.0], [2.0, 3.0]], 1.0), "ragged"),
+        (([1.0, 2.0],), "1 arguments.*takes 2"),
+        ((), "0 arguments"),
+        (([1.0, 2.0], 1.0, 2.0), "3 arguments"),
+        (([1.0, 2.0], None), "object"),
+        (([1.0, 2.0], 1j), "complex"),
+    ],
+)
+def test_wrong_arguments_are_named(pair_kernel: Kernel, args: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        pair_kernel(*args)
+
+
+def _read_only() -> Any:
+    array = np.zeros((2, 2))
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.zeros(4), r"out: shape \(4,\).*\(2, 2\)"),
+        (np.zeros((2, 2), dtype=np.float32), "out: dtype float32"),
+        (np.zeros((2, 2), dtype=">f8"), "out: dtype >f8"),
+        (_read_only(), "out: a read-only array"),
+        ([[0.0, 0.0], [0.0, 0.0]], "1 outputs"),
+        (3.0, "out: float"),
+    ],
+)
+def test_wrong_out_is_named(pair_kernel: Kernel, out: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        pair_kernel(np.array([1.0, 2.0]), 1.0, out=out)
+
+
+def test_unknown_keyword(pair_kernel: Kernel) -> None:
+    with pytest.raises(ArgumentError, match="'other'"):
+        pair_kernel(np.array([1.0, 2.0]), 1.0, other=1)
+    with pytest.raises(ArgumentError, match="'other'"):
+        pair_kernel(np.array([1.0, 2.0]), 1.0, out=np.zeros((2, 2)), other=1)
+
+
+def test_subclasses_and_other_arrays(pair_kernel: Kernel) -> None:
+    class Tagged(np.ndarray):  # type: ignore[type-arg]
+        pass
+
+    x = np.array([0.5, 3.0]).view(Tagged)
+    np.testing.assert_array_equal(pair_kernel(x, -2.0), expected(0.5, 3.0, -2.0))
+    np.testing.assert_array_equal(pair_kernel(memoryview(np.array([0.5, 3.0])), True), expected(0.5, 3.0, 1.0))
+
+
+def test_plain_python_fallback(monkeypatch: pytest.MonkeyPatch, pair_kernel: Kernel) -> None:
+    monkeypatch.setattr(codegen.kernel, "native_type", lambda base: None)
+    plain = compile_program(pair_kernel.program)
+    assert type(plain) is Kernel
+    np.testing.assert_array_equal(plain(np.array([0.5, 3.0]), -2.0), expected(0.5, 3.0, -2.0))
+
+
+def test_structured_arguments_go_through_pack_and_unpack() -> None:
+    program = program_from_sympy([X, Y], [X + Y, X * Y])
+    kernel = compile_program(
+        program,
+        pack=lambda args, kwargs: [args[0]["x"], kwargs["y"]],
+        unpack=lambda results: {"sum": results[0], "product": results[1]},
+    )
+    assert kernel({"x": 2.0}, y=3.0) == {"sum": 5.0, "product": 6.0}
+
+
+def test_more_arrays_than_the_gate_takes() -> None:
+    symbols = sp.symbols("v:20")
+    kernel = compile_program(program_from_sympy(list(symbols), [sp.Add(*symbols)]))
+    assert kernel(*[float(k) for k in range(20)]) == 190.0
+
+
+def test_many_outputs_use_the_pointer_tables() -> None:
+    kernel = compile_program(program_from_sympy([X, Y], [X + k * Y for k in range(12)]))
+    assert kernel(1.0, 2.0) == tuple(1.0 + k * 2.0 for k in range(12))
+
+
+def test_no_reference_is_leaked(pair_kernel: Kernel, two_outputs: Kernel) -> None:
+    x, out = np.array([0.5, 3.0]), np.zeros((2, 2))
+    things = (x, out, np.dtype(np.float64), None)
+    for _ in range(10):
+        pair_kernel(x, 1.0, out=out)
+    before = [sys.getrefcount(thing) for thing in things]
+    for _ in range(1000):
+        pair_kernel(x, 1.0, out=out)
+        two_outputs(x)
+    after = [sys.getrefcount(thing) for thing in things]
+    assert after[:2] == before[:2]
+    assert abs(after[3] - before[3]) < 100
+    result = pair_kernel(x, 1.0)
+    assert sys.getrefcount(result) == 2
+
+
+def test_kernel_dies_with_its_last_reference() -> None:
+    kernel = compile_program(program_from_sympy([X], [X + 1]))
+    died = weakref.ref(kernel)
+    del kernel
+    gc.collect()
+    assert died() is None
+
+
+def test_threads_share_a_kernel(pair_kernel: Kernel) -> None:
+    wrong: list[float] = []
+
+    def work(seed: int) -> None:
+        x, out = np.array([0.1 * seed, 2.0]), np.zeros((2, 2))
+        want = expected(0.1 * seed, 2.0, float(seed))
+        for _ in range(2000):
+            pair_kernel(x, float(seed), out=out)
+            if not np.array_equal(out, want):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_long_kernels_release_the_gil_and_agree() -> None:
+    symbols = sp.symbols("v:40")
+    kernel = compile_program(program_from_sympy([list(symbols)], [sum(sp.sin(s) * sp.exp(-s) for s in symbols) * 1.0]
+                                                + [sp.tanh(s) + sp.cosh(s) for s in symbols[:10]]))  # fmt: skip
+    assert kernel._compiled.release or kernel.stats.machine_operations["call"] * 20 <= 2000
+    values = np.linspace(0.1, 1, 40)
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.append(kernel(values))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(result == kernel(values) for result in results)
+
+
+def test_stats_and_texts(pair_kernel: Kernel) -> None:
+    stats = pair_kernel.stats
+    assert stats.machine_operations == {"mul": 1, "call": 1, "sub": 1}
+    assert stats.total == 3
+    assert set(stats.seconds) == {"lower", "schedule", "emit", "parse", "codegen"}
+    assert stats.text_bytes == len(pair_kernel.llvm)
+    assert stats.code_bytes > 0
+    assert "define i32 @kernel" in pair_kernel.llvm
+    assert "kernel:" in pair_kernel.assembly
+    assert pair_kernel.address > 0
+    assert "3 operations" in repr(pair_kernel)
+
+
+def test_unknown_tier() -> None:
+    with pytest.raises(ArgumentError, match="tier"):
+        compile_program(program_from_sympy([X], [X]), tier="warp")

@@ -1,0 +1,65 @@
+"""lambdify against sympy.lambdify."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from codegen import ArgumentError, lambdify
+
+X, Y, Z = sp.symbols("x y z")
+
+
+@pytest.mark.parametrize(
+    ("args", "expression", "values"),
+    [
+        (X, sp.sin(X) + 1, (0.5,)),
+        ([X, Y], X * Y**2, (0.5, 3)),
+        ([X, Y], [X, X * Y, sp.exp(Y)], (0.5, 3.0)),
+        ([X, Y], (X, [Y, X + Y]), (0.5, 3.0)),
+        ([X, Y], sp.Matrix([[X, Y], [X * Y, 1]]), (0.5, 3.0)),
+        ([(X, Y), Z], X * Y + Z, ([0.5, 3.0], 2.0)),
+        ([X], X**2 + 1, (np.linspace(0, 1, 5),)),
+        ([X, Y], X * Y + 1, (np.linspace(0, 1, 5), np.linspace(1, 2, 3)[:, None])),
+        ([X, Y], X * Y + 1, (np.linspace(0, 1, 5), 2.0)),
+        ([X, Y], [X * Y, X - Y], (np.linspace(0, 1, 6).reshape(2, 3), 2.0)),
+        ([(X, Y)], X * Y, (np.arange(6.0).reshape(2, 3),)),
+    ],
+)
+def test_same_as_sympy(args: Any, expression: Any, values: Any) -> None:
+    mine = lambdify(args, expression)(*values)
+    want = sp.lambdify(args, expression, "numpy")(*values)
+
+    def compare(left: Any, right: Any) -> None:
+        if isinstance(right, list | tuple):
+            assert type(left) is type(right)
+            assert len(left) == len(right)
+            for a, b in zip(left, right, strict=True):
+                compare(a, b)
+        else:
+            assert np.shape(left) == np.shape(right)
+            np.testing.assert_allclose(left, right, rtol=1e-15)
+
+    compare(mine, want)
+
+
+def test_matrices_at_many_points() -> None:
+    f = lambdify([X, Y], sp.Matrix([[X, Y], [X * Y, X]]))
+    x, y = np.linspace(0, 1, 4), 2.0
+    result = f(x, y)
+    assert result.shape == (2, 2, 4)
+    for k in range(4):
+        np.testing.assert_array_equal(result[:, :, k], f(x[k], y))
+
+
+def test_refusals() -> None:
+    f = lambdify([X, Y], X + Y)
+    with pytest.raises(ArgumentError, match="broadcast"):
+        f(np.zeros(3), np.zeros(4))
+    with pytest.raises(ArgumentError, match="1 arguments"):
+        f(np.zeros(3))
+    with pytest.raises(ArgumentError, match="complex"):
+        f(1j, 2.0)
