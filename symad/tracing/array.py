@@ -13,8 +13,8 @@ from symad.errors import TraceError
 from symad.tracing.constants import as_truth, constant, is_boolean
 from symad.tracing.node_arrays import all_truths, elementwise, numbers
 from symad.tracing.operands import nodes_of, scope_of
-from symad.tracing.place import user_place
-from symad.tracing.scalar import Scalar
+from symad.tracing.place import stores_item, user_place
+from symad.tracing.scalar import Scalar, store_error
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number
 from symad.tracing.values import Nodes, shown_value, truth_of, values_of
@@ -135,6 +135,8 @@ class Array(Traced, NDArrayOperatorsMixin):
             made = np.empty(self.shape, dtype=object)
             made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
             return made
+        if stores_item():
+            raise store_error()
         known = [constant(graph, node) for node in self.nodes.ravel().tolist()]
         if any(value is None for value in known):
             refuse_number(f"an ordinary {np.dtype(dtype)} array")

@@ -117,18 +117,21 @@ def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
                 raise _refusal(value, path, "argument", f"it holds a value of type {type(item).__name__}")
 
 
+_COMPLEX = "only real functions are differentiated"
+_TEXT = "a text is no number"
+_DATE = "a date is no real number"
 # Types that get their own reason; everything else that is no number is named by its type.
 _REASONS: tuple[tuple[Any, str], ...] = (
-    (complex | np.complexfloating, "only real functions are differentiated"),
-    (str | bytes | np.str_ | np.bytes_, "a text is no number"),
+    (complex | np.complexfloating, _COMPLEX),
+    (str | bytes | np.str_ | np.bytes_, _TEXT),
     (type(None), "None is no number"),
     (set | frozenset, "a set has no order"),
-    (np.datetime64 | np.timedelta64, "a date is no real number"),
+    (np.datetime64 | np.timedelta64, _DATE),
     (types.FunctionType | types.BuiltinFunctionType | types.MethodType, "a function is no number"),
     (types.GeneratorType, "a generator can be read only once"),
     (np.matrix, "np.matrix redefines * and is deprecated"),
 )
-_KINDS = {"c": _REASONS[0][1], "U": _REASONS[1][1], "S": _REASONS[1][1], "M": _REASONS[5][1], "m": _REASONS[5][1]}
+_KINDS = {"c": _COMPLEX, "U": _TEXT, "S": _TEXT, "M": _DATE, "m": _DATE}  # by dtype.kind
 
 
 def _unsuitable(value: Any) -> str:
@@ -139,7 +142,7 @@ def _unsuitable(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return _KINDS.get(value.dtype.kind, "" if value.dtype.kind in "biufO" else f"its dtype is {value.dtype}")
     if isinstance(value, sp.Expr) and value.is_real is False and value.is_number and not value.is_extended_real:
-        return "only real functions are differentiated"
+        return _COMPLEX
     return ""
 
 

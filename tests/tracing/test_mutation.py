@@ -152,7 +152,7 @@ def swap(x):
 def flat(x):
     y = x.reshape(2, 2)
     y.flat[1] = 3.0
-    return x, [v for v in y.flat]
+    return x, list(y.flat)
 
 
 def elements_are_snapshots(x):
