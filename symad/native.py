@@ -84,7 +84,7 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
 def to_program(traced: Trace, name: str = "kernel") -> Program:
     """Return the Program of a trace: only reachable rows, inputs first, aliases stripped and rows interned anew.
 
-    An output that is the exact number 0 becomes a structural zero. ArgumentError names a free symbol that is no input.
+    An output that is the constant 0 becomes a structural zero. ArgumentError names a free symbol that is no input.
 
     >>> len(to_program(trace(lambda x: np.sin(x) * np.sin(x), 1.0)))
     3
@@ -151,10 +151,15 @@ def _input_arrays(traced: Trace) -> tuple[Input, ...]:
 
 def _output(shape: tuple[int, ...], nodes: Sequence[int], row_of: dict[int, int], strip: _Stripped) -> Output:
     rows = [row_of[node] for node in nodes]
-    positions = [k for k, row in enumerate(rows) if strip.atoms.get(row) is not sp.S.Zero]
+    positions = [k for k, row in enumerate(rows) if not _is_zero(strip.atoms.get(row))]
     if len(positions) == len(rows):
         return Output(shape, tuple(rows))
     return Output(shape, tuple(rows[k] for k in positions), tuple(positions))
+
+
+def _is_zero(atom: sp.Basic | None) -> bool:
+    """Whether a leaf is the number 0 or 0.0; -0.0 is an atom of its own."""
+    return isinstance(atom, sp.Number) and atom.is_zero is True
 
 
 def _containers(traced: Trace) -> tuple[Pack | None, Unpack | None]:

@@ -26,9 +26,10 @@ from symad.derivatives.application import (
     require_scalar,
     select_arguments,
 )
-from symad.derivatives.level import FunctionResultError, name_of, open_level
+from symad.derivatives.level import FunctionResultError, open_level
 from symad.derivatives.sparse import Triangle, triangle_of
 from symad.errors import ArgumentError
+from symad.tracing.names import argument_names, name_of
 
 HessianMode = Literal["auto", "edge", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev"]
@@ -45,7 +46,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     """
     primals, tangents = as_tuple(primals, "primals"), as_tuple(tangents, "tangents")
     try:
-        with open_level(primals) as level:
+        with open_level(primals, argument_names(f, len(primals))) as level:
             directions = fitting(level.scope, level.parameters, tangents, "tangents")
             result = level.call(f)
             linear = modes.derivative_of(level, result)
@@ -61,7 +62,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     >>> value, pushforward(1.0), pushforward(2.0)
     (8.0, 12.0, 24.0)
     """
-    with open_level(primals) as level:
+    with open_level(primals, argument_names(f, len(primals))) as level:
         result = level.call(f)
         pushforward = LinearFunction(level, modes.derivative_of(level, result), level.parameters, result, pullback=False)
         (value,) = level.close(result)
@@ -75,7 +76,7 @@ def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
     >>> value, pullback(1.0)
     (6.0, (3.0, 2.0))
     """
-    with open_level(primals) as level:
+    with open_level(primals, argument_names(f, len(primals))) as level:
         result = level.call(f)
         transposed = modes.derivative_of(level, result).transpose()
         pullback = LinearFunction(level, transposed, result, level.parameters, pullback=True)
@@ -94,9 +95,9 @@ def value_and_grad(f: Function, argnums: Argnums = 0) -> Function:
     """
 
     def apply(*args: Any) -> tuple[Any, Any]:
-        g, chosen = select_arguments(f, args, argnums)
-        with open_level(chosen) as level:
-            result = call_scalar(level, g, f)
+        chosen = select_arguments(f, args, argnums)
+        with open_level(chosen.arguments, chosen.names) as level:
+            result = call_scalar(level, chosen.function, f)
             pullback = modes.derivative_of(level, result).transpose()
             gradient = level.parameters.refill(modes.push(level, pullback, [level.build.one]))
             value, cotangents = level.close(result, gradient)
@@ -184,9 +185,9 @@ def jacobian(
     check_choice("mode", mode, ("auto", "fwd", "rev"))
 
     def apply(*args: Any) -> Any:
-        g, chosen = select_arguments(f, args, argnums)
-        with open_level(chosen) as level:
-            result = level.call(g)
+        chosen = select_arguments(f, args, argnums)
+        with open_level(chosen.arguments, chosen.names) as level:
+            result = level.call(chosen.function)
             shape = (len(result.flat), len(level.parameters.flat))
             if sparse:
                 return close_sparse(level, modes.sparse_jacobian(level, result), shape)
@@ -219,9 +220,9 @@ def hessian(
         return _described(outer(inner(require_scalar(f), argnums), argnums), f, "Hessian")
 
     def apply(*args: Any) -> Any:
-        g, chosen = select_arguments(f, args, argnums)
-        with open_level(chosen) as level:
-            lower = modes.hessian_entries(level, call_scalar(level, g, f))
+        chosen = select_arguments(f, args, argnums)
+        with open_level(chosen.arguments, chosen.names) as level:
+            lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f))
             shape = (len(level.parameters.flat),) * 2
             if sparse:
                 return close_sparse(level, triangle_of(lower, sparse), shape)

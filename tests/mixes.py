@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 import symad as sa
 
 FORWARD, REVERSE = "F", "R"
@@ -28,7 +30,8 @@ def every_value(f: Any, x: float, order: int, *, compiled: bool = True) -> dict[
     found = {}
     for word in words(order):
         g = nested(word, f)
-        found[f"{word or 'value'} interpreted"] = g(x)
+        with np.errstate(all="ignore"):  # order 0 is the plain function, on NumPy's numbers
+            found[f"{word or 'value'} interpreted"] = g(x)
         if compiled:
             found[f"{word or 'value'} compiled"] = sa.compile(g, 1.0)(x)
     return found

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from cases import arwhead, hs071, rosenbrock
+from scipy import special
 
 import symad as sa
 
@@ -169,29 +170,26 @@ def test_mixed_derivative_that_vanishes_identically(mode):
     assert found[0, 1] == pytest.approx(0, abs=1e-15)
 
 
-def special_cases():
-    special = pytest.importorskip("scipy.special", reason="the test extra (SciPy) is not installed")
-    return {
-        "erf'''": (special.erf, 0.5, 3, -0.87878257893544479),
-        "J0''": (lambda x: special.jv(0, x), 1.0, 2, -0.32514710081303304),
-        "digamma": (special.psi, 0.5, 0, -1.9635100260214235),
-        "digamma as derivative": (special.gammaln, 0.5, 1, -1.9635100260214235),
-        "log gamma''''": (special.gammaln, 1.0, 4, math.pi**4 / 15),
-        "I0''": (lambda x: special.iv(0, x), 0.0, 2, 0.5),
-        "dK/dm": (special.ellipk, 0.5, 1, 0.84721308479397909),
-    }
+SPECIAL = {
+    "erf'''": (special.erf, 0.5, 3, -0.87878257893544479),
+    "J0''": (lambda x: special.jv(0, x), 1.0, 2, -0.32514710081303304),
+    "digamma": (special.psi, 0.5, 0, -1.9635100260214235),
+    "digamma as derivative": (special.gammaln, 0.5, 1, -1.9635100260214235),
+    "log gamma''''": (special.gammaln, 1.0, 4, math.pi**4 / 15),
+    "I0''": (lambda x: special.iv(0, x), 0.0, 2, 0.5),
+    "dK/dm": (special.ellipk, 0.5, 1, 0.84721308479397909),
+}
 
 
-@pytest.mark.parametrize("name", list(special_cases()))
+@pytest.mark.parametrize("name", SPECIAL)
 def test_special_functions(name):
-    function, point, order, wanted = special_cases()[name]
+    function, point, order, wanted = SPECIAL[name]
     for route, value in mixes.every_value(function, point, order, compiled=order < 4).items():
         assert value == pytest.approx(wanted, rel=2e-14), route
 
 
 @pytest.mark.parametrize("mode", "FR")
 def test_the_order_of_a_bessel_function_has_no_derivative(mode):
-    special = pytest.importorskip("scipy.special", reason="the test extra (SciPy) is not installed")
     with pytest.raises(sa.RuleError, match="besselj has no derivative in its operand 0"):
         mixes.nested(mode, lambda nu: special.jv(nu, 1.0))(0.5)
 

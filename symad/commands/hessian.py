@@ -95,9 +95,9 @@ def report(found: Study) -> str:
     lines += _table(("stage", "nodes", "operations", "seconds"), found.stages)
     lines += [
         "",
-        f"operations before CSE  {stats.operations_before}",
+        f"operations before CSE  {stats.operations_before:.6g} (every shared expression written out)",
         f"operations after CSE   {stats.operations_after}",
-        f"machine instructions   {stats.instructions} ({stats.fused} fused multiply-adds)",
+        f"machine operations     {stats.total} ({stats.fused} multiplications go into fused multiply-adds)",
         f"non-zeros              {len(found.rows)} in the lower triangle, of {_lower(found.matrix.shape[0])}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",
         "",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from symad.derivatives.level import Level, carry, deliver, name_of
+from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
 from symad.derivatives.sparse import Entries, SparseMatrix
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.tracing import containers
+from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, innermost_scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift
 
@@ -73,8 +75,17 @@ def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums) -> tuple[Function, tuple[Any, ...]]:
-    """Return f as a function of the chosen arguments alone, and those arguments."""
+@dataclass(frozen=True)
+class Selection:
+    """A function restricted to the arguments to differentiate in, those arguments, and their names."""
+
+    function: Function
+    arguments: tuple[Any, ...]
+    names: tuple[str, ...]
+
+
+def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums) -> Selection:
+    """Return f as a function of the chosen arguments alone; ArgumentError when there is no such argument."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     for position in chosen:
         if not -len(args) <= position < len(args):
@@ -88,7 +99,8 @@ def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums) -> tu
             complete[position] = value
         return f(*complete)
 
-    return restricted, tuple(args[position] for position in positions)
+    names = argument_names(f, len(args))
+    return Selection(restricted, tuple(args[k] for k in positions), tuple(names[k] for k in positions))
 
 
 def fitting(scope: Scope, tree: Tree, values: Any, role: str) -> Tree:

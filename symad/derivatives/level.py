@@ -21,6 +21,7 @@ from symad.graph.builder import Builder
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
 from symad.tracing import containers
+from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
 
@@ -88,7 +89,7 @@ def open_level(arguments: Sequence[Any], names: Sequence[str] | None = None) -> 
     (4.0,)
     """
     with open_scope() as scope:
-        yield Level(scope, tuple(arguments), names or [f"argument {k}" for k in range(len(arguments))])
+        yield Level(scope, tuple(arguments), names or argument_names(None, len(arguments)))
 
 
 def deliver(scope: Scope, tree: Tree) -> Any:
@@ -112,11 +113,6 @@ def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
         return dict(zip(nodes, from_sympy(graph, to_sympy(scope.graph, nodes), binary=True), strict=True))
     values = evaluate(scope.graph, list(nodes), scope.values)
     return {node: graph.number(value) for node, value in zip(nodes, values, strict=True)}
-
-
-def name_of(f: Callable[..., Any]) -> str:
-    """Return a name to show for a function."""
-    return getattr(f, "__name__", type(f).__name__)
 
 
 def _around(scope: Scope) -> Iterator[Scope]:

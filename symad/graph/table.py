@@ -17,8 +17,11 @@ import sympy as sp
 from codegen.heads import Alias, negative_zero
 from codegen.portable import decode_rows, encode_rows
 from codegen.program import Head
+from symad.errors import LimitError
 
 Number: TypeAlias = bool | int | float | Fraction
+
+NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
 class Graph:
@@ -49,7 +52,14 @@ class Graph:
         key = (head, operands)
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = len(self.heads)
+            found = len(self.heads)
+            if found >= NODE_LIMIT:
+                raise LimitError(
+                    f"the graph has reached {NODE_LIMIT} nodes",
+                    why="the traced function may loop for ever, or unrolls a very long loop",
+                    do="check the loop's end, or split the computation",
+                )
+            self._memo[key] = found
             self.heads.append(head)
             self.operands.append(operands)
         return found

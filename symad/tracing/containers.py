@@ -84,8 +84,8 @@ def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> 
 
 
 def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:
-    """Return the traced value of node ids: a Scalar for shape (), else an Array."""
-    return wrap(nodes, scope)
+    """Return the traced value of node ids: a Scalar for shape (), else an Array of its own (the ids are copied)."""
+    return wrap(np.array(nodes, dtype=np.int64), scope)
 
 
 def check_differentiable(value: Any, path: str) -> None:

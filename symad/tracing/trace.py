@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from symad.graph.let import Let, to_let
 from symad.graph.sympy_io import to_sympy
 from symad.graph.table import Graph
 from symad.tracing import containers
+from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import open_scope
 from symad.tracing.trees import Tree, lift, lift_result, paths_of, wrap
 
@@ -89,7 +89,7 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
         inputs = shapes.refill(symbols)
         scope.parameters = frozenset(symbols)
         result = f(*wrap(scope, inputs))
-        return Trace(scope.graph, names, inputs, lift_result(scope, result, getattr(f, "__name__", "function")))
+        return Trace(scope.graph, names, inputs, lift_result(scope, result, name_of(f)))
 
 
 def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
@@ -109,17 +109,6 @@ def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
         )
 
 
-def argument_names(f: Callable[..., Any], count: int) -> list[str]:
-    """Return names for positional arguments: those of the signature, as far as it has them."""
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [parameter.name for parameter in parameters if parameter.kind in kinds][:count]
-    return names + [f"argument_{k}" for k in range(len(names), count)]
-
-
 def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     """Return one real symbol for each scalar of an input array: x, or x_0, x_1, ..., or x_0_0, ...
 
@@ -130,4 +119,4 @@ def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
 
 
-__all__ = ["Trace", "argument_names", "from_sympy", "input_symbols", "trace"]
+__all__ = ["Trace", "from_sympy", "input_symbols", "trace"]

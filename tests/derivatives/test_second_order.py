@@ -36,7 +36,7 @@ def test_sparse_forms_agree_with_the_dense_one(case):
         assert np.array_equal(sa.hessian(case.function, sparse=triangle)(point).toarray(), part)
         kernel = sa.compile(sa.hessian(case.function, sparse=triangle), point)
         rows, columns = kernel.sparsity
-        assert kernel(point) == pytest.approx(dense[rows, columns], rel=1e-14, abs=1e-15)
+        assert np.max(np.abs(kernel(point) - dense[rows, columns]), initial=0) <= 1e-13 * np.max(np.abs(dense))
 
 
 def test_a_linear_function_has_no_second_derivatives_at_all():
