@@ -6,11 +6,10 @@ The choice is made here and not by the compiler, so that results are bitwise the
 from __future__ import annotations
 
 import struct
-from collections import Counter
 from dataclasses import replace
 
 from codegen.lower import Lowered
-from codegen.machine import Row, operands_of
+from codegen.machine import Row
 
 
 def fuse(lowered: Lowered) -> Lowered:
@@ -26,13 +25,11 @@ def fuse(lowered: Lowered) -> Lowered:
     {'fma': 1}
     """
     rows = list(lowered.rows)
-    uses = use_counts(lowered)
-    for index in lowered.live():
-        row = rows[index]
-        if row[0] == "add":
-            rows[index] = _fuse_add(rows, uses, row)
-        elif row[0] == "sub":
-            rows[index] = _fuse_sub(rows, uses, row)
+    uses = lowered.uses()
+    for index, row in enumerate(lowered.rows):
+        rule = FUSIONS.get(row[0])
+        if rule is not None and uses[index]:
+            rows[index] = rule(rows, uses, row)
     return replace(lowered, rows=rows)
 
 
@@ -47,33 +44,25 @@ def sink_signs(lowered: Lowered) -> Lowered:
     {'mul': 2}
     """
     rows = list(lowered.rows)
-    uses = use_counts(lowered)
-    for index in lowered.live():
-        if rows[index][0] == "neg":
+    uses = lowered.uses()
+    for index, row in enumerate(lowered.rows):
+        if row[0] == "neg" and uses[index]:
             _sink(rows, uses, index)
     return replace(lowered, rows=rows)
 
 
-def use_counts(lowered: Lowered) -> Counter[int]:
-    """How often each row is read or stored."""
-    uses = Counter(row for _, _, row in lowered.stores)
-    for index in lowered.live():
-        uses.update(operands_of(lowered.rows[index]))
-    return uses
-
-
-def _single_product(rows: list[Row], uses: Counter[int], index: int) -> bool:
+def _single_product(rows: list[Row], uses: list[int], index: int) -> bool:
     return rows[index][0] == "mul" and uses[index] == 1
 
 
-def _fuse_add(rows: list[Row], uses: Counter[int], row: Row) -> Row:
+def _fuse_add(rows: list[Row], uses: list[int], row: Row) -> Row:
     for product, other in ((row[2], row[1]), (row[1], row[2])):
         if _single_product(rows, uses, product):
             return ("fma", rows[product][1], rows[product][2], other)
     return row
 
 
-def _fuse_sub(rows: list[Row], uses: Counter[int], row: Row) -> Row:
+def _fuse_sub(rows: list[Row], uses: list[int], row: Row) -> Row:
     _, left, right = row
     if _single_product(rows, uses, right):
         if rows[left][0] == "neg" and uses[left] == 1:
@@ -87,7 +76,10 @@ def _fuse_sub(rows: list[Row], uses: Counter[int], row: Row) -> Row:
     return row
 
 
-def _sink(rows: list[Row], uses: Counter[int], index: int) -> None:
+FUSIONS = {"add": _fuse_add, "sub": _fuse_sub}
+
+
+def _sink(rows: list[Row], uses: list[int], index: int) -> None:
     path = []
     current = rows[index][1]
     while uses[current] == 1 and rows[current][0] in ("mul", "div"):

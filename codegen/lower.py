@@ -7,7 +7,6 @@ powers into shared chains, and makes a quotient of a product with a reciprocal t
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import sympy as sp
 
 from codegen.constants import fold_constants
 from codegen.intrinsics import INTRINSICS, intrinsic
-from codegen.machine import LEAVES, Machine, Reference, Row, operands_of
+from codegen.machine import LEAVES, Machine, Reference, Row, use_counts
 from codegen.powers import PowerPlan
 from codegen.program import Program, reachable
 
@@ -43,7 +42,11 @@ class Lowered:
 
     def live(self) -> list[int]:
         """Rows that the stores need, ascending."""
-        return live_rows(self.rows, [row for _, _, row in self.stores])
+        return [row for row, uses in enumerate(self.uses()) if uses]
+
+    def uses(self) -> list[int]:
+        """How often each row is read or stored; 0 for rows that the stores do not need."""
+        return use_counts(self.rows, [row for _, _, row in self.stores])
 
     def count(self) -> Counter[str]:
         """Machine operations by kind; a fused multiply-add counts once."""
@@ -67,26 +70,10 @@ def lower(program: Program) -> Lowered:
     first = Machine()
     values = _lower_rows(program, order, first)
     results = [first.number(values[row]) for row in wanted]
-    second, references = _expand(first.rows, results)
+    second, references = _expand(first, results)
     stores = _stores(program, [second.materialise(reference) for reference in references])
     shared = sum(row[0] not in LEAVES for row in first.rows)
     return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
-
-
-def live_rows(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
-    """Rows that the outputs need, ascending (operands stand before their users).
-
-    >>> live_rows([("input", 0), ("neg", 0), ("abs", 0)], [2])
-    [0, 2]
-    """
-    needed = bytearray(len(rows))
-    for row in outputs:
-        needed[row] = 1
-    for index in range(len(rows) - 1, -1, -1):
-        if needed[index]:
-            for operand in operands_of(rows[index]):
-                needed[operand] = 1
-    return [index for index, flag in enumerate(needed) if flag]
 
 
 def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]:
@@ -137,21 +124,20 @@ def _lower_node(machine: Machine, head: type[sp.Basic], operands: list[Reference
     return row.native(machine, *operands)
 
 
-def _expand(rows: list[Row], results: Sequence[Reference]) -> tuple[Machine, list[Reference]]:
+def _expand(first: Machine, results: Sequence[Reference]) -> tuple[Machine, Sequence[Reference]]:
     """Second pass: rebuild the live rows in a new table, with powers expanded and quotients formed."""
-    outputs = [~result if result < 0 else result for result in results]
-    live = live_rows(rows, outputs)
-    uses = Counter(outputs)
+    rows = first.rows
+    uses = use_counts(rows, [~result if result < 0 else result for result in results])
+    live = [index for index, count in enumerate(uses) if count]
     exponents: dict[int, set[float]] = {}
-    factors: set[int] = set()
     for index in live:
-        row = rows[index]
-        uses.update(operands_of(row))
-        if row[0] == "mul":
-            factors.update(row[1:])
-        if row[0] == "power":
-            exponents.setdefault(row[1], set()).add(row[2])
-    expander = _Expander(rows, {row for row in factors if uses[row] == 1}, PowerPlan(exponents))
+        if rows[index][0] == "power":
+            exponents.setdefault(rows[index][2], set()).add(rows[index][1])
+    if not exponents:
+        return first, results
+    products = (row[1:] for row in map(rows.__getitem__, live) if row[0] == "mul")
+    factors = {part for parts in products for part in parts if rows[part][0] == "power" and uses[part] == 1}
+    expander = _Expander(rows, factors, PowerPlan(exponents))
     for index in live:
         expander.translate(index)
     done = expander.values
@@ -162,7 +148,7 @@ class _Expander:
     """Translates rows of the first table into the second."""
 
     def __init__(self, rows: list[Row], factors: set[int], plan: PowerPlan) -> None:
-        self.rows, self.factors, self.plan = rows, factors, plan  # factors: rows whose only use is in a product
+        self.rows, self.factors, self.plan = rows, factors, plan  # factors: powers whose only use is in a product
         self.machine = machine = Machine()
         self.values: dict[int, Reference] = {}
         self.by_code: dict[str, Callable[[Row], Reference]] = {
@@ -187,9 +173,9 @@ class _Expander:
         }
 
     def translate(self, index: int) -> None:
-        row = self.rows[index]
-        if row[0] == "power" and self._denominator(index) is not None:
+        if index in self.factors and self._denominator(index) is not None:
             return  # the product that uses it forms the quotient, or asks for the value
+        row = self.rows[index]
         self.values[index] = self.by_code[row[0]](row)
 
     def _value(self, index: int) -> Reference:
@@ -199,24 +185,23 @@ class _Expander:
         return found
 
     def _power(self, row: Row) -> Reference:
-        return self.plan.expand(self.machine, row[1], self.values[row[1]], row[2])
+        return self.plan.expand(self.machine, row[2], self.values[row[2]], row[1])
 
     def _denominator(self, index: int) -> Reference | None:
         """What a product with this row may be divided by: it is a reciprocal power of single use."""
-        row = self.rows[index]
-        if row[0] != "power" or index not in self.factors:
+        if index not in self.factors:
             return None
-        return self.plan.denominator(self.machine, row[1], self.values[row[1]], row[2])
+        _, exponent, base = self.rows[index]
+        return self.plan.denominator(self.machine, base, self.values[base], exponent)
 
     def _mul(self, row: Row) -> Reference:
-        left, right = row[1], row[2]
-        rows = self.rows
-        if rows[right][0] == "power" or rows[left][0] == "power":
+        _, left, right = row
+        factors = self.factors
+        if left in factors or right in factors:
             for power, other in ((right, left), (left, right)):
                 denominator = self._denominator(power)
                 if denominator is not None:
                     return self.machine.div(self._value(other), denominator)
-            return self.machine.mul(self._value(left), self._value(right))
         return self.machine.mul(self.values[left], self.values[right])
 
 
@@ -226,5 +211,5 @@ def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence
     for row in order:
         parts = program.operands[row]
         own = 0.0 if not parts else float(len(parts) - 1) if program.heads[row] in VARIADIC else 1.0
-        size[row] = own + math.fsum([size[part] for part in parts])
-    return math.fsum([size[row] for row in wanted])
+        size[row] = own + sum([size[part] for part in parts])
+    return sum([size[row] for row in wanted], 0.0)

@@ -22,18 +22,36 @@ Row: TypeAlias = tuple[Any, ...]
 LEAVES = frozenset({"const", "input", "true", "false"})
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
 COMMUTATIVE = frozenset({"add", "mul"})
-FIRST_OPERAND = {"const": 2, "input": 2, "compare": 2, "logic": 2, "call": 2}
+FIRST_OPERAND = dict.fromkeys(("const", "input", "compare", "logic", "call", "power"), 2)  # others 1
 
 
 def operands_of(row: Row) -> tuple[int, ...]:
     """Rows that a row reads.
 
-    >>> operands_of(("call", "tanh", 3)), operands_of(("add", 1, 2)), operands_of(("power", 4, -1.0))
+    >>> operands_of(("call", "tanh", 3)), operands_of(("add", 1, 2)), operands_of(("power", -1.0, 4))
     ((3,), (1, 2), (4,))
     """
-    if row[0] == "power":
-        return (row[1],)
     return row[FIRST_OPERAND.get(row[0], 1) :]
+
+
+def use_counts(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
+    """How often each row is read or stored, counting only rows that the outputs need: 0 means dead.
+
+    Rows may be appended constants that stand behind their users; all other operands stand before.
+
+    >>> use_counts([("input", 0), ("neg", 0), ("abs", 0)], [2])
+    [1, 0, 1]
+    """
+    uses = [0] * len(rows)
+    for stored in outputs:
+        uses[stored] += 1
+    first = FIRST_OPERAND
+    for index in range(len(rows) - 1, -1, -1):
+        if uses[index]:
+            row = rows[index]
+            for operand in row[first.get(row[0], 1) :]:
+                uses[operand] += 1
+    return uses
 
 
 class Machine:
@@ -152,7 +170,7 @@ class Machine:
         if base < 0 and exponent == math.floor(exponent):
             positive = self.power(~base, exponent)
             return ~positive if exponent % 2 else positive
-        return self.row("power", self.materialise(base), exponent) if exponent else self.const(1.0)
+        return self.row("power", exponent, self.materialise(base)) if exponent else self.const(1.0)
 
     def reciprocal(self, a: Reference) -> Reference:
         """1 / a, shared by all its uses."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.lower import Lowered
-from codegen.machine import LEAVES, operands_of
+from codegen.machine import FIRST_OPERAND, LEAVES, operands_of
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
 CHUNK = 500
@@ -46,7 +46,7 @@ def schedule(lowered: Lowered, chunk: int | None = None) -> Schedule:
 
 def depth_first(lowered: Lowered) -> list[int]:
     """Operations in depth-first order from the outputs, in output order; a leaf stands here only if it is stored."""
-    rows = lowered.rows
+    rows, first = lowered.rows, FIRST_OPERAND
     done = bytearray(len(rows))
     order: list[int] = []
     for _, _, output in lowered.stores:
@@ -61,7 +61,7 @@ def depth_first(lowered: Lowered) -> list[int]:
                 done[index] = 1
                 stack.append(~index)
                 row = rows[index]
-                for operand in reversed(operands_of(row)):
+                for operand in row[: first.get(row[0], 1) - 1 : -1]:
                     if not done[operand] and rows[operand][0] not in LEAVES:
                         stack.append(operand)
     return order
