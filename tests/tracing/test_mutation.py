@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from symad.errors import TraceError
+from symad.tracing.containers import from_nodes
 
 X = np.array([0.5, -1.0, 2.0, 0.25])
 M = np.arange(12.0).reshape(3, 4) / 7
@@ -204,6 +205,14 @@ def test_vectors(function, agrees_on_numbers):
 @pytest.mark.parametrize("function", [rows_of_a_matrix, diagonal_fill, views_of_views])
 def test_matrices(function, agrees_on_numbers):
     agrees_on_numbers(function, M)
+
+
+def test_in_place_changes_stay_inside_the_function(scope, vector):
+    nodes = vector.nodes.copy()
+    given = from_nodes(nodes, scope)
+    given *= 2
+    given[0] = 7
+    assert np.array_equal(nodes, vector.nodes)
 
 
 def test_compound_assignment_to_an_ordinary_array_is_refused(vector):
