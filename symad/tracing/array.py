@@ -11,7 +11,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from symad.errors import TraceError
 from symad.tracing.constants import as_truth, constant, is_boolean
-from symad.tracing.node_arrays import all_truths, elementwise, numbers
+from symad.tracing.node_arrays import all_truths, converted, elementwise, numbers
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.place import stores_item, user_place
 from symad.tracing.scalar import Scalar, store_error
@@ -83,7 +83,9 @@ class Array(Traced, NDArrayOperatorsMixin):
     @property
     def flat(self) -> Array:
         """The elements in C order; like NumPy's `flat` it can be read, iterated and (when contiguous) assigned."""
-        return Array(self.nodes.reshape(-1), self.scope)
+        nodes = self.nodes.reshape(-1)
+        nodes.flags.writeable = np.shares_memory(nodes, self.nodes)  # writing into a copy would be lost
+        return Array(nodes, self.scope)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -205,9 +207,9 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     conj = conjugate
 
-    def astype(self, dtype: Any, **keywords: Any) -> Any:
+    def astype(self, dtype: Any, **keywords: Any) -> Array:
         """Return the array as float (a copy); bool and int follow NumPy's rules (int truncates)."""
-        return np.astype(self, np.dtype(dtype))  # type: ignore[call-overload]
+        return Array(converted(self.scope.graph, self.nodes, dtype), self.scope)
 
     def __getattr__(self, name: str) -> Any:
         """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import TraceError
+from symad.graph.table import Graph
 from symad.tracing import node_arrays
 from symad.tracing import operations as op
 from symad.tracing.array import wrap
@@ -89,21 +90,29 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @implements(np.einsum)
 def einsum(subscripts: Any, *operands: Any, **keywords: Any) -> Any:
-    """Einstein summation (letters form): products from the left, summed over the letters not in the output."""
+    """Einstein summation (letters form), from the left: each product is summed as soon as a letter is used up."""
     if not isinstance(subscripts, str):
         refuse_function("np.einsum with lists of axes", "only the letters form is traced", "write 'ij,jk->ik'")
     scope = scope_of(*operands)
     arrays = [nodes_of(value, scope) for value in operands]
     terms, output = _letters(subscripts, [array.ndim for array in arrays])
-    letters = output + "".join(sorted({letter for term in terms for letter in term if letter not in output}))
-    made: Nodes | None = None
-    for term, array in zip(terms, arrays, strict=True):
-        spread = _spread(term, letters, array)
-        made = spread if made is None else elementwise(scope.graph, op.multiply, made, spread)
-    if made is None:
-        raise ValueError("einsum needs at least one operand")
-    summed = tuple(range(len(output), len(letters)))
-    return wrap(node_arrays.reduce(scope.graph, op.add, made, summed) if summed else made, scope)
+    letters = "".join(dict.fromkeys(terms[0]))
+    made = _spread(terms[0], letters, arrays[0])
+    for k in range(1, len(terms)):
+        union = letters + "".join(sorted(set(terms[k]) - set(letters)))
+        parts = (_spread(letters, union, made), _spread(terms[k], union, arrays[k]))
+        made = elementwise(scope.graph, op.multiply, *parts)
+        needed = output + "".join(terms[k + 1 :])
+        letters, made = _summed(scope.graph, union, made, needed)
+    letters, made = _summed(scope.graph, letters, made, output)
+    return wrap(np.transpose(made, [letters.index(letter) for letter in output]), scope)
+
+
+def _summed(graph: Graph, letters: str, made: Nodes, needed: str) -> tuple[str, Nodes]:
+    """Sum over the letters that nothing needs any more; return the letters that are left, and the array."""
+    axes = tuple(k for k, letter in enumerate(letters) if letter not in needed)
+    kept = "".join(letter for letter in letters if letter in needed)
+    return kept, node_arrays.reduce(graph, op.add, made, axes) if axes else made
 
 
 def _letters(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:

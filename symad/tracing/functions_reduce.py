@@ -10,7 +10,7 @@ import numpy as np
 from symad.tracing import node_arrays
 from symad.tracing.array import wrap
 from symad.tracing.operands import nodes_of, scope_of
-from symad.tracing.registry import implements
+from symad.tracing.registry import available, implements
 from symad.tracing.traced import Traced
 
 
@@ -173,8 +173,8 @@ def _cumulative(ufunc: np.ufunc, start: float) -> Callable[..., Any]:
     return handler
 
 
-implements(np.cumulative_sum)(_cumulative(np.add, 0.0))
-implements(np.cumulative_prod)(_cumulative(np.multiply, 1.0))
+implements(*available("cumulative_sum"))(_cumulative(np.add, 0.0))
+implements(*available("cumulative_prod"))(_cumulative(np.multiply, 1.0))
 
 
 @implements(np.count_nonzero)

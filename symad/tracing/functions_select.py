@@ -10,11 +10,10 @@ import sympy as sp
 
 from symad.tracing import operations as op
 from symad.tracing.array import Array, wrap
-from symad.tracing.constants import as_truth
 from symad.tracing.functions_reduce import traced
-from symad.tracing.node_arrays import elementwise, numbers
+from symad.tracing.node_arrays import elementwise
 from symad.tracing.operands import nodes_of, scope_of
-from symad.tracing.registry import implements
+from symad.tracing.registry import available, implements
 from symad.tracing.scalar import Scalar, quick_nodes
 from symad.tracing.scope import Scope
 from symad.tracing.traced import refuse_function
@@ -126,19 +125,10 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return np.where(made == -np.inf, -largest if neginf is None else neginf, made)
 
 
-@implements(np.astype)
+@implements(*available("astype"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Float stays as it is (bool becomes 0 and 1), bool is x != 0, int truncates; complex and others are refused."""
-    scope = scope_of(x)
-    nodes = numbers(scope.graph, nodes_of(x, scope))
-    kind = np.dtype(dtype).kind
-    if kind == "f" or np.dtype(dtype) == object:
-        return wrap(nodes.copy(), scope)
-    if kind == "b":
-        return wrap(elementwise(scope.graph, as_truth, nodes_of(x, scope)), scope)
-    if kind in "iu":
-        return np.trunc(wrap(nodes, scope))
-    refuse_function(f"astype({dtype})", "traced values are real numbers", "keep them as float")
+    return x.astype(dtype)
 
 
 @implements(np.polyval)

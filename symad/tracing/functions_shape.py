@@ -10,14 +10,14 @@ import numpy as np
 from symad.tracing.array import Array, plain_index, wrap
 from symad.tracing.node_arrays import Nodes, homogeneous
 from symad.tracing.operands import nodes_of, scope_of
-from symad.tracing.registry import implements
+from symad.tracing.registry import available, implements
 from symad.tracing.scope import Scope
 from symad.tracing.traced import refuse_function
 
 # The first argument is the array; the result is an array of its elements, or a list or tuple of such.
 MOVING: tuple[Callable[..., Any], ...] = (
     np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis,
-    np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.unstack, np.tile,
+    np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.tile,
     np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to, np.take, np.take_along_axis,
     np.diagonal, np.delete, np.copy, np.resize, np.lib.stride_tricks.sliding_window_view,
 )  # fmt: skip

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from symad.errors import TraceError
 from symad.graph.table import Graph
 from symad.tracing import operations as op
-from symad.tracing.constants import as_number, is_boolean
+from symad.tracing.constants import as_number, as_truth, is_boolean
 from symad.tracing.operations import Build
 from symad.tracing.place import user_place
+from symad.tracing.ufuncs import UFUNCS
 
 Nodes = npt.NDArray[np.int64]
 Axis = int | tuple[int, ...] | None
@@ -90,6 +91,17 @@ def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 def numbers(graph: Graph, nodes: Nodes) -> Nodes:
     """Return the nodes with truth values turned into the numbers 0 and 1."""
     return elementwise(graph, as_number, nodes) if has_truths(graph, nodes) else nodes
+
+
+def converted(graph: Graph, nodes: Nodes, dtype: Any) -> Nodes:
+    """Return the nodes as `astype(dtype)` has them: float as 0 and 1 or unchanged, bool as u != 0, int truncated."""
+    kind = "f" if np.dtype(dtype) == object else np.dtype(dtype).kind
+    conversions: dict[str, Build] = {"f": as_number, "b": as_truth, "i": UFUNCS["trunc"], "u": UFUNCS["trunc"]}
+    if kind not in conversions:
+        raise TraceError(
+            f"astype({np.dtype(dtype)}) of a traced value", where=user_place(), why="traced values are real numbers"
+        )
+    return elementwise(graph, conversions[kind], nodes)
 
 
 def has_truths(graph: Graph, nodes: Nodes) -> bool:

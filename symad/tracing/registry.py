@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
 UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+
+
+def available(*names: str) -> list[Callable[..., Any]]:
+    """Return the NumPy functions of these names that the installed NumPy has (2.0 lacks some of 2.1)."""
+    return [getattr(np, name) for name in names if hasattr(np, name)]
 
 
 def implements(*functions: Callable[..., Any]) -> Callable[[Handler], Handler]:

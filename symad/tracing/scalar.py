@@ -14,6 +14,7 @@ import sympy as sp
 from codegen import heads as h
 from symad.errors import TraceError
 from symad.tracing.constants import constant
+from symad.tracing.node_arrays import converted
 from symad.tracing.place import formats_text, stores_item, user_place
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number
@@ -215,9 +216,10 @@ class Scalar(Traced):
 
     tolist = copy = conjugate = conj = item
 
-    def astype(self, dtype: Any, **keywords: Any) -> Any:
+    def astype(self, dtype: Any, **keywords: Any) -> Scalar:
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""
-        return np.astype(self, np.dtype(dtype))  # type: ignore[call-overload]
+        nodes = converted(self.scope.graph, np.array(self.node, dtype=np.int64), dtype)
+        return Scalar(int(nodes), self.scope)
 
     def _constant(self, kind: str) -> float:
         self.scope.check_open()

@@ -35,12 +35,20 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) ->
     operands = [nodes_of(value, scope) for value in inputs]
     if ufunc.__name__ in SEVERAL_OUTPUTS:
         return tuple(wrap(elementwise(scope.graph, part, *operands), scope) for part in SEVERAL_OUTPUTS[ufunc.__name__])
+    if ufunc.__name__.endswith("(vectorized)"):  # np.frompyfunc: the user's own Python function, element by element
+        return _python_results(ufunc(*[Array(nodes, scope).__array__(object) for nodes in operands]), scope)
     product = _PRODUCTS.get(ufunc.__name__)
     if product is not None:
         result = product(scope, operands, keywords)
     else:
         result = elementwise(scope.graph, builder(ufunc), *operands)
     return _deliver(scope, result, targets, keywords.get("where", True))
+
+
+def _python_results(made: Any, scope: Scope) -> Any:
+    if isinstance(made, tuple):
+        return tuple(_python_results(part, scope) for part in made)
+    return wrap(nodes_of(made, scope), scope)
 
 
 @implements_method("reduce")

@@ -207,6 +207,12 @@ def test_matrices(function, agrees_on_numbers):
     agrees_on_numbers(function, M)
 
 
+def test_a_flat_copy_cannot_be_written(scope):
+    transposed = from_nodes(np.arange(4).reshape(2, 2), scope).T
+    with pytest.raises(ValueError, match="read-only"):
+        transposed.flat[0] = 1
+
+
 def test_in_place_changes_stay_inside_the_function(scope, vector):
     nodes = vector.nodes.copy()
     given = from_nodes(nodes, scope)

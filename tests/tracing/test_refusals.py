@@ -71,7 +71,7 @@ ON_A_VECTOR = [
     (lambda x: np.add(np.ones(3), x, out=np.zeros(3)), f"{STORED} would be lost; make the array with np.zeros_like(x)"),
     (lambda x: np.add(x, 1, where=[True, False, True]), "a ufunc was called with where= and without out="),
     (lambda x: np.add.at(np.zeros(3), 0, x[0]), STORED),
-    (lambda x: x.astype(complex), "astype(complex128) was called with a traced value: traced values are real numbers"),
+    (lambda x: x.astype(complex), "astype(complex128) of a traced value: traced values are real numbers"),
     (lambda x: x.view(np.matrix), "view() of a traced array as another type"),
     (lambda x: np.max(x[:0]), "a reduction of an empty array: it has no first element"),
     (lambda x: np.linalg.norm(np.outer(x, x), 2), "np.linalg.norm with ord=2 was called with a traced value: it needs"),

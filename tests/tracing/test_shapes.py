@@ -99,6 +99,8 @@ SHAPES = [
     lambda x, y: np.vectorize(lambda t: t * t)(np.array(list(x))),
     lambda x, y: np.apply_along_axis(np.sum, 0, np.array(list(x))),
     lambda x, y: np.unstack(x),
+    lambda x, y: np.vectorize(lambda t: t * t)(x),
+    lambda x, y: np.frompyfunc(lambda t, u: t * u + 1, 2, 1)(x, y).astype(float),
 ]
 
 
