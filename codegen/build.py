@@ -9,7 +9,7 @@ from itertools import pairwise
 from codegen.emit import emit
 from codegen.engine import compile_text, has_fma
 from codegen.errors import ArgumentError
-from codegen.fuse import fuse, sink_signs
+from codegen.fuse import fuse, merge_scales, sink_signs
 from codegen.kernel import Compiled, Kernel, Pack, Stats, Unpack, make_kernel
 from codegen.lower import FUSED, Lowered, lower
 from codegen.program import Program
@@ -45,7 +45,7 @@ def compile_program(
     if tier not in TIERS:
         raise ArgumentError(f"tier={tier!r}", do=f"use one of {', '.join(TIERS)}")
     clock = [time.perf_counter()]
-    plain = sink_signs(lower(program))
+    plain = sink_signs(merge_scales(lower(program)))
     clock.append(time.perf_counter())
     lowered = fuse(plain) if fma and has_fma() else plain
     plan = schedule(lowered, chunk)

@@ -9,7 +9,7 @@ import struct
 from dataclasses import replace
 
 from codegen.lower import Lowered
-from codegen.machine import Row
+from codegen.machine import Row, is_power_of_two
 
 
 def fuse(lowered: Lowered) -> Lowered:
@@ -49,6 +49,46 @@ def sink_signs(lowered: Lowered) -> Lowered:
         if row[0] == "neg" and uses[index]:
             _sink(rows, uses, index)
     return replace(lowered, rows=rows)
+
+
+def merge_scales(lowered: Lowered) -> Lowered:
+    """Return the program with (c*x) * (2**k * y) written as (c*2**k * x) * y where neither factor has another use.
+
+    >>> import sympy as sp
+    >>> from codegen.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> expression = sp.Mul(sp.Mul(3, x), sp.Mul(2, y), evaluate=False)
+    >>> dict(merge_scales(lower(program_from_sympy([x, y], [expression]))).count())
+    {'mul': 2}
+    """
+    rows = list(lowered.rows)
+    uses = lowered.uses()
+    for index, row in enumerate(lowered.rows):
+        if row[0] == "mul" and uses[index]:
+            left, right = (_scale_of(rows, uses, part) for part in row[1:])
+            if left is not None and right is not None:
+                _merge_pair(rows, index, left, right)
+    return replace(lowered, rows=rows)
+
+
+def _scale_of(rows: list[Row], uses: list[int], part: int) -> float | None:
+    """Constant factor of a product of single use, None for anything else."""
+    row = rows[part]
+    if row[0] != "mul" or uses[part] != 1 or rows[row[1]][0] != "const":
+        return None
+    value: float = struct.unpack(">d", rows[row[1]][1])[0]
+    return value
+
+
+def _merge_pair(rows: list[Row], index: int, left: float, right: float) -> None:
+    for power, kept, factor in ((1, 2, left), (2, 1, right)):
+        if is_power_of_two(abs(factor)) and 1e-200 < abs(left * right) < 1e200:
+            scaled, other = rows[index][kept], rows[index][power]
+            rows.append(("const", struct.pack(">d", left * right)))
+            rows[scaled] = ("mul", len(rows) - 1, rows[scaled][2])
+            rows[index] = ("mul", scaled, rows[other][2])
+            return
 
 
 def _single_product(rows: list[Row], uses: list[int], index: int) -> bool:

@@ -157,7 +157,7 @@ class Machine:
         divisor = self.constant(b)
         if divisor == 1:
             found = a
-        elif divisor is not None and _is_power_of_two(divisor) and _is_power_of_two(1 / divisor):
+        elif divisor is not None and is_power_of_two(divisor) and is_power_of_two(1 / divisor):
             found = self.mul(self.const(1 / divisor), a)
         else:
             found = self._fold(divide, "div", a, b)
@@ -264,11 +264,16 @@ class Machine:
             other = self.constant(inner[1])
             assert other is not None
             merged = factor * other
-            if (_is_power_of_two(factor) or _is_power_of_two(other)) and 1e-200 < abs(merged) < 1e200:
+            if (is_power_of_two(factor) or is_power_of_two(other)) and 1e-200 < abs(merged) < 1e200:
                 scaled = self.mul(self.const(merged), inner[2])
                 return scaled
         return self.row("mul", a, b)
 
 
-def _is_power_of_two(value: float) -> bool:
+def is_power_of_two(value: float) -> bool:
+    """Whether multiplying by a positive value is exact (its reciprocal too).
+
+    >>> is_power_of_two(0.25), is_power_of_two(3.0)
+    (True, False)
+    """
     return math.frexp(value)[0] == 0.5 and math.isfinite(value) and 2.0**-1000 < value < 2.0**1000

@@ -13,7 +13,7 @@ from mpmath import mp
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
 from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
 
-CONSTANT_FIRST = {sp.polygamma, sp.besselj, sp.bessely}
+CONSTANT_FIRST = {sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn}
 
 
 def kernel_of(head: Any, point: tuple[float, ...], fixed: int = 0) -> Kernel:

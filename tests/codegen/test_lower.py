@@ -12,7 +12,7 @@ import sympy as sp
 
 from codegen import Input, Output, Program, compile_program, evaluate, program_from_sympy
 from codegen.constants import fold_constants
-from codegen.fuse import fuse, sink_signs
+from codegen.fuse import fuse, merge_scales, sink_signs
 from codegen.lower import lower
 from codegen.machine import Machine
 
@@ -20,7 +20,7 @@ X, Y, Z = sp.symbols("x y z")
 
 
 def counts(*expressions: Any) -> dict[str, int]:
-    return dict(sink_signs(lower(program_from_sympy([X, Y, Z], list(expressions)))).count())
+    return dict(sink_signs(merge_scales(lower(program_from_sympy([X, Y, Z], list(expressions))))).count())
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,8 @@ def counts(*expressions: Any) -> dict[str, int]:
         ([abs(-X)], {"abs": 1}),
         ([X**Y], {"call": 1}),
         ([sp.Pow(2, X)], {"call": 1}),
+        ([sp.Mul(sp.Mul(400, X), sp.Mul(2, X), evaluate=False), -400 * X], {"mul": 3}),
+        ([sp.Mul(sp.Mul(3, X), sp.Mul(2, Y), evaluate=False), 3 * X], {"mul": 3}),
         ([Y * X + Z, X * Y - Z], {"mul": 1, "add": 1, "sub": 1}),
     ],
 )
