@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import sympy as sp
@@ -26,6 +26,7 @@ from codegen.errors import LoweringError
 from codegen.lambert import lambert
 from codegen.powers import lower_power
 from codegen.program import Head
+from codegen.recurrences import FLOATS, hermite, spherical_bessel
 
 EXTRA = "pip install symad[special]"
 
@@ -131,6 +132,12 @@ def _mp_polygamma(order: Any, u: Any) -> Any:
     return mp.polygamma(int(order), u)
 
 
+def _mp_spherical_bessel(order: Any, u: Any) -> Any:
+    if u == 0:
+        return mp.mpf(1 if order == 0 else 0)
+    return mp.sqrt(mp.pi / (2 * abs(u))) * mp.besselj(order + mp.mpf("0.5"), abs(u)) * (mp.sign(u) if order % 2 else 1)
+
+
 def _number_zeta(s: float, a: float = 1.0) -> float:
     name, arguments = ("_riemann_zeta", (s,)) if a == 1.0 else ("_zeta", (s, a))
     return float(scipy_ufunc(name)(*arguments))
@@ -167,6 +174,7 @@ ARITHMETIC = [
     _libm(sp.ceiling, "llvm.ceil.f64", number.ceiling, reference.rounded(mp.ceil), 0.0),
     _libm(heads.trunc, "llvm.trunc.f64", number.trunc, reference.rounded(reference.trunc), 0.0, "odd"),
     _libm(heads.rint, "llvm.rint.f64", number.rint, reference.rounded(mp.nint), 0.0, "odd"),
+    Intrinsic(sp.frac, native.frac, lambda u: u - number.floor(u), lambda u: u - mp.floor(u), 0.5),
     _libm(heads.fmod, "fmod", number.fmod, reference.fmod, 0.0),
     _libm(heads.copysign, "llvm.copysign.f64", math.copysign, reference.copysign, 0.0),
     Intrinsic(sp.Mod, native.modulo, number.modulo, reference.modulo, 0.5),
@@ -267,6 +275,9 @@ SPECIAL = [
     _scipy(sp.chebyshevt, "eval_chebyt", mp.chebyt, 64.0),
     _scipy(sp.chebyshevu, "eval_chebyu", mp.chebyu, 64.0),
     _scipy(sp.laguerre, "eval_laguerre", lambda n, u: mp.laguerre(n, 0, u), 64.0),
+    _scipy(sp.assoc_laguerre, "eval_genlaguerre", mp.laguerre, 64.0),
+    Intrinsic(sp.hermite, hermite, partial(hermite, FLOATS), reference.real(mp.hermite), 64.0),
+    Intrinsic(sp.jn, spherical_bessel, partial(spherical_bessel, FLOATS), reference.real(_mp_spherical_bessel), 64.0),
     _scipy(sp.gegenbauer, "eval_gegenbauer", mp.gegenbauer, 128.0),
     _scipy(sp.jacobi, "eval_jacobi", mp.jacobi, 128.0),
 ]

@@ -125,6 +125,11 @@ def modulo(machine: Machine, u: Reference, v: Reference) -> Reference:
     return machine.select(machine.compare("oeq", remainder, zero), signed_zero, moved)
 
 
+def frac(machine: Machine, u: Reference) -> Reference:
+    """u - floor(u)."""
+    return machine.sub(u, machine.call("llvm.floor.f64", (u,)))
+
+
 def direction_cosine(machine: Machine, u: Reference, v: Reference) -> Reference:
     """u / hypot(u, v)."""
     return machine.div(u, machine.call("hypot", (u, v)))

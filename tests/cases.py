@@ -110,6 +110,7 @@ HEAD_POINTS: dict[Any, list[tuple[float, ...]]] = {
     sp.chebyshevu: [(2, 0.7), (3, -0.4)],
     sp.hermite: [(2, 0.7), (3, -0.4)],
     sp.laguerre: [(2, 0.7), (3, -0.4)],
+    sp.assoc_laguerre: [(2, 1.0, 0.7), (3, 2.0, -0.4)],
     sp.gegenbauer: [(2, 0.5, 0.7), (3, 1.5, -0.4)],
     sp.jacobi: [(2, 0.5, 1.5, 0.7), (3, 1.5, 0.5, -0.4)],
     sp.elliptic_f: [(0.7, 0.5), (-0.3, 0.2)],
@@ -130,7 +131,7 @@ TRUTH_HEADS = (
 REFUSED: dict[Any, tuple[int, ...]] = {
     sp.polygamma: (0,), sp.besselj: (0,), sp.bessely: (0,), sp.besseli: (0,), sp.besselk: (0,), sp.jn: (0,),
     sp.zeta: (0,), sp.expint: (0,), sp.legendre: (0,), sp.chebyshevt: (0,), sp.chebyshevu: (0,), sp.hermite: (0,),
-    sp.laguerre: (0,), sp.gegenbauer: (0, 1), sp.jacobi: (0, 1, 2),
+    sp.laguerre: (0,), sp.assoc_laguerre: (0, 1), sp.gegenbauer: (0, 1), sp.jacobi: (0, 1, 2),
 }  # fmt: skip
 
 

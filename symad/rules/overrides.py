@@ -71,6 +71,8 @@ def _one_minus_square(build: Builder, u: int) -> int:
 
 def _spherical_bessel(build: Builder, p: int, n: int, u: int) -> int:
     """Derivative of j_n by (n j_(n-1) - (n+1) j_(n+1)) / (2n+1): no 0/0 at u = 0 (DLMF 10.51.2)."""
+    if build.constant(n) == 0:
+        return build.neg(build.call(sp.jn, build.one, u))
     above = build.mul(build.add(n, build.one), build.call(sp.jn, build.add(n, build.one), u))
     below = build.mul(n, build.call(sp.jn, build.sub(n, build.one), u))
     return build.div(build.sub(below, above), build.add(build.mul(build.two, n), build.one))

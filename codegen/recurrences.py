@@ -1,0 +1,120 @@
+"""Functions of a constant integer order, unrolled: Hermite polynomials and spherical Bessel functions.
+
+Each is written once over an arithmetic: the machine table gives the native lowering, `FLOATS` the float function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from codegen import float_functions
+from codegen.errors import LoweringError
+
+HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use
+
+
+class _Floats:
+    """The constructors of the machine table that the recurrences use, carried out at once on Python floats."""
+
+    def const(self, value: float) -> float:
+        return value
+
+    def constant(self, value: float) -> float:
+        return value
+
+    def add(self, a: float, b: float) -> float:
+        return a + b
+
+    def sub(self, a: float, b: float) -> float:
+        return a - b
+
+    def mul(self, a: float, b: float) -> float:
+        return a * b
+
+    def div(self, a: float, b: float) -> float:
+        return float_functions.divide(a, b)
+
+    def abs(self, a: float) -> float:
+        return abs(a)
+
+    def call(self, symbol: str, arguments: Sequence[float]) -> float:
+        return _CALLS[symbol](*arguments)
+
+    def compare(self, condition: str, a: float, b: float) -> bool:
+        return a < b
+
+    def select(self, test: bool, a: float, b: float) -> float:
+        return a if test else b
+
+
+_CALLS: dict[str, Callable[[float], float]] = {
+    "llvm.sin.f64": float_functions.sin,
+    "llvm.cos.f64": float_functions.cos,
+}
+FLOATS = _Floats()
+
+
+def hermite(machine: Any, order: Any, u: Any) -> Any:
+    """Hermite polynomial H_n(u) for a constant n, by H_(k+1) = 2 u H_k - 2 k H_(k-1) (DLMF 18.9.1).
+
+    >>> hermite(FLOATS, 3, 0.5)  # 8 u**3 - 12 u
+    -5.0
+    """
+    below, value = machine.const(0.0), machine.const(1.0)
+    twice = machine.mul(machine.const(2.0), u)
+    for k in range(_constant_order(machine, order, "hermite")):
+        below, value = value, machine.sub(machine.mul(twice, value), machine.mul(machine.const(2.0 * k), below))
+    return value
+
+
+def spherical_bessel(machine: Any, order: Any, u: Any) -> Any:
+    """Spherical Bessel function j_n(u) for a constant n: power series near 0, upward recurrence where |u| > n.
+
+    Sources: DLMF 10.53.1 (series) and 10.51.1 (recurrence).
+
+    >>> spherical_bessel(FLOATS, 1, 0.0), round(spherical_bessel(FLOATS, 1, 2.0), 15)
+    (0.0, 0.435397774979992)
+    """
+    n = _constant_order(machine, order, "jn")
+    border = float(max(1, n))
+    near = machine.compare("olt", machine.abs(u), machine.const(border))
+    return machine.select(near, _bessel_series(machine, n, u, border), _bessel_upward(machine, n, u))
+
+
+def _bessel_series(machine: Any, n: int, u: Any, border: float) -> Any:
+    """u**n / (2n+1)!! times the sum of (-u*u/2)**k / (k! (2n+3)...(2n+2k+1)), by Horner's rule."""
+    z = machine.mul(machine.const(-0.5), machine.mul(u, u))
+    term, count = 1.0, 0
+    while term > 1e-18:
+        count += 1
+        term *= border**2 / 2 / (count * (2 * n + 2 * count + 1))
+    total = machine.const(1.0)
+    for k in range(count, 0, -1):
+        ratio = machine.div(z, machine.const(float(k * (2 * n + 2 * k + 1))))
+        total = machine.add(machine.const(1.0), machine.mul(ratio, total))
+    power = machine.const(1.0)
+    for k in range(n):
+        power = machine.mul(power, machine.div(u, machine.const(2.0 * k + 3.0)))
+    return machine.mul(power, total)
+
+
+def _bessel_upward(machine: Any, n: int, u: Any) -> Any:
+    below = machine.div(machine.call("llvm.cos.f64", (u,)), u)  # j_(-1)
+    value = machine.div(machine.call("llvm.sin.f64", (u,)), u)
+    for k in range(n):
+        factor = machine.div(machine.const(2.0 * k + 1.0), u)
+        below, value = value, machine.sub(machine.mul(factor, value), below)
+    return value
+
+
+def _constant_order(machine: Any, order: Any, name: str) -> int:
+    value = machine.constant(order)
+    if value is None or value != math.floor(value) or not 0 <= value <= HIGHEST_ORDER:
+        raise LoweringError(
+            f"{name} of order {'unknown while compiling' if value is None else value}",
+            why=f"its order has to be a constant integer from 0 to {HIGHEST_ORDER}",
+            do="pass the order as a number",
+        )
+    return int(value)
