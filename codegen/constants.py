@@ -22,6 +22,7 @@ from codegen.errors import LoweringError, UnboundSymbolError
 from codegen.heads import Alias, NegativeZero
 from codegen.intrinsics import INTRINSICS, intrinsic
 from codegen.program import Rows
+from codegen.reference_functions import precision
 
 DIGITS = 50  # the second evaluation of a Precise pair has twice as many
 LARGEST_BITS = 4096  # a rational of more bits goes on as a Precise pair
@@ -36,7 +37,7 @@ class Precise:
 
     def __float__(self) -> float:
         if self.high != 0 and mp.isfinite(self.high):
-            with mp.workdps(2 * DIGITS):
+            with precision(2 * DIGITS):
                 if abs(self.low - self.high) > abs(self.high) * mp.mpf(10) ** (-DIGITS // 2):
                     return 0.0  # the digits do not agree: pure round-off of an exact zero
         return float(self.high)
@@ -139,7 +140,7 @@ def _result(value: Any) -> Constant:
 
 
 def _at_precision(function: Callable[..., Any], parts: list[Constant], digits: int) -> Any:
-    with mp.workdps(digits + 10):
+    with precision(digits + 10):
         return function(*[precise(part, digits) for part in parts])
 
 

@@ -13,6 +13,7 @@ from codegen.constants import leaf_constant, precise, to_float
 from codegen.errors import ArgumentError
 from codegen.intrinsics import INTRINSICS, intrinsic
 from codegen.program import Head, Rows
+from codegen.reference_functions import precision
 
 NUMBERS: dict[Head, Callable[..., Any]] = {head: row.number for head, row in INTRINSICS.items()}
 PAIRS: dict[Head, Callable[[Any, Any], Any]] = {
@@ -43,7 +44,7 @@ def evaluate(
     if arithmetic == "float64":
         _evaluate_floats(rows, order, values)
     else:
-        with mp.workdps(digits):
+        with precision(digits):
             _evaluate_reference(rows, order, values, digits)
     return [values[row] for row in wanted]
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from codegen.arguments import Array, as_input, check_output, pointers, split_out, writable
-from codegen.engine import Library, assembly
+from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.gate import describe
 from codegen.native_type import attach, native_type
-from codegen.program import Program
+from codegen.program import Input, Output, Program
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
@@ -177,8 +178,52 @@ class Kernel:
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
     """Return a kernel with native calls where the interpreter allows them, a plain Python object otherwise."""
     made = native_type(Kernel)
-    if made is None:
+    if made is None or not _native_calls_work(made):
         return Kernel(compiled, pack, unpack)
+    return _attached(made, compiled, pack, unpack)
+
+
+def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
     kernel: Kernel = made(compiled, pack, unpack)
     attach(kernel, Kernel, kernel._table)
     return kernel
+
+
+@cache
+def _native_calls_work(made: type) -> bool:
+    """Try the gate once on a kernel that adds a number to an array, in every form of call."""
+    program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
+    library = compile_text(PROBE, ("kernel",), {}, 0)
+    stats = Stats(0, 0.0, 0, {}, 0, 1, 0)
+    results: list[Any] = []
+    for release in (False, True):
+        kernel = _attached(made, Compiled(program, library, PROBE, 0, stats, release))
+        x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
+        for call in (kernel, kernel._call_slow):
+            results += [call(x, 0.5), call(x, 0.5, out=out)]
+            results.append(call([1, 2], 0.5))
+    return all(array.tolist() == [1.5, 2.5] and float(total) == 4.0 for array, total in results)
+
+
+PROBE = """
+define i32 @kernel(ptr %in,ptr %out) {
+ %x=load ptr,ptr %in,align 8
+ %s.at=getelementptr ptr,ptr %in,i64 1
+ %s.pointer=load ptr,ptr %s.at,align 8
+ %s=load double,ptr %s.pointer,align 8
+ %x0=load double,ptr %x,align 8
+ %x1.at=getelementptr double,ptr %x,i64 1
+ %x1=load double,ptr %x1.at,align 8
+ %y0=fadd double %x0,%s
+ %y1=fadd double %x1,%s
+ %total=fadd double %y0,%y1
+ %y=load ptr,ptr %out,align 8
+ store double %y0,ptr %y,align 8
+ %y1.at=getelementptr double,ptr %y,i64 1
+ store double %y1,ptr %y1.at,align 8
+ %t.at=getelementptr ptr,ptr %out,i64 1
+ %t=load ptr,ptr %t.at,align 8
+ store double %total,ptr %t,align 8
+ ret i32 0
+}
+"""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import mpmath
@@ -10,6 +12,20 @@ from mpmath import mp
 
 Real = Any  # mpmath.mpf: mpmath ships no types
 Function = Callable[..., Real]
+
+_LOCK = RLock()  # mpmath keeps its precision in one global place
+
+
+@contextmanager
+def precision(digits: int) -> Iterator[None]:
+    """Work at `digits` decimal digits; one thread at a time, since mpmath's precision is global.
+
+    >>> with precision(30):
+    ...     mp.nstr(mp.pi, 25)
+    '3.141592653589793238462643'
+    """
+    with _LOCK, mp.workdps(digits):
+        yield
 
 
 def real(function: Function) -> Function:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -93,3 +94,23 @@ def test_constants_that_are_no_real_numbers() -> None:
                       (Input("x", ()),), (Output((), (2,)),))  # fmt: skip
     with pytest.raises(UnboundSymbolError, match="q"):
         compile_program(program)
+
+
+def test_threads_do_not_disturb_the_precision() -> None:
+    before = mp.prec
+    wrong: list[float] = []
+
+    def work() -> None:
+        for _ in range(30):
+            rows = [sp.pi, sp.Rational(1, 3), (sp.gamma, 1), (sp.Mul, 0, 2)]
+            if folded(*rows) != value:
+                wrong.append(1.0)
+
+    value = folded(sp.pi, sp.Rational(1, 3), (sp.gamma, 1), (sp.Mul, 0, 2))
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert mp.prec == before

@@ -272,3 +272,45 @@ def test_stats_and_texts(pair_kernel: Kernel) -> None:
 def test_unknown_tier() -> None:
     with pytest.raises(ArgumentError, match="tier"):
         compile_program(program_from_sympy([X], [X]), tier="warp")
+
+
+def test_random_calls_agree_with_the_slow_path(pair_kernel: Kernel) -> None:
+    rng = np.random.default_rng(3)
+    base = rng.normal(size=64)
+
+    def vector() -> Any:
+        start = int(rng.integers(0, 8))
+        return [
+            lambda: base[start : start + 2], lambda: base[start : start + 4 : 2], lambda: base[start : start + 2].tolist(),
+            lambda: base[start : start + 3], lambda: base[start : start + 2].astype(np.float32), lambda: 1.0,
+            lambda: base[start : start + 2].astype(complex), lambda: base[start : start + 2].reshape(1, 2),
+        ][int(rng.integers(0, 8))]()  # fmt: skip
+
+    def number() -> Any:
+        return [1.5, 2, np.float64(0.5), np.float32(0.25), True, "a", [1.0], np.array(2.0)][int(rng.integers(0, 8))]
+
+    def output() -> Any:
+        start = int(rng.integers(0, 8))
+        return [
+            np.zeros((2, 2)), np.zeros((2, 2)).T, np.zeros((2, 2), dtype=int), base[start : start + 4].reshape(2, 2),
+            np.zeros(4), np.zeros((4, 4))[::2, ::2], None, (np.zeros((2, 2)),),
+        ][int(rng.integers(0, 8))]  # fmt: skip
+
+    def attempt(call: Any, args: Any, out: Any) -> Any:
+        try:
+            result = call(*args, out=out) if out is not None else call(*args)
+        except ArgumentError as error:
+            return str(error)
+        return np.array(result).tolist()
+
+    seen = set()
+    for _ in range(1500):
+        args, out = (vector(), number()), output()
+        before = base.copy()
+        fast = attempt(pair_kernel, args, out)
+        base[:] = before
+        slow = attempt(pair_kernel._call_slow, args, out)
+        base[:] = before
+        assert fast == slow
+        seen.add(type(fast))
+    assert seen == {str, list}
