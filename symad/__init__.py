@@ -11,6 +11,7 @@ errors        WorkbenchError and its kinds, in symad.errors
 """
 
 from codegen import Kernel
+from symad.checking.precision import Verification, verify
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import (
     ArgumentError,
@@ -39,6 +40,6 @@ from symad.transforms import (
 
 __all__ = [
     "ArgumentError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError", "SparseMatrix", "Trace",
-    "TraceError", "WorkbenchError", "compile", "derivative", "from_sympy", "grad", "hessian", "hvp", "jacfwd",
-    "jacobian", "jacrev", "jit", "jvp", "linearize", "trace", "value_and_grad", "vjp",
+    "TraceError", "Verification", "WorkbenchError", "compile", "derivative", "from_sympy", "grad", "hessian", "hvp",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linearize", "trace", "value_and_grad", "verify", "vjp",
 ]  # fmt: skip

@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--sparse", action="store_true", help="print the packed non-zeros instead of the matrix")
     command.add_argument("--fast", action="store_true", help="compile quickly, run slower")
     command.add_argument("--emit", choices=EMIT, help="print the kernel or its let form after the report")
-    command.add_argument("--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file")
+    command.add_argument(
+        "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
+    )
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
     return parser
 
@@ -66,7 +68,9 @@ def _hessian(options: argparse.Namespace) -> int:
     )
     hessian_command.show_progress("")
     print(hessian_command.report(found))
-    text = hessian_command.emitted(found, options.emit) if options.emit else hessian_command.values(found, options.sparse)
+    text = (
+        hessian_command.emitted(found, options.emit) if options.emit else hessian_command.values(found, options.sparse)
+    )
     if options.output is not None:
         write_atomically(options.output, text)
         print(f"\nwritten: {options.output}")

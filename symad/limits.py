@@ -13,7 +13,7 @@ from symad.errors import LimitError
 
 @contextmanager
 def time_limit(seconds: float, what: str) -> Iterator[None]:
-    """Raise LimitError in this block when it takes longer than `seconds` (main thread of a POSIX process, else no limit).
+    """Raise LimitError in a block that takes longer than `seconds`; no limit off the main thread or off POSIX.
 
     >>> with time_limit(5.0, "adding"):
     ...     1 + 1

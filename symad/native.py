@@ -30,8 +30,8 @@ def compile(f: Callable[..., Any], *example_args: Any, tier: Tier = "default", f
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
 
     f may be any composition of transforms. The kernel takes and returns what f does, with float64 arrays and floats
-    as leaves; a SparseMatrix result is returned as its packed data, with the pattern in `kernel.sparsity`. `tier="fast"`
-    compiles several times faster to code about half as fast. `fma=False` keeps every product rounded on its own.
+    as leaves; a SparseMatrix result is returned as its packed data, with the pattern in `kernel.sparsity`.
+    `tier="fast"` compiles several times faster to code about half as fast. `fma=False` rounds every product.
     TraceError for a condition on a traced value, ArgumentError for arguments that are not real numbers.
 
     >>> import symad as sa
@@ -195,6 +195,6 @@ def _packer(inputs: Tree) -> Pack:
         leaves, structure = containers.flatten(args)
         if structure != inputs.structure:
             raise ArgumentError(f"arguments of structure {structure}", why=f"the kernel takes {inputs.structure}")
-        return leaves  # type: ignore[no-any-return]
+        return leaves
 
     return pack

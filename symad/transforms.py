@@ -64,7 +64,9 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     """
     with open_level(primals, argument_names(f, len(primals))) as level:
         result = level.call(f)
-        pushforward = LinearFunction(level, modes.derivative_of(level, result), level.parameters, result, pullback=False)
+        pushforward = LinearFunction(
+            level, modes.derivative_of(level, result), level.parameters, result, pullback=False
+        )
         (value,) = level.close(result)
     return value, pushforward
 
@@ -172,9 +174,7 @@ def jacrev(f: Function, argnums: Argnums = 0) -> Function:
     return jacobian(f, argnums, mode="rev")
 
 
-def jacobian(
-    f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", sparse: bool = False
-) -> Function:
+def jacobian(f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", sparse: bool = False) -> Function:
     """Return the Jacobian; `mode="auto"` takes forward mode unless there are fewer outputs than inputs.
 
     `sparse=True` gives a SparseMatrix of shape (outputs, inputs) with the exact pattern (one flat array in and out).
@@ -198,9 +198,7 @@ def jacobian(
     return _described(apply, f, "Jacobian")
 
 
-def hessian(
-    f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse: bool | Triangle = False
-) -> Function:
+def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse: bool | Triangle = False) -> Function:
     """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
 
     `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
@@ -251,7 +249,7 @@ def _described(apply: Function, f: Function, what: str) -> Function:
 
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
-    transformed.__wrapped__ = f  # type: ignore[attr-defined]
+    transformed.__wrapped__ = f
     return transformed
 
 

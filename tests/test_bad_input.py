@@ -140,7 +140,7 @@ def test_an_undefined_sympy_function_is_refused_by_name():
     trace = sa.from_sympy([t], f(t) ** 2)
     with pytest.raises(sa.LoweringError, match="head f"):
         sa.native.compile_trace(trace)
-    with pytest.raises(sa.RuleError, match="f has no derivative.*undefined function"):
+    with pytest.raises(sa.RuleError, match=r"f has no derivative.*undefined function"):
         linearize(Builder(trace.graph), trace.outputs.flat, trace.inputs.flat)
     assert sa.derivative(lambda x: f(t) * x**2)(sp.Symbol("x")) == 2 * f(t) * sp.Symbol("x")
 
@@ -176,7 +176,7 @@ def test_a_derivative_of_a_vector_argument_points_to_grad():
 
 
 def test_unknown_modes_are_listed():
-    with pytest.raises(sa.ArgumentError, match="mode='forward'.*'fwd-rev'"):
+    with pytest.raises(sa.ArgumentError, match=r"mode='forward'.*'fwd-rev'"):
         sa.hessian(np.sum, mode="forward")
     with pytest.raises(sa.ArgumentError, match="edge"):
         sa.hessian(np.sum, mode="fwd-rev", sparse="lower")
@@ -188,7 +188,7 @@ def test_a_kernel_refuses_wrong_shapes_and_names_the_argument():
     kernel = sa.compile(lambda x, y: x * y, X, 1.0)
     with pytest.raises(sa.ArgumentError, match=r"x.*\(3,\).*\(2,\)"):
         kernel(np.ones(3), 1.0)
-    with pytest.raises(sa.ArgumentError, match="1 arguments?"):
+    with pytest.raises(sa.ArgumentError, match="1 argument"):
         kernel(X)
 
 

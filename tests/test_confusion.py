@@ -16,7 +16,7 @@ import symad as sa
 PAIRS = [(outer, inner) for outer in "FR" for inner in "FR"]
 
 
-def D(mode, f, a):
+def derivative_at(mode, f, a):
     return mixes.ONCE[mode](f)(a)
 
 
@@ -31,17 +31,17 @@ def outer_derivative(mode, f, a):
 
 # name: (function of the two modes' inner D and the outer variable, point, right answer, typical wrong answer)
 NESTED = {
-    "A1 Siskind-Pearlmutter": (lambda D, x: x * D(lambda y: x + y, 1), 1.0, 1.0, 2.0),
-    "A2": (lambda D, x: x * D(lambda y: x * y, 2), 1.0, 2.0, None),
-    "A3": (lambda D, x: x * D(lambda y: x * y, 1), 4.0, 8.0, 1.0),
-    "A3b inner argument is the captured variable": (lambda D, x: x * D(lambda y: x * y, x), 3.0, 6.0, 12.0),
-    "A3c": (lambda D, x: x * D(lambda y: x * y**2, x), 3.0, 54.0, None),
-    "A6": (lambda D, x: D(lambda y: x, x), 1.0, 0.0, None),
-    "A9 one": (lambda D, x: D(lambda y: x + y, 3), 1.0, 0.0, None),
-    "A9 x*one(x)": (lambda D, x: x * D(lambda y: x + y, 3), 1.0, 1.0, None),
-    "A9 x*one(2x)": (lambda D, x: x * D(lambda y: 2 * x + y, 3), 1.0, 1.0, None),
-    "A10": (lambda D, x: D(lambda y: y * (x - y), x), 1.0, -1.0, 0.0),
-    "A12": (lambda D, x: x * D(lambda y: y**2, x), 1.0, 4.0, 0.0),
+    "A1 Siskind-Pearlmutter": (lambda d, x: x * d(lambda y: x + y, 1), 1.0, 1.0, 2.0),
+    "A2": (lambda d, x: x * d(lambda y: x * y, 2), 1.0, 2.0, None),
+    "A3": (lambda d, x: x * d(lambda y: x * y, 1), 4.0, 8.0, 1.0),
+    "A3b inner argument is the captured variable": (lambda d, x: x * d(lambda y: x * y, x), 3.0, 6.0, 12.0),
+    "A3c": (lambda d, x: x * d(lambda y: x * y**2, x), 3.0, 54.0, None),
+    "A6": (lambda d, x: d(lambda y: x, x), 1.0, 0.0, None),
+    "A9 one": (lambda d, x: d(lambda y: x + y, 3), 1.0, 0.0, None),
+    "A9 x*one(x)": (lambda d, x: x * d(lambda y: x + y, 3), 1.0, 1.0, None),
+    "A9 x*one(2x)": (lambda d, x: x * d(lambda y: 2 * x + y, 3), 1.0, 1.0, None),
+    "A10": (lambda d, x: d(lambda y: y * (x - y), x), 1.0, -1.0, 0.0),
+    "A12": (lambda d, x: x * d(lambda y: y**2, x), 1.0, 4.0, 0.0),
 }
 
 
@@ -49,7 +49,7 @@ NESTED = {
 @pytest.mark.parametrize("case", NESTED)
 def test_nested_derivative(case, outer, inner):
     body, point, right, wrong = NESTED[case]
-    found = outer_derivative(outer, lambda x: body(lambda f, a: D(inner, f, a), x), point)
+    found = outer_derivative(outer, lambda x: body(lambda f, a: derivative_at(inner, f, a), x), point)
     assert found == [right, right]
     assert wrong not in found
 
@@ -57,7 +57,7 @@ def test_nested_derivative(case, outer, inner):
 @pytest.mark.parametrize("inner", "FR")
 def test_a4_gradient_of_a_loss_with_a_derivative_inside(inner):
     def loss(v):
-        return v.sum() * D(inner, lambda y: y * np.linalg.norm(v), 1)
+        return v.sum() * derivative_at(inner, lambda y: y * np.linalg.norm(v), 1)
 
     point = np.array([1.0])
     for gradient in (sa.grad(loss), sa.jacfwd(loss)):
@@ -138,7 +138,9 @@ def test_a20_second_derivatives(function, point, right, word):
     assert both(mixes.nested(word, function), point) == [right, right]
 
 
-@pytest.mark.parametrize("modes", ["F" * 10, "R" * 10, "FR" * 5, "F" * 20, "R" * 20, "RF" * 10], ids=lambda m: f"{m[:2]}x{len(m)}")
+@pytest.mark.parametrize(
+    "modes", ["F" * 10, "R" * 10, "FR" * 5, "F" * 20, "R" * 20, "RF" * 10], ids=lambda m: f"{m[:2]}x{len(m)}"
+)
 def test_a23_mixed_derivative_of_a_product(modes):
     def mixed(level, values):
         if level == len(modes):

@@ -1,4 +1,7 @@
-"""KNOWN_ANSWERS B (derivatives of higher order), C (sparse), F (special functions), A22: every mode mix, compiled and not."""
+"""KNOWN_ANSWERS B (derivatives of higher order), C (sparse), F (special functions), A22.
+
+Every mode mix, interpreted and compiled.
+"""
 
 from __future__ import annotations
 
@@ -222,7 +225,5 @@ def test_a22_gradient_of_a_function_of_a_gradient():
     for route, value in found.items():
         assert value == pytest.approx(reference, rel=1e-13), route
     step = 1e-6
-    differences = [
-        (g(sa.grad(f)(point + step * e)) - g(sa.grad(f)(point - step * e))) / (2 * step) for e in np.eye(5)
-    ]
+    differences = [(g(sa.grad(f)(point + step * e)) - g(sa.grad(f)(point - step * e))) / (2 * step) for e in np.eye(5)]
     assert reference == pytest.approx(differences, rel=1e-7)

@@ -1,4 +1,4 @@
-"""The tables are complete and right: every head has a lowering, a rule and a case, and every partial is a derivative."""
+"""The tables are complete and right: every head has lowering, rule and case; every partial is a derivative."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 from cases import HEAD_POINTS, REFUSED, TRUTH_HEADS
 
-from codegen.intrinsics import INTRINSICS
 from codegen.interpret import evaluate
+from codegen.intrinsics import INTRINSICS
 from symad.derivatives.second_order import second_partials
 from symad.errors import RuleError
 from symad.graph.builder import Builder

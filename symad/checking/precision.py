@@ -16,22 +16,34 @@ from symad.errors import ArgumentError
 from symad.tracing import containers
 from symad.tracing.trace import Trace, trace
 
+CANCELLED = 2.0**-26  # entries smaller than this part of the largest one have lost half their digits by cancelling
+
 
 @dataclass(frozen=True)
 class Verification:
-    """How far a kernel's numbers are from exact ones: worst error in ULP, where it is, and relative to the largest."""
+    """How far a kernel's numbers are from exact ones.
+
+    `worst_ulp` is the largest error in units of the last place of its own entry, over the entries that do not cancel;
+    `worst_index` is its flat index, `value` and `exact` are its two numbers. An entry smaller than CANCELLED times the
+    largest one is the difference of numbers that agree in half their digits: no float64 program can have it to the
+    last place, so these are counted apart and measured like all others by `scaled`, the largest absolute error
+    divided by the largest magnitude of the result.
+    """
 
     entries: int
+    cancelled: int
     worst_ulp: float
     worst_index: int
     value: float
     exact: float
-    scaled: float  # largest error divided by the largest magnitude of the result
+    scaled: float
 
     def __str__(self) -> str:
+        apart = f"{self.cancelled} entries cancel to less than 2**-26 of the largest; " if self.cancelled else ""
         return (
-            f"{self.entries} values, largest error {self.worst_ulp:.3g} ULP (flat index {self.worst_index}: "
-            f"{self.value!r}, exact {self.exact!r}), {self.scaled:.2g} of the largest magnitude"
+            f"{self.entries} entries: largest error {self.worst_ulp:.3g} ULP (flat index {self.worst_index}: "
+            f"{self.value!r}, exact {self.exact!r}); {apart}largest absolute error {self.scaled:.2g} of the "
+            "largest entry"
         )
 
 
@@ -69,15 +81,18 @@ def exact_values(traced: Trace, args: Sequence[Any], digits: int = 50) -> list[A
 
 
 def compare_exact(values: Sequence[float], exact: Sequence[Any]) -> Verification:
-    """Return the worst error of floats against exact numbers; NaN against a number is an infinite error."""
-    errors = [ulp_error(value, number) for value, number in zip(values, exact, strict=True)]
-    largest = max((abs(float(number)) for number in exact), default=0.0)
-    gap = max((abs(float(mpmath.mpf(v) - e)) for v, e in zip(values, exact, strict=True)), default=0.0)
-    worst = int(np.argmax(errors)) if errors else 0
-    return Verification(
-        len(errors), errors[worst] if errors else 0.0, worst, values[worst] if errors else 0.0,
-        float(exact[worst]) if errors else 0.0, gap / largest if largest else gap,
-    )  # fmt: skip
+    """Return how far floats are from exact numbers; NaN against a number is an infinite error."""
+    rounded = np.array([float(number) for number in exact])
+    largest = float(np.max(np.abs(rounded), initial=0.0))
+    cancels = np.abs(rounded) < CANCELLED * largest
+    pairs = list(zip(values, exact, strict=True))
+    gaps = np.array([abs(float(mpmath.mpf(value) - number)) for value, number in pairs])
+    errors = np.array([0.0 if skip else ulp_error(*pair) for pair, skip in zip(pairs, cancels, strict=True)])
+    worst = int(np.argmax(errors)) if pairs else 0
+    value, number = (values[worst], float(rounded[worst])) if pairs else (0.0, 0.0)
+    scaled = float(np.max(gaps, initial=0.0)) / (largest or 1.0)
+    found = float(errors[worst]) if pairs else 0.0
+    return Verification(len(pairs), int(cancels.sum()), found, worst, value, number, scaled)
 
 
 def ulp_error(value: float, exact: Any) -> float:

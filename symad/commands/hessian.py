@@ -14,6 +14,7 @@ import sympy as sp
 
 from codegen import Kernel
 from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
+from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
 from symad.native import compile_trace
 from symad.teaching.spy import spy
@@ -60,7 +61,7 @@ def study(
         stages.append((stage, "", "", f"{perf_counter() - start:.3f}"))
         return found
 
-    sparse = "lower" if mode in ("auto", "edge") else False
+    sparse: Triangle | bool = "lower" if mode in ("auto", "edge") else False
     transformed = hessian(function, mode=mode, sparse=sparse)
     traced = timed("trace", lambda: trace(function, *arguments))
     _describe(stages, len(traced.graph), traced.count_ops())
@@ -69,8 +70,8 @@ def study(
     kernel: Kernel = timed("lower + compile", lambda: compile_trace(derived, tier=tier, name=name))
     packed = kernel(*arguments)
     size = len(flat_floats(arguments[:1]))
-    rows, columns = kernel.sparsity if sparse else np.nonzero(np.tril(np.ones((size, size))))
-    values = np.asarray(packed) if sparse else np.asarray(packed).reshape(size, size)[rows, columns]
+    rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
+    values = np.asarray(packed) if kernel.sparsity else np.asarray(packed).reshape(size, size)[rows, columns]
     _check_finite(values, rows, columns)
     other = OTHER_ROUTE.get(mode, "fwd-rev")
     exact = timed(

@@ -25,6 +25,7 @@ from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
 
+
 class Epsilon(sp.Symbol):  # type: ignore[misc]
     """The nilpotent symbol of one level, for display: its square is zero, products with other levels are not.
 
@@ -36,7 +37,7 @@ class Epsilon(sp.Symbol):  # type: ignore[misc]
     @classmethod
     def of_level(cls, level: int) -> Epsilon:
         """Return the epsilon of a level, a real symbol."""
-        return cls(f"epsilon_{level}", real=True)  # type: ignore[no-any-return]
+        return cls(f"epsilon_{level}", real=True)
 
     def _eval_power(self, exponent: sp.Expr) -> sp.Expr | None:
         if exponent.is_number and exponent >= 2:
@@ -155,4 +156,3 @@ def _expressions(scope: Scope, array: Nodes) -> Any:
     filled = np.empty(len(values), dtype=object)
     filled[:] = values
     return filled.reshape(array.shape)
-

@@ -123,7 +123,7 @@ def second_partials(build: Builder, node: int, active: set[int]) -> dict[tuple[i
             pair = (operands[i], operands[j])
             if pair[0] < pair[1]:
                 continue  # the pair in the other order is the same entry
-            template = _second_template(head, constants, i, j)
+            template = _second_template(head, constants, i, j)  # type: ignore[arg-type]  # classes are hashable
             if template is not None:
                 value = template.instantiate(build, operands)
                 found[pair] = build.add(found[pair], value) if pair in found else value

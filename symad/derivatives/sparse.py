@@ -67,7 +67,12 @@ def _rebuilt(pattern: Any, children: Any) -> SparseMatrix:
     return SparseMatrix(children[0], np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp), shape)
 
 
-optree.register_pytree_node(SparseMatrix, _children, _rebuilt, namespace=NAMESPACE)
+optree.register_pytree_node(
+    SparseMatrix,  # type: ignore[arg-type]  # its stubs know only Collections
+    _children,  # type: ignore[arg-type]
+    _rebuilt,  # type: ignore[arg-type]
+    namespace=NAMESPACE,
+)
 
 
 def triangle_of(lower: Entries, triangle: bool | Triangle) -> Entries:

@@ -15,7 +15,6 @@ import sympy as sp
 from codegen.program import Head
 from symad.graph.table import Graph
 
-
 Exact = int | Fraction
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import sympy as sp
 
@@ -88,7 +88,7 @@ def _uses(graph: Graph, order: Sequence[int], outputs: Sequence[int]) -> dict[in
     return uses
 
 
-def _fresh_symbols(graph: Graph, order: Sequence[int]) -> Iterable[sp.Symbol]:
+def _fresh_symbols(graph: Graph, order: Sequence[int]) -> Iterator[sp.Symbol]:
     taken = {graph.atoms[node].name for node in order if isinstance(graph.atoms.get(node), sp.Symbol)}
     index = 0
     while True:

@@ -102,7 +102,8 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
         return rules[position](build, node, *operands)
     if build.graph.is_boolean(node):
         return None  # a truth value is piecewise constant
-    return sympy_template(head, len(operands), position).instantiate(build, operands)
+    template = sympy_template(head, len(operands), position)  # type: ignore[arg-type]  # classes are hashable
+    return template.instantiate(build, operands)
 
 
 def derivative_form(build: Builder, node: int) -> tuple[Head, tuple[int, ...]]:

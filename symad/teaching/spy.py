@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _BLANK = 0x2800
 
 
-def spy(rows: Sequence[int], columns: Sequence[int], shape: tuple[int, int], *, width: int = 72) -> str:
+def spy(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int], *, width: int = 72) -> str:
     """Return a picture of a sparsity pattern, at most `width` characters wide.
 
     One dot is one entry while the pattern fits; beyond that one dot stands for a square block with any entry in it.
