@@ -40,6 +40,9 @@ class Array(Traced, NDArrayOperatorsMixin):
         self.nodes = nodes
         self.scope = scope
 
+    # User code that asks isinstance(x, np.ndarray) has to take its array branch; NumPy's own C code is not fooled.
+    __class__ = property(lambda self: np.ndarray)
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.nodes.shape

@@ -101,8 +101,6 @@ def check_differentiable(value: Any, path: str) -> None:
         raise _refusal(value, path, "argument", "a truth value has no derivative", "pass a float")
     if isinstance(value, np.ndarray):
         _check_array(value, path)
-    if isinstance(value, Array) and value.dtype == bool:
-        raise _refusal(value, path, "argument", "truth values have no derivative", "use .astype(float)")
 
 
 def _check_array(value: np.ndarray[Any, Any], path: str) -> None:

@@ -12,6 +12,7 @@ from symad.graph.table import Graph
 from symad.tracing import node_arrays
 from symad.tracing import operations as op
 from symad.tracing.array import wrap
+from symad.tracing.constants import constant
 from symad.tracing.functions_reduce import traced
 from symad.tracing.node_arrays import Nodes, elementwise
 from symad.tracing.operands import nodes_of, scope_of
@@ -212,9 +213,10 @@ def det(a: Any) -> Any:
 
 def _det_one(a: Any) -> Any:
     n = a.shape[0]
+    _check_square(a)
     if n <= 3:
         return _cofactor_det([[a[i, j] for j in range(n)] for i in range(n)])
-    reduced, _, swaps = _eliminated(a, None)
+    reduced, swaps = _eliminated(a)
     product = reduced[0, 0]
     for k in range(1, n):
         product = product * reduced[k, k]
@@ -273,48 +275,44 @@ def _per_matrix(function: Any, a: Any) -> Any:
 
 def _solve_one(a: Any, b: Any) -> Any:
     n = a.shape[0]
-    reduced, right, _ = _eliminated(a, np.reshape(traced(b) if not isinstance(b, np.ndarray) else b, (n, -1)))
-    rows: list[Any] = [None] * n
+    _check_square(a)
+    rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
+    found: list[Any] = [None] * n
     for i in reversed(range(n)):
-        row = right[i]
+        rest = rows[i, n:]
         for j in range(i + 1, n):
-            row = row - reduced[i, j] * rows[j]
-        rows[i] = row / reduced[i, i]
-    return np.reshape(np.stack(rows), np.shape(b))
+            rest = rest - rows[i, j] * found[j]
+        found[i] = rest / rows[i, i]
+    return np.reshape(np.stack(found), np.shape(b))
 
 
-def _eliminated(a: Any, b: Any) -> tuple[Any, Any, int]:
-    """Return the upper triangular form of a, the same row operations done on b, and the number of row swaps."""
-    n = a.shape[0]
-    if a.shape != (n, n):
-        raise ValueError(f"a square matrix is needed, not one of shape {a.shape}")
-    a, b = (
-        a.copy(),
-        None if b is None else np.add(b, np.zeros_like(a[:1, :1])) if isinstance(b, np.ndarray) else b.copy(),
-    )
-    swaps = 0
+def _check_square(a: Any) -> None:
+    if a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError(f"a square matrix is needed, not one of shape {a.shape}")
+
+
+def _eliminated(rows: Any) -> tuple[Any, int]:
+    """Return the rows of a linear system in upper triangular form (below the diagonal unchanged), and the row swaps."""
+    n = len(rows)
+    rows, swaps = rows.copy(), 0
     for k in range(n - 1):
-        pivot = k + _pivot(a[k:, k])
+        pivot = k + _pivot(rows[k:, k])
         if pivot != k:
+            rows[[k, pivot]] = rows[[pivot, k]]
             swaps += 1
-            for m in (a, b):
-                if m is not None:
-                    m[[k, pivot]] = m[[pivot, k]]
         for i in range(k + 1, n):
-            factor = a[i, k] / a[k, k]
-            a[i, k + 1 :] = a[i, k + 1 :] - factor * a[k, k + 1 :]
-            if b is not None:
-                b[i] = b[i] - factor * b[k]
-    return a, b, swaps
+            factor = rows[i, k] / rows[k, k]
+            rows[i, k + 1 :] = rows[i, k + 1 :] - factor * rows[k, k + 1 :]
+    return rows, swaps
 
 
 def _pivot(column: Any) -> int:
-    """Position of the entry of largest value; 0 (no swap) when the values are symbolic."""
+    """Position of the entry of largest value; of the first that is no constant zero when values are symbolic."""
     try:
-        values = np.abs(values_of(column.scope, column.nodes).astype(float))
+        return int(np.argmax(np.abs(values_of(column.scope, column.nodes).astype(float))))
     except TraceError:
-        return 0
-    return int(np.argmax(values))
+        known = [constant(column.scope.graph, node) for node in column.nodes.tolist()]
+        return next(k for k, value in enumerate(known) if value != 0)
 
 
 @implements(np.linalg.matrix_power)

@@ -15,8 +15,7 @@ from symad.tracing.node_arrays import elementwise
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
 from symad.tracing.scalar import Scalar, quick_nodes
-from symad.tracing.scope import Scope
-from symad.tracing.traced import refuse_function
+from symad.tracing.traced import Traced, refuse_function
 from symad.tracing.values import values_of
 
 
@@ -53,7 +52,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 def _is_traced(*values: Any) -> bool:
-    return any(hasattr(value, "scope") for value in values)
+    return any(isinstance(value, Traced) for value in values)
 
 
 @implements(np.piecewise)
@@ -131,6 +130,12 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     return x.astype(dtype)
 
 
+@implements(np.logspace)
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, **_: Any) -> Any:
+    """Numbers spaced evenly on a logarithmic scale."""
+    return np.power(base, linspace(start, stop, num, endpoint))
+
+
 @implements(np.polyval)
 def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients p (highest first) at x, by Horner's rule."""
@@ -170,10 +175,10 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Piecewise linear interpolation; traced abscissae and values are both allowed, the points xp are numbers."""
-    if period is not None or hasattr(xp, "scope"):
+    if period is not None or isinstance(xp, Traced):
         refuse_function("np.interp with traced xp or a period", "the order of the points must be known")
     xp = np.asarray(xp, dtype=float)
-    fp = fp if hasattr(fp, "scope") else np.asarray(fp, dtype=float)
+    fp = fp if isinstance(fp, Traced) else np.asarray(fp, dtype=float)
     made = fp[0] if left is None else left
     for k in range(len(xp) - 1):
         slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
@@ -193,13 +198,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     return (made, step) if retstep else made
 
 
-def _scope(value: Any) -> Scope:
-    return scope_of(value)
-
-
 def values(value: Any) -> Any:
-    """Return the plain values of a traced value (a decision), other values unchanged."""
-    if not hasattr(value, "scope"):
+    """Return the plain values of traced values (a decision), also inside lists; other values unchanged."""
+    if isinstance(value, list | tuple):
+        return type(value)([values(part) for part in value])
+    if not isinstance(value, Traced):
         return value
-    scope = _scope(value)
-    return values_of(scope, nodes_of(value, scope))
+    return values_of(value.scope, nodes_of(value, value.scope))

@@ -116,6 +116,30 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     return wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope)
 
 
+@implements(np.apply_along_axis)
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
+    """The function applied to each 1-D slice; the axes of its result take the place of the axis."""
+    axis %= arr.ndim
+    rows = np.moveaxis(arr, axis, -1)
+    outer = rows.shape[:-1]
+    made = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
+    made = np.reshape(made, outer + made.shape[1:])
+    inner = made.ndim - len(outer)
+    return np.moveaxis(made, range(len(outer), made.ndim), range(axis, axis + inner))
+
+
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of the upper triangle: a matter of the shape."""
+    return np.triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of the lower triangle: a matter of the shape."""
+    return np.tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
 @implements(np.append)
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values joined at the end (both flattened when axis is None)."""

@@ -23,6 +23,7 @@ from symad.tracing.values import shown_value, truth_of, value_of
 
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
+_NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
 _WHOLE = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
 
 
@@ -46,6 +47,12 @@ def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
         return Scalar(build(scope.graph, self.node, right), scope)
 
     return method
+
+
+def _equality(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    """== and != also answer (by identity) what is no number at all: None, texts, dicts, sets."""
+    compare = _binary(ufunc)
+    return lambda self, other: NotImplemented if isinstance(other, _NO_NUMBERS) else compare(self, other)
 
 
 def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
@@ -106,7 +113,7 @@ class Scalar(Traced):
     _power, __rpow__ = _binary(np.power), _reflected(np.power)
     __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
     __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
-    __eq__, __ne__ = _binary(np.equal), _binary(np.not_equal)
+    __eq__, __ne__ = _equality(np.equal), _equality(np.not_equal)
     __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
     __invert__ = _unary(np.invert)
     __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
@@ -231,10 +238,12 @@ numbers.Number.register(Scalar)  # np.isscalar asks for it
 
 
 def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
-    """Return the nodes of Scalars of one scope and Python numbers; None when there is anything else among them."""
+    """Return the nodes of Scalars (none deeper than `scope`) and Python numbers; None when there is anything else."""
     nodes = []
     for value in values:
-        if type(value) is Scalar and value.scope is scope:
+        if type(value) is Scalar:
+            if value.scope is not scope and join(value.scope, scope) is not scope:
+                return None
             nodes.append(value.node)
         elif type(value) in _NUMBERS:
             nodes.append(scope.graph.number(value))

@@ -212,6 +212,11 @@ def test_sympy_expressions_meet_traced_values(scope, symbol):
     assert (sp.Rational(1, 3) * symbol).node == (symbol * sp.Rational(1, 3)).node
 
 
+def test_equality_with_what_is_no_number(symbol):
+    assert (symbol == None, symbol != None, symbol == "auto", symbol != {}) == (False, True, False, True)  # noqa: E711
+    assert symbol not in (None, "auto")
+
+
 def test_sympy_matrices_meet_traced_values(scope, symbol):
     matrix = sp.Matrix([[1, sp.pi], [0, 2]])
     assert np.multiply(matrix, symbol).shape == (2, 2)
