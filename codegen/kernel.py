@@ -72,7 +72,7 @@ class Kernel:
     (6.0, 6.0)
     """
 
-    __slots__ = ("__weakref__", "_compiled", "_entry", "_table", "pack", "unpack")
+    __slots__ = ("__weakref__", "_compiled", "_entry", "_flat", "_table", "pack", "unpack")
 
     _compiled: Compiled
     pack: Pack | None
@@ -85,6 +85,7 @@ class Kernel:
         program = compiled.program
         structured = pack is not None or unpack is not None
         self._table = None if structured else describe(self.address, program.inputs, program.outputs, compiled.release)
+        self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate; the native subclass replaces this method by the gate, which falls back to the same."""
@@ -92,22 +93,26 @@ class Kernel:
 
     def _call_slow(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate with any arguments that can be converted; ArgumentError for those that cannot."""
-        flat: Sequence[Any] = args
-        if self.pack is not None:
-            flat = self.pack(args, kwargs)
-        elif kwargs:
-            raise ArgumentError(
-                f"keyword {next(iter(kwargs))!r}", why="arguments are positional", do="only out= is known"
-            )
+        if self._flat is not None:
+            return self._call_structured(self._flat, args, kwargs, out)
+        _refuse_keywords(kwargs)
         declared = self.program.inputs
-        if len(flat) != len(declared):
+        if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
-            raise ArgumentError(f"{len(flat)} arguments", why=f"the kernel takes {len(declared)}: {names}")
-        inputs = [as_input(value, array, k) for k, (value, array) in enumerate(zip(flat, declared, strict=True))]
+            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(declared)}: {names}")
+        inputs = [as_input(value, array, k) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
         results = self._fresh(inputs) if out is None else self._into(inputs, out)
-        if self.unpack is not None:
-            return self.unpack(results)
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+
+    def _call_structured(self, flat: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Pack the arguments, call the same kernel without containers, and unpack the results."""
+        if self.pack is None:
+            _refuse_keywords(kwargs)
+        packed = args if self.pack is None else self.pack(args, kwargs)
+        results = flat(*packed) if out is None else flat(*packed, out=out)
+        if self.unpack is None:
+            return results
+        return self.unpack([results] if len(self.program.outputs) == 1 else list(results))
 
     def into(self, out: Any, *args: Any) -> Any:
         """Evaluate into `out` (one array, or a tuple of them) and return it.
@@ -173,6 +178,11 @@ class Kernel:
         inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.inputs)
         outputs = ", ".join(str(list(array.shape) or "float") for array in self.program.outputs)
         return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations>"
+
+
+def _refuse_keywords(kwargs: dict[str, Any]) -> None:
+    if kwargs:
+        raise ArgumentError(f"keyword {next(iter(kwargs))!r}", why="arguments are positional", do="only out= is known")
 
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:

@@ -33,13 +33,18 @@ class Lambdified:
 
     def __call__(self, *args: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
-        plain = all(type(value) is float for value in args)
-        results = self.kernel(*args) if plain else self._broadcast(args)
-        if self._shape in (SCALAR, MATRIX):
+        results = self._at_point(args) if args and type(args[0]) is float else self._broadcast(args)
+        if self._shape is SCALAR or self._shape is MATRIX:
             return results
         results = results if isinstance(results, tuple) else (results,)
         scalars = iter(results[0] if self._collected else ())
         return _fill(self._shape, scalars, iter(results[1:] if self._collected else results))
+
+    def _at_point(self, args: Sequence[Any]) -> Any:
+        try:
+            return self.kernel(*args)
+        except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
+            return self._broadcast(args)
 
     def _broadcast(self, args: Sequence[Any]) -> Any:
         """Evaluate where an argument of shape s may have shape s + points; results have shape s + points."""

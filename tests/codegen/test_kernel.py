@@ -185,6 +185,13 @@ def test_structured_arguments_go_through_pack_and_unpack() -> None:
         unpack=lambda results: {"sum": results[0], "product": results[1]},
     )
     assert kernel({"x": 2.0}, y=3.0) == {"sum": 5.0, "product": 6.0}
+    out = (np.zeros(()), np.zeros(()))
+    assert kernel({"x": 2.0}, y=3.0, out=out) == {"sum": 5.0, "product": 6.0}
+    assert out[1] == 6.0
+    with pytest.raises(ArgumentError, match=r"argument 1 \(y\): shape"):
+        kernel({"x": 2.0}, y=[3.0])
+    packed_only = compile_program(program_from_sympy([X], [X + 1]), pack=lambda args, kwargs: [args[0]["x"]])
+    assert packed_only({"x": 2}) == 3.0
 
 
 def test_more_arrays_than_the_gate_takes() -> None:
@@ -256,6 +263,21 @@ def test_long_kernels_release_the_gil_and_agree() -> None:
     assert all(result == kernel(values) for result in results)
 
 
+def test_threads_compile_at_the_same_time() -> None:
+    results: dict[int, Any] = {}
+
+    def work(power: int) -> None:
+        results[power] = compile_program(program_from_sympy([X], [X**power + sp.pi ** sp.Rational(1, 3)]))(1.5)
+
+    threads = [threading.Thread(target=work, args=(power,)) for power in range(2, 14)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for power in range(2, 14):
+        assert results[power] == pytest.approx(1.5**power + math.pi ** (1 / 3), rel=1e-14)
+
+
 def test_stats_and_texts(pair_kernel: Kernel) -> None:
     stats = pair_kernel.stats
     assert stats.machine_operations == {"mul": 1, "call": 1, "sub": 1}
@@ -280,11 +302,10 @@ def test_random_calls_agree_with_the_slow_path(pair_kernel: Kernel) -> None:
 
     def vector() -> Any:
         start = int(rng.integers(0, 8))
-        return [
-            lambda: base[start : start + 2], lambda: base[start : start + 4 : 2], lambda: base[start : start + 2].tolist(),
-            lambda: base[start : start + 3], lambda: base[start : start + 2].astype(np.float32), lambda: 1.0,
-            lambda: base[start : start + 2].astype(complex), lambda: base[start : start + 2].reshape(1, 2),
-        ][int(rng.integers(0, 8))]()  # fmt: skip
+        part = base[start : start + 2]
+        choices = [part, base[start : start + 4 : 2], part.tolist(), base[start : start + 3], 1.0]
+        choices += [part.astype(np.float32), part.astype(complex), part.reshape(1, 2)]
+        return choices[int(rng.integers(0, len(choices)))]
 
     def number() -> Any:
         return [1.5, 2, np.float64(0.5), np.float32(0.25), True, "a", [1.0], np.array(2.0)][int(rng.integers(0, 8))]
