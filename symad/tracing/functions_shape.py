@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import Array, plain_index, wrap
-from symad.tracing.node_arrays import Nodes, homogeneous
+from symad.tracing.node_arrays import Nodes, homogeneous, numbers
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
+from symad.tracing.scalar import store_error
 from symad.tracing.scope import Scope
-from symad.tracing.traced import refuse_function
+from symad.tracing.traced import Traced, refuse_function
 
 # The first argument is the array; the result is an array of its elements, or a list or tuple of such.
 MOVING: tuple[Callable[..., Any], ...] = (
@@ -224,15 +225,23 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write val on the diagonal of a traced array, in place."""
-    scope = scope_of(a, val)
-    np.fill_diagonal(a.nodes, nodes_of(val, scope), wrap)
+    scope = _target_scope(a, val)
+    np.fill_diagonal(a.nodes, numbers(scope.graph, nodes_of(val, scope)), wrap)
+    a.scope = scope
 
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Write v at flat positions, in place."""
-    scope = scope_of(a, v)
-    np.put(a.nodes, plain_index(ind), nodes_of(v, scope), mode)
+    scope = _target_scope(a, v)
+    np.put(a.nodes, plain_index(ind), numbers(scope.graph, nodes_of(v, scope)), mode)
+    a.scope = scope
+
+
+def _target_scope(target: Any, value: Any) -> Scope:
+    if not isinstance(target, Traced):
+        raise store_error()
+    return scope_of(target, value)
 
 
 @implements(np.ediff1d)

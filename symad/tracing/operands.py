@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
+from sympy.logic.boolalg import Boolean
 
 from codegen.sympy_in import walk
 from symad.errors import TraceError
+from symad.graph.table import Graph
 from symad.tracing.constants import as_number, is_boolean
 from symad.tracing.node_arrays import Nodes, constants
 from symad.tracing.place import user_place
@@ -45,7 +48,7 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
     if isinstance(value, Traced):
         nodes: Nodes = value.nodes  # type: ignore[attr-defined]
         return nodes
-    if isinstance(value, sp.Basic | sp.MatrixBase):
+    if isinstance(value, sp.Basic | sp.MatrixBase | sp.NDimArray):
         return _sympy_nodes(value, scope)
     if isinstance(value, np.matrix | np.ma.MaskedArray):
         raise _refusal(f"a {type(value).__name__}", "its own rules for * or for masks would be lost")
@@ -77,17 +80,29 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
 
 
 def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
+    """Add a SymPy expression, condition, matrix or array to the graph."""
     graph = scope.graph
-    flat = list(value.flat()) if isinstance(value, sp.MatrixBase) else [value]
-    made = walk(flat, graph.leaf, lambda head, operands: graph.node(head, *operands), binary=True)
-    shape = value.shape if isinstance(value, sp.MatrixBase) else ()
+    if isinstance(value, sp.MatrixBase | sp.NDimArray):
+        shape = tuple(value.shape)
+        flat = [value[index] for index in np.ndindex(*shape)]
+    elif isinstance(value, sp.MatrixExpr):
+        raise _refusal(f"the matrix expression {value}", "its entries are not written out", "use .as_explicit()")
+    elif isinstance(value, sp.Expr | Boolean):
+        shape, flat = (), [value]
+    else:
+        raise _refusal(f"a SymPy object of type {type(value).__name__}", "it is no number")
+    made = walk(flat, partial(_leaf, graph), lambda head, operands: graph.node(head, *operands), binary=True)
     return np.array(made, dtype=np.int64).reshape(shape)
 
 
-def _refusal(what: str, why: str) -> TraceError:
-    return TraceError(
-        f"{what} met a traced value", where=user_place(), why=why, do="use numbers or NumPy arrays of them"
-    )
+def _leaf(graph: Graph, atom: sp.Basic) -> int:
+    if atom in (sp.I, sp.zoo):
+        raise _refusal(f"the complex number {atom}", "only real functions are differentiated")
+    return graph.leaf(atom)
+
+
+def _refusal(what: str, why: str, do: str = "use numbers or NumPy arrays of them") -> TraceError:
+    return TraceError(f"{what} met a traced value", where=user_place(), why=why, do=do)
 
 
 def _traced_in(values: Any) -> Iterator[Traced]:

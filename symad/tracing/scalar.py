@@ -165,7 +165,7 @@ class Scalar(Traced):
         known = constant(graph, self.node)
         if isinstance(known, int):
             return operator.index(known)
-        refuse_number("an integer index")
+        refuse_number("an integer index", "write int(...), which follows the value when the function gets numbers")
 
     def __round__(self, digits: int | None = None) -> Any:
         return np.round(self, digits or 0)

@@ -65,7 +65,10 @@ def refuse_function(
     raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)
 
 
-def refuse_number(kind: str) -> NoReturn:
+_IN_NUMPY = "use the NumPy function (np.sin instead of math.sin), and leave out float(...)"
+
+
+def refuse_number(kind: str, do: str = _IN_NUMPY) -> NoReturn:
     """Raise the TraceError for code that asks a traced value for a plain number."""
     segment = source_segment()
     asked = f"{segment!r} asks" if segment else "this asks"
@@ -73,5 +76,5 @@ def refuse_number(kind: str) -> NoReturn:
         f"{asked} for {kind} of a traced value",
         where=user_place(),
         why="a plain number would lose its derivative",
-        do="use the NumPy function (np.sin instead of math.sin), and leave out float(...)",
+        do=do,
     )

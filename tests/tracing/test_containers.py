@@ -63,6 +63,7 @@ ACCEPTED = [
     (np.zeros(0), (0,)),
     (sp.Symbol("x") > 0, ()),
     (sp.ImmutableMatrix([1, 2]), (2, 1)),
+    (sp.Array([[[1, 2], [3, 4]]]), (1, 2, 2)),
 ]
 
 
