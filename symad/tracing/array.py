@@ -45,42 +45,52 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape, as of the NumPy array it stands for."""
         return self.nodes.shape
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self.nodes.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self.nodes.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """float64, or bool for an array of truth values."""
         return np.dtype(bool if all_truths(self.scope.graph, self.nodes) else np.float64)
 
     @property
     def itemsize(self) -> int:
+        """Bytes of one element of that dtype."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """Bytes of the NumPy array it stands for."""
         return self.size * self.itemsize
 
     @property
     def T(self) -> Array:  # noqa: N802 (NumPy's name)
+        """The transposed array, a view."""
         return Array(self.nodes.T, self.scope)
 
     @property
     def mT(self) -> Array:  # noqa: N802 (NumPy's name)
+        """The array with its last two axes swapped, a view."""
         return Array(self.nodes.mT, self.scope)
 
     @property
     def real(self) -> Array:
+        """The array itself: traced values are real."""
         return self
 
     @property
     def imag(self) -> Array:
+        """Zeros: traced values are real."""
         return Array(np.full(self.shape, self.scope.graph.number(0.0)), self.scope)
 
     @property

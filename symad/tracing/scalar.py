@@ -178,6 +178,8 @@ class Scalar(Traced):
         return value if isinstance(value, str) else f"~{value}" if isinstance(value, bool) else f"~{value:.6g}"
 
     def __format__(self, specification: str) -> str:
+        if not specification:
+            return str(self)
         value = shown_value(self.scope, self.node)
         try:
             return format(value, specification) if isinstance(value, str) else f"~{value:{specification}}"
@@ -207,14 +209,17 @@ class Scalar(Traced):
 
     @property
     def T(self) -> Scalar:  # noqa: N802 (NumPy's name)
+        """The scalar itself."""
         return self
 
     @property
     def real(self) -> Scalar:
+        """The scalar itself: traced values are real."""
         return self
 
     @property
     def imag(self) -> Scalar:
+        """Zero: traced values are real."""
         return Scalar(self.scope.graph.number(0), self.scope)
 
     def item(self) -> Scalar:
