@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import tempfile
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from symad.commands.loading import load_function
 from symad.errors import ArgumentError, WorkbenchError
 from symad.limits import time_limit
 
-MODES = ("auto", "edge", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
+MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
 EMIT = ("llvm", "asm", "let", "latex")
 
 
@@ -30,9 +31,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _hessian(options)
     except WorkbenchError as error:
         print(f"symad: error: {error}", file=sys.stderr)
+    except Exception as error:
+        place = _user_place(error)
+        if place is None:
+            raise  # a defect of symad: the traceback is wanted
+        print(f"symad: error: {place}: {type(error).__name__}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("symad: interrupted", file=sys.stderr)
     return 2
+
+
+def _user_place(error: Exception) -> str | None:
+    """Return file:line when an exception was raised by the user's code, None when by symad itself."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    inside = Path(frame.filename).is_relative_to(Path(__file__).parent)
+    return None if inside else f"{frame.filename}:{frame.lineno}"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -88,3 +101,7 @@ def write_atomically(path: Path, text: str) -> None:
         os.replace(temporary, path)
     except OSError as error:
         raise ArgumentError(f"cannot write {str(path)!r}", why=str(error), do="choose another --output") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

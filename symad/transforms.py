@@ -31,7 +31,7 @@ from symad.derivatives.sparse import Triangle, triangle_of
 from symad.errors import ArgumentError
 from symad.tracing.names import argument_names, name_of
 
-HessianMode = Literal["auto", "edge", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
+HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev"]
 
 
@@ -202,14 +202,14 @@ def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse
     """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
 
     `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
-    Mello 2012), which "auto" takes. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact
+    Mello 2012), "dyadic" a sum of dyads (Jackson and McCormick 1986); "auto" takes the one with fewer operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact
     pattern, and never forms anything dense.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
     array([[6., 4.],
            [4., 0.]])
     """
-    check_choice("mode", mode, ("auto", "edge", *_NESTED))
+    check_choice("mode", mode, ("auto", "edge", "dyadic", *_NESTED))
     check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
     if mode in _NESTED:
         if sparse:
@@ -220,7 +220,7 @@ def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse
     def apply(*args: Any) -> Any:
         chosen = select_arguments(f, args, argnums)
         with open_level(chosen.arguments, chosen.names) as level:
-            lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f))
+            lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             shape = (len(level.parameters.flat),) * 2
             if sparse:
                 return close_sparse(level, triangle_of(lower, sparse), shape)

@@ -37,4 +37,4 @@ def every_value(f: Any, x: float, order: int, *, compiled: bool = True) -> dict[
     return found
 
 
-HESSIAN_MODES = ("edge", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
+HESSIAN_MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")

@@ -61,7 +61,7 @@ def study(
         stages.append((stage, "", "", f"{perf_counter() - start:.3f}"))
         return found
 
-    sparse: Triangle | bool = "lower" if mode in ("auto", "edge") else False
+    sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
     transformed = hessian(function, mode=mode, sparse=sparse)
     traced = timed("trace", lambda: trace(function, *arguments))
     _describe(stages, len(traced.graph), traced.count_ops())

@@ -56,8 +56,8 @@ class LinearFunction:
         """Return the map with its coefficients as constants of another graph (it was made outside that trace)."""
         edges = [edge for _, row in self._linear.rows for edge in row]
         nodes = {node for coefficient, _, guard in edges for node in (coefficient, guard) if node is not None}
-        there: dict[int | None, int | None] = {None: None}
-        there.update(carry(self._scope, sorted(nodes), around.graph))
+        moved = carry(self._scope, sorted(nodes), around.graph)
+        there: dict[int | None, int | None] = {None: None, **{node: moved[node] for node in nodes}}
         rows = tuple(
             (target, tuple((there[c], source, there[g]) for c, source, g in row)) for target, row in self._linear.rows
         )

@@ -88,6 +88,21 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     return Linear(tuple(parameters), tuple(outputs), tuple(rows))
 
 
+def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
+    """Return for every node of a map its derivatives in the inputs it depends on, `{node: {input number: term}}`.
+
+    Forward mode with sparse tangents: nothing is computed or kept for an input that a node does not depend on.
+    """
+    found: dict[int, dict[int, Term]] = {node: {k: (build.one, None)} for k, node in enumerate(linear.inputs)}
+    for target, row in linear.rows:
+        terms: dict[int, list[Term]] = {}
+        for coefficient, source, guard in row:
+            for k, term in found[source].items():
+                terms.setdefault(k, []).append(scale(build, term, coefficient, guard))
+        found[target] = {k: total(build, collected) for k, collected in terms.items()}
+    return found
+
+
 def _source(edge: Edge) -> int:
     return edge[1]
 

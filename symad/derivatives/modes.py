@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symad.derivatives.dyadic import dyad_operations, dyads
 from symad.derivatives.level import Level
-from symad.derivatives.linear import Linear, linearize
+from symad.derivatives.linear import Linear, gradients, linearize, settle
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.trees import Nodes, Tree
 
@@ -36,29 +37,46 @@ def rows(level: Level, result: Tree) -> Nodes:
 
 
 def sparse_jacobian(level: Level, result: Tree) -> dict[tuple[int, int], int]:
-    """Return the non-zeros of the Jacobian, `{(row, column): node}`: the pattern is exact, nothing dense is formed.
-
-    Forward mode with sparse tangents: each node carries a tangent only for the parameters it depends on.
-    """
+    """Return the non-zeros of the Jacobian, `{(row, column): node}`: the pattern is exact, nothing dense is formed."""
     linear = derivative_of(level, result)
-    found: dict[tuple[int, int], int] = {}
-    tangents: dict[int, dict[int, int]] = {node: {k: level.build.one} for k, node in enumerate(linear.inputs)}
-    for row in linear.rows:
-        needed = sorted({k for _, source, _ in row[1] for k in tangents[source]})
-        single = Linear(tuple(source for _, source, _ in row[1]), (row[0],), (row,))
-        tangents[row[0]] = {}
-        for k in needed:
-            (node,) = single.apply(level.build, [tangents[source].get(k) for source in single.inputs])
-            if node is not None:
-                tangents[row[0]][k] = node
-    for position, output in enumerate(linear.outputs):
-        found.update({(position, k): node for k, node in tangents.get(output, {}).items()})
-    return found
+    found = gradients(level.build, linear)
+    return {
+        (position, k): settle(level.build, term)
+        for position, output in enumerate(linear.outputs)
+        for k, term in found.get(output, {}).items()
+    }
 
 
-def hessian_entries(level: Level, result: Tree) -> dict[tuple[int, int], int]:
-    """Return the non-zeros of the lower triangle of a scalar's Hessian by edge pushing."""
-    return edge_pushing(level.build, result.flat[0], level.parameters.flat)
+def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> dict[tuple[int, int], int]:
+    """Return the non-zeros of the lower triangle of a scalar's Hessian, by edge pushing or by dyads.
+
+    "auto" pushes edges, and takes dyads where they need fewer operations.
+    """
+    sweep = derivative_of(level, result)
+    build, output = level.build, result.flat[0]
+    if mode == "dyadic":
+        return dyads(build, sweep, output)
+    pushed = edge_pushing(build, sweep, output)
+    if mode == "edge":
+        return pushed
+    operations = count_operations(level, pushed)
+    if dyad_operations(build, sweep) >= operations:
+        return pushed
+    alternative = dyads(build, sweep, output)
+    return alternative if count_operations(level, alternative) < operations else pushed
+
+
+def count_operations(level: Level, entries: dict[tuple[int, int], int]) -> int:
+    """Return the number of operations of the graph that entries need beyond the level's parameters."""
+    graph, seen = level.build.graph, set(level.parameters.flat)
+    stack, operations = [node for node in entries.values() if node not in seen], 0
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            operations += bool(graph.operands[node])
+            stack += graph.operands[node]
+    return operations
 
 
 def symmetric(level: Level, lower: dict[tuple[int, int], int], shape: tuple[int, int]) -> Nodes:

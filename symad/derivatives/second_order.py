@@ -26,17 +26,19 @@ LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 TEMPLATES = 4096  # bound of the cache of second partials, keyed by (head, constant operands, two operand numbers)
 
 
-def edge_pushing(build: Builder, output: int, parameters: Sequence[int]) -> dict[tuple[int, int], int]:
+def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, int], int]:
     """Return the lower triangle of the Hessian of a scalar output: `{(row, column): node}`, row >= column.
 
-    Rows and columns number the parameters; a missing entry is a structural zero.
+    `sweep` is the output's derivative (see `linearize`); rows and columns number its inputs, the parameters. A
+    missing entry is a structural zero.
 
     >>> build = Builder(Graph())
     >>> x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
-    >>> sorted(edge_pushing(build, build.mul(build.mul(x, x), y), [x, y]))
+    >>> output = build.mul(build.mul(x, x), y)
+    >>> sorted(edge_pushing(build, linearize(build, [output], [x, y]), output))
     [(0, 0), (1, 0)]
     """
-    sweep = linearize(build, [output], parameters)
+    parameters = sweep.inputs
     order = _elimination_order(sweep, output)
     adjoint: dict[int, list[Term]] = {output: [(build.one, None)]}
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})

@@ -1,0 +1,94 @@
+"""Hessians as sums of dyads: every nonlinear node adds its second derivative times the gradients of its operands.
+
+With adjoint a of a node f(u, v), the Hessian is the sum over all nodes of
+a f_uu grad(u) grad(u)^T + a f_uv (grad(u) grad(v)^T + grad(v) grad(u)^T) + a f_vv grad(v) grad(v)^T.
+Gradients are taken forward, adjoints in reverse. This needs fewer operations than edge pushing where a function of
+few variables passes through wide layers, and the same structure gives the pattern.
+
+Source: Jackson and McCormick, "The polyadic structure of factorable function tensors", J. Optim. Theory Appl. 51 (1986).
+"""
+
+from __future__ import annotations
+
+from symad.derivatives.linear import Linear, Term, gradients, scale, settle, total
+from symad.derivatives.second_order import second_partials
+from symad.graph.builder import Builder
+
+Gradient = dict[int, Term]
+Entries = dict[tuple[int, int], int]
+
+
+def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
+    """Return the lower triangle of the Hessian of a scalar output, `{(row, column): node}`.
+
+    `sweep` is the output's derivative (see `linearize`); rows and columns number its inputs.
+
+    >>> import sympy as sp
+    >>> from symad.derivatives.linear import linearize
+    >>> from symad.graph.table import Graph
+    >>> build = Builder(Graph())
+    >>> x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
+    >>> output = build.mul(build.mul(x, x), y)
+    >>> sorted(dyads(build, linearize(build, [output], [x, y]), output))
+    [(0, 0), (1, 0)]
+    """
+    gradient = gradients(build, sweep)
+    active = set(gradient)
+    terms: dict[tuple[int, int], list[Term]] = {}
+    for target, adjoint in _adjoints(build, sweep, output):
+        for (u, v), value in second_partials(build, target, active).items():
+            weight = scale(build, adjoint, value, None)
+            if u == v:
+                _add_square(build, terms, weight, gradient[u])
+            else:
+                _add_product(build, terms, weight, gradient[u], gradient[v])
+    return {place: settle(build, total(build, collected)) for place, collected in terms.items()}
+
+
+def dyad_operations(build: Builder, sweep: Linear) -> int:
+    """Return a lower bound on the operations that `dyads` adds, from the sizes of the gradients alone."""
+    depends = {node: 1 << k for k, node in enumerate(sweep.inputs)}
+    operations = 0
+    active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
+    for target, row in sweep.rows:
+        depends[target] = 0
+        for coefficient, source, _ in row:
+            shared = (depends[target] & depends[source]).bit_count()
+            operations += shared + (depends[source].bit_count() if coefficient not in (None, *build.graph.atoms) else 0)
+            depends[target] |= depends[source]
+    return operations + len(active)
+
+
+def _adjoints(build: Builder, sweep: Linear, output: int) -> list[tuple[int, Term]]:
+    """Return the adjoint of every node between parameters and output, from the output down."""
+    terms: dict[int, list[Term]] = {output: [(build.one, None)]}
+    found = []
+    for target, row in reversed(sweep.rows):
+        collected = terms.pop(target, None)
+        if collected is None:
+            continue  # differentiated through (see derivative_form)
+        adjoint = total(build, collected)
+        found.append((target, adjoint))
+        for coefficient, source, guard in row:
+            terms.setdefault(source, []).append(scale(build, adjoint, coefficient, guard))
+    return found
+
+
+def _add_square(build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient) -> None:
+    for i, left in g.items():
+        scaled = scale(build, weight, *left)
+        for j, right in g.items():
+            if j <= i:
+                terms.setdefault((i, j), []).append(scale(build, scaled, *right))
+
+
+def _add_product(
+    build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient, h: Gradient
+) -> None:
+    for i, left in g.items():
+        scaled = scale(build, weight, *left)
+        for j, right in h.items():
+            product = scale(build, scaled, *right)
+            if i == j:
+                product = scale(build, product, build.two, None)
+            terms.setdefault((max(i, j), min(i, j)), []).append(product)

@@ -1,0 +1,131 @@
+"""The command line: the report, every option, every error; the file is never half written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from symad.cli import main
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ROSENBROCK = f"{EXAMPLES / 'rosenbrock.py'}:rosenbrock"
+
+
+def run(capsys, *arguments):
+    status = main(["hessian", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def source(tmp_path, text, name="model.py"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("mode", ["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"])
+def test_report_of_every_mode(capsys, mode):
+    status, out, err = run(capsys, ROSENBROCK, "--mode", mode)
+    assert (status, err) == (0, "")
+    for part in (
+        "trace + differentiate",
+        "operations before CSE",
+        "time per call",
+        "sparsity pattern:",
+        "in 50 digits",
+    ):
+        assert part in out
+    ulp = float(out.split("largest error ")[1].split(" ULP")[0])
+    assert ulp < 10
+
+
+def test_the_lennard_jones_cluster_is_dense_and_right(capsys):
+    status, out, _ = run(capsys, f"{EXAMPLES / 'lennard_jones.py'}:energy")
+    assert status == 0
+    assert "39 variables" in out
+    assert "780 in the lower triangle, of 780" in out
+    assert float(out.split("largest absolute error ")[1].split(" of")[0]) < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("emit", "part"),
+    [("llvm", "define i32 @kernel"), ("asm", "ret"), ("let", "H[0,0] = "), ("latex", r"\begin{align*}")],
+)
+def test_emit(capsys, emit, part):
+    status, out, _ = run(capsys, ROSENBROCK, "--emit", emit)
+    assert status == 0
+    assert part in out
+
+
+def test_output_holds_the_matrix(capsys, tmp_path):
+    path = tmp_path / "hessian.txt"
+    status, out, _ = run(
+        capsys, source(tmp_path, "def f(x=2.0, y=3.0):\n    return x**3 * y\n") + ":f", "--output", str(path)
+    )
+    assert status == 0
+    assert f"written: {path}" in out
+    assert np.array_equal(np.loadtxt(path), 36.0)
+    assert [p.name for p in tmp_path.iterdir() if p.suffix == ".part"] == []
+
+
+def test_sparse_prints_the_entries(capsys):
+    _, out, _ = run(capsys, ROSENBROCK, "--sparse")
+    last = out.strip().splitlines()[-1].split()
+    assert last[:2] == ["4", "4"]
+    assert float(last[2]) == 200.0
+
+
+ERRORS = {
+    "no function given": ("x.py", None, r"as target; write it as path/to/file\.py:function"),
+    "no such file": ("{dir}/nowhere.py:f", None, "no file"),
+    "missing function": ("{file}:g", "def f(x=1.0): return x", r"no function 'g'; the file has: f"),
+    "not a function": ("{file}:f", "f = 3", "'f' is not a function"),
+    "no point": ("{file}:f", "def f(x): return x", r"no example point for f\(x\); give the arguments defaults"),
+    "syntax error": ("{file}:f", "def f(x=1.0)\n    return x", r"model\.py:1: SyntaxError"),
+    "import error": ("{file}:f", "import nowhere_to_be_found", r"model\.py:1: ModuleNotFoundError"),
+    "string result": ("{file}:f", "def f(x=1.0): return 'text'", "str"),
+    "no result": ("{file}:f", "def f(x=1.0): pass", "returned nothing instead of one scalar"),
+    "ragged result": ("{file}:f", "def f(x=1.0): return [[x, x], [x]]", "instead of one scalar"),
+    "nan point": ("{file}:f", "def f(x=float('nan')): return x", r"example_args\[0\] holds NaN or infinity"),
+    "infinite point": ("{file}:f", "def f(x=float('inf')): return x", "holds NaN or infinity"),
+    "empty point": ("{file}:f", "import numpy as np\ndef f(x=np.array([])): return x.sum()", "empty"),
+    "complex point": ("{file}:f", "def f(x=1j): return x", "complex"),
+    "integer point": ("{file}:f", "import numpy as np\ndef f(x=np.array([1, 2])): return x.sum()", r"\.astype\(float\)"),
+    "object point": (
+        "{file}:f", "import numpy as np\ndef f(x=np.array([object()])): return x.sum()", "object"),
+    "example_args no tuple": ("{file}:f", "example_args = 3.0\ndef f(x): return x", "example_args is a float"),
+    "not finite": ("{file}:f", "import numpy as np\ndef f(x=0.0): return np.sqrt(x)", "not finite at the example point"),
+    "math on a traced value": ("{file}:f", "import math\ndef f(x=1.0): return math.sin(x)", r"model\.py:2: .*np\."),
+    "float of a traced value": ("{file}:f", "def f(x=1.0): return float(x)", r"model\.py:1: "),
+    "symbolic condition": ("{file}:f", "def f(x=1.0):\n    return x if x > 0 else -x", r"model\.py:2: .*np\.where"),
+    "reads a file": ("{file}:f", "def f(x=1.0): return x * float(open('missing.txt').read())", r"model\.py:1: FileNotFoundError.*missing\.txt"),
+    "undefined SymPy function": (
+        "{file}:f", "import sympy\ng = sympy.Function('g')\ndef f(x=1.0): return x**2 * g(sympy.Symbol('t'))", "symbol t"),
+    "output folder missing": ("{rosenbrock} --output /nowhere/at/all.txt", None, "cannot write"),
+    "never returns": (
+        "{file}:f --max-seconds 1", "def f(x=1.0):\n    while True:\n        pass", r"model\.py:\d: .*took longer than 1 s"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_one_line_that_helps(capsys, tmp_path, name):
+    target, text, message = ERRORS[name]
+    file = source(tmp_path, text) if text else ""
+    arguments = target.format(file=file, dir=tmp_path, rosenbrock=ROSENBROCK).split(" ")
+    status, _, err = run(capsys, *arguments)
+    assert status == 2
+    assert err.startswith("symad: error: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err), err
+
+
+def test_the_installed_command_works_and_helps():
+    done = subprocess.run(
+        [sys.executable, "-m", "symad.cli", "hessian", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "FILE.py:FUNCTION" in done.stdout
