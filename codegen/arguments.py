@@ -16,12 +16,10 @@ Array: TypeAlias = NDArray[np.float64]
 EXACT_KINDS = frozenset("biuf")  # bool, integers, floats: converted to float64
 
 
-def as_input(value: Any, declared: Input, position: int) -> Array:
-    """Return an argument as C-contiguous float64 array of the declared shape (a copy only where needed).
+def as_numbers(value: Any, declared: Input, position: int) -> Array:
+    """Return an argument of any shape as float64 array; ArgumentError for a dtype that is no real number.
 
-    ArgumentError names the argument and both shapes, or the dtype that cannot be converted.
-
-    >>> as_input([1, 2], Input("x", (2,)), 0)
+    >>> as_numbers([True, 2], Input("x", (2,)), 0)
     array([1., 2.])
     """
     where = f"argument {position} ({declared.name})"
@@ -35,9 +33,22 @@ def as_input(value: Any, declared: Input, position: int) -> Array:
         raise ArgumentError(
             f"dtype {array.dtype}", where=where, why="kernels compute in float64", do="convert it first"
         )
+    return np.asarray(array, dtype=np.float64)
+
+
+def as_input(value: Any, declared: Input, position: int) -> Array:
+    """Return an argument as C-contiguous float64 array of the declared shape (a copy only where needed).
+
+    ArgumentError names the argument and both shapes, or the dtype that cannot be converted.
+
+    >>> as_input([1, 2], Input("x", (2,)), 0)
+    array([1., 2.])
+    """
+    array = as_numbers(value, declared, position)
     if array.shape != declared.shape:
+        where = f"argument {position} ({declared.name})"
         raise ArgumentError(f"shape {array.shape}", where=where, why=f"the kernel was compiled for {declared.shape}")
-    return np.require(array, dtype=np.float64, requirements=("C", "A"))
+    return np.require(array, requirements=("C", "A"))
 
 
 def check_output(value: Any, declared: Output, where: str) -> Array:

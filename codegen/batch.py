@@ -11,7 +11,8 @@ import numpy as np
 
 from codegen.arguments import Array, pointers
 from codegen.engine import Library, compile_text
-from codegen.errors import WorkspaceError
+from codegen.errors import ArgumentError, WorkspaceError
+from codegen.program import Input
 
 # Calls `kernel(pointers, pointers + n_in)` `count` times and then advances every pointer by its stride in bytes.
 LOOP = """
@@ -56,6 +57,23 @@ def _library() -> tuple[Library, Any]:
     library = compile_text(LOOP, ("loop",), {}, 2)
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
     return library, prototype(library.addresses["loop"])
+
+
+def common_points(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[int, list[bool]]:
+    """Return the number of points, and which arrays have none: they have the declared shape without a leading axis.
+
+    ArgumentError for shapes that do not fit, or different numbers of points.
+
+    >>> common_points([np.zeros((3, 2)), np.zeros(())], [Input("x", (2,)), Input("s", ())])
+    (3, [False, True])
+    """
+    shared = [array.shape == given.shape for array, given in zip(arrays, declared, strict=True)]
+    varying = [(array, given) for array, given, fixed in zip(arrays, declared, shared, strict=True) if not fixed]
+    points = {array.shape[:1] for array, _ in varying}
+    if len(points) != 1 or any(array.ndim == 0 or array.shape[1:] != given.shape for array, given in varying):
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ArgumentError(f"shapes {shapes}", why="they are not those of the inputs with one leading axis of points")
+    return points.pop()[0], shared
 
 
 def run_points(

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from codegen.arguments import Array, as_input, check_output, pointers, split_out, writable
+from codegen.arguments import Array, as_input, as_numbers, check_output, pointers, split_out, writable
+from codegen.batch import common_points, run_points
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.gate import describe
@@ -120,6 +121,30 @@ class Kernel:
         ArgumentError for a wrong shape or dtype, or an array that cannot be written.
         """
         return self(*args, out=out)
+
+    def batch(self, *args: Any) -> Any:
+        """Evaluate at many points: arguments of shape (points, *shape), or of the declared shape for all points.
+
+        Returns arrays of shape (points, *shape), one or a tuple. The points run one after the other in native code
+        with the GIL released. ArgumentError for shapes that do not fit or different numbers of points. `pack` and
+        `unpack` are not applied.
+
+        >>> import sympy as sp
+        >>> from codegen import lambdify
+        >>> x, y = sp.symbols("x y")
+        >>> lambdify([x, y], x * y).kernel.batch([1.0, 2.0, 3.0], 10.0)
+        array([10., 20., 30.])
+        """
+        program = self.program
+        if len(args) != len(program.inputs):
+            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(program.inputs)}")
+        inputs = [
+            as_numbers(value, array, k) for k, (value, array) in enumerate(zip(args, program.inputs, strict=True))
+        ]
+        count, shared = common_points(inputs, program.inputs)
+        results = [np.empty((count, *output.shape)) for output in program.outputs]
+        run_points(self.address, [np.ascontiguousarray(array) for array in inputs], results, count, shared)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _fresh(self, inputs: list[Array]) -> list[Any]:
         results = [np.empty(output.shape) for output in self.program.outputs]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from codegen.arguments import EXACT_KINDS, Array
+from codegen.arguments import Array, as_numbers
 from codegen.batch import run_points
 from codegen.build import compile_program
 from codegen.errors import ArgumentError
@@ -133,15 +133,11 @@ def _fill(shape: Any, scalars: Iterator[Any], matrices: Iterator[Any]) -> Any:
 
 
 def _points(value: Any, declared: Input, position: int) -> Array:
-    where = f"argument {position} ({declared.name})"
-    array = np.asarray(value)
-    if array.dtype.kind not in EXACT_KINDS:
-        raise ArgumentError(
-            f"dtype {array.dtype}", where=where, why="kernels compute in float64", do="convert it first"
-        )
+    array = as_numbers(value, declared, position)
     if array.shape[: len(declared.shape)] != declared.shape:
+        where = f"argument {position} ({declared.name})"
         raise ArgumentError(f"shape {array.shape}", where=where, why=f"the first axes must be {declared.shape}")
-    return np.asarray(array, dtype=np.float64)
+    return array
 
 
 def _pad(given: tuple[int, ...], points: tuple[int, ...]) -> tuple[int, ...]:

@@ -102,7 +102,7 @@ def _lower_rows(program: Program, order: Sequence[int], machine: Machine) -> dic
             values[row] = machine.bool(constant) if isinstance(constant, bool) else machine.const(constant)
         elif not parts:
             values[row] = machine.input(row)
-        elif not truths and len(parts) == 2 and head in pairs:
+        elif len(parts) == 2 and head in pairs and (not truths or truths.isdisjoint(parts)):
             values[row] = pairs[head](values[parts[0]], values[parts[1]])
         else:
             values[row] = _lower_node(machine, head, [values[part] for part in parts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from kernel_points import EDGES, OWN_TESTS, SPECIAL_POINTS, TAILS, TRUTHS, point
 from mpmath import mp
 
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
-from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
+from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic, scipy_ufunc
+from codegen.symbols import symbol
 
 CONSTANT_FIRST = {sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn}
 
@@ -141,3 +143,14 @@ def test_unknown_head_and_complex_values_are_refused() -> None:
         kernel_of(unknown, (1.0,))
     with pytest.raises(LoweringError, match="complex"):
         kernel_of(sp.im, (1.0,))
+
+
+def test_missing_scipy_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    scipy_ufunc.cache_clear()
+    symbol.cache_clear()
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    with pytest.raises(LoweringError, match=r"pip install symad\[special\]"):
+        kernel_of(sp.digamma, (1.0,))
+    with pytest.raises(LoweringError, match=r"pip install symad\[special\]"):
+        intrinsic(sp.digamma).number(1.0)
+    assert kernel_of(sp.besselj, (0.0, 1.0), 1)(1.0) == pytest.approx(0.7651976865579666)  # libm's j0 needs no SciPy

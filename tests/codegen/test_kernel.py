@@ -278,6 +278,21 @@ def test_threads_compile_at_the_same_time() -> None:
         assert results[power] == pytest.approx(1.5**power + math.pi ** (1 / 3), rel=1e-14)
 
 
+def test_batch_is_the_kernel_at_every_point(pair_kernel: Kernel, two_outputs: Kernel) -> None:
+    x = np.random.default_rng(1).normal(size=(7, 2))
+    result = pair_kernel.batch(x, 0.5)
+    assert result.shape == (7, 2, 2)
+    for k in range(7):
+        np.testing.assert_array_equal(result[k], pair_kernel(x[k], 0.5))
+    products, arrays = two_outputs.batch(x[:, ::-1])
+    assert products.shape == (7,)
+    assert arrays.shape == (7, 3)
+    assert pair_kernel.batch(np.zeros((0, 2)), 1.0).shape == (0, 2, 2)
+    for bad in ((x, np.zeros(6)), (x[0], 1.0), (x[:, :1], 1.0), (x,)):
+        with pytest.raises(ArgumentError):
+            pair_kernel.batch(*bad)
+
+
 def test_stats_and_texts(pair_kernel: Kernel) -> None:
     stats = pair_kernel.stats
     assert stats.machine_operations == {"mul": 1, "call": 1, "sub": 1}
