@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from itertools import pairwise
 
 from codegen.emit import emit
@@ -13,8 +12,9 @@ from codegen.fuse import fuse, merge_scales, sink_signs
 from codegen.kernel import Compiled, Kernel, Pack, Stats, Unpack, make_kernel
 from codegen.lower import FUSED, Lowered, lower
 from codegen.program import Program
-from codegen.schedule import schedule
+from codegen.schedule import Schedule, schedule
 
+STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 TIERS = {"default": 2, "fast": 0}  # LLVM code generation level
 NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # others 0.25
 RELEASE_ABOVE = 2000.0  # nanoseconds: giving the GIL back and taking it again costs 45
@@ -44,6 +44,7 @@ def compile_program(
     """
     if tier not in TIERS:
         raise ArgumentError(f"tier={tier!r}", do=f"use one of {', '.join(TIERS)}")
+    level = TIERS[tier]
     clock = [time.perf_counter()]
     plain = sink_signs(merge_scales(lower(program)))
     clock.append(time.perf_counter())
@@ -53,28 +54,29 @@ def compile_program(
     emitted = emit(program, lowered, plan)
     clock.append(time.perf_counter())
     addresses = {name: address for found in emitted.symbols for name, address in found.addresses.items()}
-    library = compile_text(emitted.text, ("kernel",), addresses, TIERS[tier])
-    seconds = dict(zip(("lower", "schedule", "emit"), [b - a for a, b in pairwise(clock)], strict=True))
-    counts = plain.count()
-    stats = Stats(
+    library = compile_text(emitted.text, ("kernel",), addresses, level)
+    seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *library.timing.seconds], strict=True))
+    stats = _stats(plain, lowered, plan, seconds, len(emitted.text), library.timing.code_bytes)
+    release = _estimate(stats.machine_operations) > RELEASE_ABOVE
+    return make_kernel(Compiled(program, library, emitted.text, level, stats, release), pack, unpack)
+
+
+def _stats(
+    plain: Lowered, fused: Lowered, plan: Schedule, seconds: dict[str, float], text_bytes: int, code_bytes: int
+) -> Stats:
+    return Stats(
         nodes=plain.nodes,
         operations_before=plain.operations_before,
         operations_after=plain.operations_after_sharing,
-        machine_operations=dict(counts),
-        fused=_fused(lowered),
+        machine_operations=dict(plain.count()),
+        fused=sum(fused.rows[row][0] in FUSED for row in fused.live()),
         chunks=len(plan.chunks),
         workspace=plan.workspace,
-        seconds=seconds | {"parse": library.timing.parse, "codegen": library.timing.generate},
-        text_bytes=len(emitted.text),
-        code_bytes=library.timing.code_bytes,
+        seconds=seconds,
+        text_bytes=text_bytes,
+        code_bytes=code_bytes,
     )
-    compiled = Compiled(program, library, emitted.text, TIERS[tier], stats, _estimate(counts) > RELEASE_ABOVE)
-    return make_kernel(compiled, pack, unpack)
 
 
-def _fused(lowered: Lowered) -> int:
-    return sum(lowered.rows[row][0] in FUSED for row in lowered.live())
-
-
-def _estimate(counts: Counter[str]) -> float:
+def _estimate(counts: dict[str, int]) -> float:
     return sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in counts.items())

@@ -20,10 +20,9 @@ _LOCK = threading.RLock()
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of the two compiler stages, and the size of the machine code in bytes."""
+    """Seconds of the two compiler stages (parse, code generation), and the size of the machine code in bytes."""
 
-    parse: float
-    generate: float
+    seconds: tuple[float, float]
     code_bytes: int
 
 
@@ -92,7 +91,7 @@ def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], l
         finally:
             module.close()
         compiler, tracker = _link(image, names, addresses)
-        timing = Timing(parsed - start, time.perf_counter() - parsed, _code_size(image))
+        timing = Timing((parsed - start, time.perf_counter() - parsed), _code_size(image))
         return Library(compiler, tracker, names, timing)
 
 

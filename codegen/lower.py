@@ -173,6 +173,7 @@ class _Expander:
         }
 
     def translate(self, index: int) -> None:
+        """Rebuild one row, whose operands have been rebuilt."""
         if index in self.factors and self._denominator(index) is not None:
             return  # the product that uses it forms the quotient, or asks for the value
         row = self.rows[index]
