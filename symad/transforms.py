@@ -202,8 +202,9 @@ def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse
     """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
 
     `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
-    Mello 2012), "dyadic" a sum of dyads (Jackson and McCormick 1986); "auto" takes the one with fewer operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact
-    pattern, and never forms anything dense.
+    Mello 2012), "dyadic" a sum of dyads (Jackson and McCormick 1986); "auto" takes the one with fewer
+    operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact pattern, and never forms
+    anything dense.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
     array([[6., 4.],

@@ -5,7 +5,8 @@ a f_uu grad(u) grad(u)^T + a f_uv (grad(u) grad(v)^T + grad(v) grad(u)^T) + a f_
 Gradients are taken forward, adjoints in reverse. This needs fewer operations than edge pushing where a function of
 few variables passes through wide layers, and the same structure gives the pattern.
 
-Source: Jackson and McCormick, "The polyadic structure of factorable function tensors", J. Optim. Theory Appl. 51 (1986).
+Source: Jackson and McCormick, "The polyadic structure of factorable function tensors with applications to high-order
+minimization techniques", J. Optim. Theory Appl. 51 (1986).
 """
 
 from __future__ import annotations

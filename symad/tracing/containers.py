@@ -152,5 +152,6 @@ _DO = {
 
 def _refusal(value: Any, path: str, role: str, why: str, do: str = "") -> ArgumentError | TraceError:
     error = ArgumentError if role == "argument" else TraceError
-    name = type(value).__name__
-    return error(f"{role} {path} is of type {name}", where=user_place(), why=why, do=do or _DO[role])
+    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
+    subject = path if path.startswith(role) else f"{role} {path}"
+    return error(f"{subject} is {kind}", where=user_place(), why=why, do=do or _DO[role])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import linecache
 import sys
@@ -17,6 +18,7 @@ _PACKAGES = ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file_
 _OWN_FOLDERS = (
     *[str(Path(file).absolute().parents[levels]) for file, levels in _PACKAGES],
     *[str(Path(file).resolve().parents[levels]) for file, levels in _PACKAGES],
+    contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
 _STORE = dis.opmap["STORE_SUBSCR"]
