@@ -152,6 +152,6 @@ _DO = {
 
 def _refusal(value: Any, path: str, role: str, why: str, do: str = "") -> ArgumentError | TraceError:
     error = ArgumentError if role == "argument" else TraceError
-    kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
+    kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
     subject = path if path.startswith(role) else f"{role} {path}"
     return error(f"{subject} is {kind}", where=user_place(), why=why, do=do or _DO[role])

@@ -90,10 +90,10 @@ def test_numbers_keep_their_kind(scope):
 
 REFUSED = [
     (1j, "x is of type complex: only real functions are differentiated"),
-    (np.array([1j]), "x is of type ndarray: only real functions are differentiated"),
+    (np.array([1j]), "x is an array of complex128: only real functions are differentiated"),
     ("text", "x is of type str: a text is no number"),
     (b"text", "x is of type bytes: a text is no number"),
-    (np.array(["a"]), "x is of type ndarray: a text is no number"),
+    (np.array(["a"]), "x is an array of <U1: a text is no number"),
     (None, "x is of type NoneType: None is no number"),
     ({1.0, 2.0}, "x is of type set: a set has no order"),
     (np.sin, "x is of type ufunc: a value of type ufunc met a traced value (it is no number)"),
@@ -101,8 +101,8 @@ REFUSED = [
     (lambda: 1, "x is of type function: a function is no number"),
     ((k for k in range(3)), "x is of type generator: a generator can be read only once"),
     (np.datetime64("2020"), "x is of type datetime64: a date is no real number"),
-    (np.array(["2020"], dtype="datetime64[D]"), "x is of type ndarray: a date is no real number"),
-    (np.array([None]), "x is of type ndarray: a value of type NoneType met a traced value"),
+    (np.array(["2020"], dtype="datetime64[D]"), "x is an array of datetime64[D]: a date is no real number"),
+    (np.array([None]), "x is an array of object: a value of type NoneType met a traced value"),
     (np.ones((1, 1)).view(np.matrix), "x is of type matrix: np.matrix redefines * and is deprecated"),
     (object(), "x is of type object: a value of type object met a traced value"),
     (sp.I, "x is of type ImaginaryUnit: only real functions are differentiated"),
@@ -147,7 +147,7 @@ def test_differentiable_arguments(value):
 def test_not_differentiable_arguments(value, text):
     with pytest.raises(ArgumentError) as caught:
         check_differentiable(value, 'params["w"]')
-    assert 'argument params["w"] is of type' in str(caught.value)
+    assert 'argument params["w"] is ' in str(caught.value)
     assert text in str(caught.value)
 
 
