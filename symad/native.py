@@ -12,13 +12,13 @@ import numpy as np
 import sympy as sp
 
 import codegen
+import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.heads import Alias
 from codegen.kernel import Pack, Unpack
 from codegen.program import Head, Input, Output, Program, reachable
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
-from symad.tracing import containers
 from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import Tree, paths_of
 

@@ -10,10 +10,10 @@ from typing import Any
 import mpmath
 import numpy as np
 
+import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.interpret import evaluate
 from symad.errors import ArgumentError
-from symad.tracing import containers
 from symad.tracing.trace import Trace, trace
 
 CANCELLED = 2.0**-26  # entries smaller than this part of the largest one have lost half their digits by cancelling

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+import symad.tracing.containers as containers
 from symad.errors import ArgumentError
-from symad.tracing import containers
 
 
 def load_function(target: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+import symad.tracing.containers as containers
 from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
 from symad.derivatives.sparse import Entries, SparseMatrix
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
-from symad.tracing import containers
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, innermost_scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+import symad.tracing.containers as containers
 from codegen.interpret import evaluate
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
-from symad.tracing import containers
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from codegen import heads as h
+import codegen.heads as h
 from codegen.program import Head
 from symad.graph.builder import Builder, Exact, simplest
 

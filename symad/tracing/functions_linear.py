@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+import symad.tracing.node_arrays as node_arrays
+import symad.tracing.operations as op
 from symad.errors import TraceError
 from symad.graph.table import Graph
-from symad.tracing import node_arrays
-from symad.tracing import operations as op
 from symad.tracing.array import wrap
 from symad.tracing.constants import constant
 from symad.tracing.functions_reduce import traced

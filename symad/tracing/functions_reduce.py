@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing import node_arrays
+import symad.tracing.node_arrays as node_arrays
 from symad.tracing.array import wrap
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symad.tracing import operations as op
+import symad.tracing.operations as op
 from symad.tracing.array import Array, wrap
 from symad.tracing.functions_reduce import traced
 from symad.tracing.node_arrays import elementwise

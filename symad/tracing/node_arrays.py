@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import symad.tracing.operations as op
 from symad.errors import TraceError
 from symad.graph.table import Graph
-from symad.tracing import operations as op
 from symad.tracing.constants import as_number, as_truth, is_boolean
 from symad.tracing.operations import Build
 from symad.tracing.place import user_place

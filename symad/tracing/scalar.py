@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 import sympy as sp
 
-from codegen import heads as h
+import codegen.heads as h
 from symad.errors import TraceError
 from symad.tracing.constants import constant
 from symad.tracing.node_arrays import converted

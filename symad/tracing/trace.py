@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+import symad.tracing.containers as containers
 from codegen.heads import Alias
 from codegen.program import reachable
 from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
 from symad.graph.sympy_io import to_sympy
 from symad.graph.table import Graph
-from symad.tracing import containers
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import open_scope
 from symad.tracing.trees import Tree, lift, lift_result, paths_of, wrap

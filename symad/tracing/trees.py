@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.tracing import containers
+import symad.tracing.containers as containers
+import symad.tracing.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
 from symad.tracing.scope import Scope
 
 Nodes = NDArray[np.int64]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import symad.tracing.node_arrays as node_arrays
+import symad.tracing.operations as op
 from symad.errors import TraceError
-from symad.tracing import node_arrays
-from symad.tracing import operations as op
 from symad.tracing.array import Array, plain_index, wrap
 from symad.tracing.node_arrays import Nodes, elementwise
 from symad.tracing.operands import nodes_of, scope_of

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 import sympy as sp
 
-from codegen import heads as h
+import codegen.heads as h
+import symad.tracing.operations as op
 from symad.graph.table import Graph
-from symad.tracing import operations as op
 from symad.tracing.constants import fold
 from symad.tracing.operations import Build, commutative, comparison, composed, connective, function, scaled
 
