@@ -18,10 +18,10 @@ import sympy as sp
 from mpmath import mp
 from sympy.codegen import cfunctions
 
-from codegen import float_functions as number
-from codegen import heads
-from codegen import reference_functions as reference
-from codegen import templates as native
+import codegen.float_functions as number
+import codegen.heads as heads
+import codegen.reference_functions as reference
+import codegen.templates as native
 from codegen.errors import LoweringError
 from codegen.lambert import lambert
 from codegen.powers import lower_power
@@ -208,7 +208,7 @@ ELEMENTARY = [
     _reciprocal(sp.csc, "llvm.sin.f64", number.sin, mp.csc, 2.0, "odd"),
     _libm(sp.sinh, "sinh", number.sinh, mp.sinh, 2.5, "odd"),
     _libm(sp.cosh, "cosh", number.cosh, mp.cosh, 2.0, "even"),
-    _libm(sp.tanh, "tanh", math.tanh, mp.tanh, 2.5, "odd"),
+    Intrinsic(sp.tanh, native.tanh, math.tanh, reference.real(mp.tanh), 2.5, "odd"),
     _reciprocal(sp.coth, "tanh", math.tanh, mp.coth, 3.5, "odd"),
     Intrinsic(sp.sech, native.sech, number.sech, reference.real(mp.sech), 4.0, "even"),
     Intrinsic(sp.csch, native.csch, number.csch, reference.real(mp.csch), 4.0, "odd"),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from codegen import float_functions
+import codegen.float_functions as float_functions
 from codegen.errors import LoweringError
 
 HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use

@@ -1,7 +1,7 @@
 """Scheduling: the order of operations, the chunk functions they go into, and the workspace between chunks.
 
 Depth-first order from the outputs keeps values short-lived; LLVM's cost is superlinear in the size of a function, so
-long programs are cut into functions of about 500 operations, which pass values through a workspace of reused slots.
+long programs are cut into functions of about 250 operations, which pass values through a workspace of reused slots.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codegen.lower import Lowered
 from codegen.machine import FIRST_OPERAND, LEAVES, operands_of
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
-CHUNK = 500
+CHUNK = 250
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Schedule:
 
 
 def schedule(lowered: Lowered, chunk: int | None = None) -> Schedule:
-    """Return the order of the live operations, in chunks of `chunk` (default: one up to 1500 operations, then 500).
+    """Return the order of the live operations, in chunks of `chunk` (default: one up to 1500 operations, then 250).
 
     >>> import sympy as sp
     >>> from codegen.lower import lower

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import timeit
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +16,7 @@ from codegen import Kernel
 from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
 from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
-from symad.native import compile_trace
+from symad.native import Tier, compile_trace
 from symad.teaching.spy import spy
 from symad.tracing.trace import Trace, trace
 from symad.transforms import HessianMode, hessian
@@ -25,21 +25,33 @@ DIGITS = 50
 OTHER_ROUTE: dict[str, HessianMode] = {"fwd-rev": "edge"}  # the check takes another mode than the kernel
 
 
-@dataclass
-class Study:
-    """What `symad hessian` found out about a function: stages, kernel, pattern, check."""
+@dataclass(frozen=True)
+class Stage:
+    """One row of the stage table; sizes are of the whole graph after the stage."""
 
     name: str
-    traced: Trace
+    seconds: float
+    traced: Trace | None = None
+
+    def cells(self) -> tuple[str, str, str, str]:
+        sizes = ("", "") if self.traced is None else (str(len(self.traced.graph)), str(self.traced.count_ops()))
+        return (self.name, *sizes, f"{self.seconds:.3f}")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What `symad hessian` found out about a function: stages, kernel, pattern, values, check."""
+
+    name: str
     derivative: Trace
     kernel: Kernel
     rows: Any
     columns: Any
     matrix: Any
     verification: Verification
-    call_seconds: float
     other: str
-    stages: list[tuple[str, str, str, str]] = field(default_factory=list)
+    call_seconds: float
+    stages: list[Stage]
 
 
 def study(
@@ -48,52 +60,46 @@ def study(
     *,
     name: str,
     mode: HessianMode = "auto",
-    tier: Any = "default",
+    tier: Tier = "default",
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Study:
-    """Trace, differentiate, compile, time and check the Hessian of a scalar function in its first argument."""
-    stages: list[tuple[str, str, str, str]] = []
+    """Trace, differentiate, compile, time and check the Hessian of a scalar function in its first argument.
+
+    ArgumentError when the function is not scalar, or the Hessian is not finite at the arguments.
+    """
+    stages: list[Stage] = []
 
     def timed(stage: str, action: Callable[[], Any]) -> Any:
         progress(stage)
         start = perf_counter()
         found = action()
-        stages.append((stage, "", "", f"{perf_counter() - start:.3f}"))
+        seconds = perf_counter() - start
+        stages.append(Stage(stage, seconds, found if isinstance(found, Trace) else None))
         return found
 
     sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
-    transformed = hessian(function, mode=mode, sparse=sparse)
-    traced = timed("trace", lambda: trace(function, *arguments))
-    _describe(stages, len(traced.graph), traced.count_ops())
-    derived = timed("trace + differentiate", lambda: trace(transformed, *arguments))
-    _describe(stages, len(derived.graph), derived.count_ops())
-    kernel: Kernel = timed("lower + compile", lambda: compile_trace(derived, tier=tier, name=name))
-    packed = kernel(*arguments)
+    timed("trace", lambda: trace(function, *arguments))
+    derivative = timed("trace + differentiate", lambda: trace(hessian(function, mode=mode, sparse=sparse), *arguments))
+    kernel: Kernel = timed("lower + compile", lambda: compile_trace(derivative, tier=tier, name=name))
     size = len(flat_floats(arguments[:1]))
     rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
-    values = np.asarray(packed) if kernel.sparsity else np.asarray(packed).reshape(size, size)[rows, columns]
+    packed = np.asarray(kernel(*arguments))
+    values = packed if kernel.sparsity else packed.reshape(size, size)[rows, columns]
     _check_finite(values, rows, columns)
     other = OTHER_ROUTE.get(mode, "fwd-rev")
-    exact = timed(
-        f"check: {other} in {DIGITS} digits",
-        lambda: exact_values(trace(hessian(function, mode=other), *arguments), arguments, DIGITS),
-    )
-    verification = compare_exact(
-        values.tolist(), [exact[i * size + j] for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
-    )
-    found = Study(
-        name, traced, derived, kernel, rows, columns, _full(values, rows, columns, size), verification,
-        _time_call(kernel, arguments), other, stages,
-    )  # fmt: skip
-    _check_pattern(found, exact)
-    return found
+    exact = timed(f"check: {other} in {DIGITS} digits", lambda: _exact_matrix(function, arguments, other))
+    _check_pattern(exact, rows, columns)
+    verification = compare_exact(values.tolist(), exact[rows, columns].tolist())
+    seconds = _time_call(kernel, arguments)
+    matrix = _full(values, rows, columns, size)
+    return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, stages)
 
 
 def report(found: Study) -> str:
     """Return the study as text: stage table, pattern, check."""
     stats = found.kernel.stats
     lines = [f"Hessian of {found.name}, {found.matrix.shape[0]} variables", ""]
-    lines += _table(("stage", "nodes", "operations", "seconds"), found.stages)
+    lines += _table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
     lines += [
         "",
         f"operations before CSE  {stats.operations_before:.6g} (every shared expression written out)",
@@ -151,11 +157,6 @@ _EMITTERS: dict[str, Callable[[Study], str]] = {
 }
 
 
-def _describe(stages: list[tuple[str, str, str, str]], nodes: int, operations: int) -> None:
-    stage, _, _, seconds = stages[-1]
-    stages[-1] = (stage, str(nodes), str(operations), seconds)
-
-
 def _table(header: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> list[str]:
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
@@ -186,14 +187,20 @@ def _check_finite(values: Any, rows: Any, columns: Any) -> None:
         )
 
 
-def _check_pattern(found: Study, exact: list[Any]) -> None:
+def _exact_matrix(function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode) -> Any:
+    size = len(flat_floats(arguments[:1]))
+    values = np.empty(size * size, dtype=object)
+    values[:] = exact_values(trace(hessian(function, mode=mode), *arguments), arguments, DIGITS)
+    return values.reshape(size, size)
+
+
+def _check_pattern(exact: Any, rows: Any, columns: Any) -> None:
     """Every entry outside the pattern has to be exactly zero on the other route."""
-    size = found.matrix.shape[0]
-    inside = set(zip(found.rows.tolist(), found.columns.tolist(), strict=True))
-    for i in range(size):
-        for j in range(i + 1):
-            if (i, j) not in inside and abs(exact[i * size + j]) > 0:
-                raise ArgumentError(f"entry ({i}, {j}) is outside the pattern but not zero", why="a defect of symad")
+    outside = np.tril(np.ones(exact.shape, dtype=bool))
+    outside[rows, columns] = False
+    for i, j in np.argwhere(outside):
+        if exact[i, j] != 0:
+            raise ArgumentError(f"entry ({i}, {j}) is outside the pattern but not zero", why="a defect of symad")
 
 
 def _time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
