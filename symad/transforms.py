@@ -1,13 +1,14 @@
 """The transforms: jvp, vjp, linearize, grad, derivative, Jacobians, Hessians. A few lines of composition each.
 
 Every transform takes a function and works on numbers, arrays, nested containers of them, SymPy expressions and traced
-values; each nests inside each. Names, argument order and `argnums` follow JAX.
+values; each nests inside each. Names, argument order and `argnums` follow JAX; keyword arguments are passed on as they
+are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Literal
 
 import numpy as np
@@ -96,8 +97,8 @@ def value_and_grad(f: Function, argnums: Argnums = 0) -> Function:
     (6.0, [3.0, 2.0])
     """
 
-    def apply(*args: Any) -> tuple[Any, Any]:
-        chosen = select_arguments(f, args, argnums)
+    def apply(*args: Any, **keywords: Any) -> tuple[Any, Any]:
+        chosen = select_arguments(f, args, argnums, keywords)
         with open_level(chosen.arguments, chosen.names) as level:
             result = call_scalar(level, chosen.function, f)
             pullback = modes.derivative_of(level, result).transpose()
@@ -115,11 +116,11 @@ def grad(f: Function, argnums: Argnums = 0) -> Function:
     array([2., 4.])
     """
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Any, **keywords: Any) -> Any:
         try:
-            return value_and_grad(f, argnums)(*args)[1]
+            return value_and_grad(f, argnums)(*args, **keywords)[1]
         except FunctionResultError:
-            return lambda *more: grad(lambda *p: f(*p)(*more), argnums)(*args)
+            return lambda *more: grad(lambda *p: f(*p, **keywords)(*more), argnums)(*args)
 
     return _described(apply, f, "gradient")
 
@@ -137,14 +138,14 @@ def derivative(f: Function, order: int = 1) -> Function:
         raise ArgumentError(f"order={order!r}", why="the order of a derivative is an integer >= 0")
 
     def once(g: Function) -> Function:
-        def apply(x: Any) -> Any:
+        def apply(x: Any, **keywords: Any) -> Any:
             if np.ndim(x) != 0:
                 raise ArgumentError(
                     f"an argument of shape {np.shape(x)} for derivative",
                     why="derivative takes a function of one scalar",
                     do="use grad, jacobian or jvp",
                 )
-            return jvp(g, (x,), (1.0 if isinstance(x, float) else 1,))[1]
+            return jvp(partial(g, **keywords) if keywords else g, (x,), (1.0 if isinstance(x, float) else 1,))[1]
 
         return apply
 
@@ -184,8 +185,8 @@ def jacobian(f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", 
     """
     check_choice("mode", mode, ("auto", "fwd", "rev"))
 
-    def apply(*args: Any) -> Any:
-        chosen = select_arguments(f, args, argnums)
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, argnums, keywords)
         with open_level(chosen.arguments, chosen.names) as level:
             result = level.call(chosen.function)
             shape = (len(result.flat), len(level.parameters.flat))
@@ -218,8 +219,8 @@ def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse
         outer, inner = _NESTED[mode]
         return _described(outer(inner(require_scalar(f), argnums), argnums), f, "Hessian")
 
-    def apply(*args: Any) -> Any:
-        chosen = select_arguments(f, args, argnums)
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, argnums, keywords)
         with open_level(chosen.arguments, chosen.names) as level:
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             shape = (len(level.parameters.flat),) * 2
@@ -245,8 +246,8 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 def _described(apply: Function, f: Function, what: str) -> Function:
     @wraps(apply)
-    def transformed(*args: Any) -> Any:
-        return apply(*args)
+    def transformed(*args: Any, **keywords: Any) -> Any:
+        return apply(*args, **keywords)
 
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."

@@ -84,7 +84,7 @@ class Selection:
     names: tuple[str, ...]
 
 
-def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums) -> Selection:
+def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords: dict[str, Any]) -> Selection:
     """Return f as a function of the chosen arguments alone; ArgumentError when there is no such argument."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     for position in chosen:
@@ -97,7 +97,7 @@ def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums) -> Se
         complete = list(args)
         for position, value in zip(positions, values, strict=True):
             complete[position] = value
-        return f(*complete)
+        return f(*complete, **keywords)
 
     names = argument_names(f, len(args))
     return Selection(restricted, tuple(args[k] for k in positions), tuple(names[k] for k in positions))
@@ -126,8 +126,8 @@ def require_scalar(f: Function) -> Function:
     """Return f with a check that its result is one scalar."""
 
     @wraps(f)
-    def checked(*args: Any) -> Any:
-        result = f(*args)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        result = f(*args, **keywords)
         _check_scalar([np.shape(leaf) for leaf in containers.flatten(result)[0]], f)
         return result
 

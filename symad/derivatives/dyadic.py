@@ -48,16 +48,18 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
 
 def dyad_operations(build: Builder, sweep: Linear) -> int:
     """Return a lower bound on the operations that `dyads` adds, from the sizes of the gradients alone."""
-    depends = {node: 1 << k for k, node in enumerate(sweep.inputs)}
-    operations = 0
-    active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
+    depends = {node: 1 << k for k, node in enumerate(sweep.inputs)}  # a bit for each input
+    atoms = build.graph.atoms
+    operations = len(sweep.inputs)
     for target, row in sweep.rows:
-        depends[target] = 0
+        mask = 0
         for coefficient, source, _ in row:
-            shared = (depends[target] & depends[source]).bit_count()
-            operations += shared + (depends[source].bit_count() if coefficient not in (None, *build.graph.atoms) else 0)
-            depends[target] |= depends[source]
-    return operations + len(active)
+            added = mask & depends[source]
+            scaled = 0 if coefficient is None or coefficient in atoms else depends[source]
+            operations += 1 + added.bit_count() + scaled.bit_count()
+            mask |= depends[source]
+        depends[target] = mask
+    return operations
 
 
 def _adjoints(build: Builder, sweep: Linear, output: int) -> list[tuple[int, Term]]:

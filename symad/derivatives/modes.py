@@ -15,6 +15,8 @@ from symad.derivatives.linear import Linear, gradients, linearize, settle
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.trees import Nodes, Tree
 
+DYADIC_INPUTS = 256  # beyond it dense gradients at every node are never the cheaper way, and looking costs memory
+
 
 def derivative_of(level: Level, result: Tree) -> Linear:
     """Return the linear map from the level's parameters to its result."""
@@ -60,7 +62,7 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> dict[tupl
     if mode == "edge":
         return pushed
     operations = count_operations(level, pushed)
-    if dyad_operations(build, sweep) >= operations:
+    if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= operations:
         return pushed
     alternative = dyads(build, sweep, output)
     return alternative if count_operations(level, alternative) < operations else pushed
