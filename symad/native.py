@@ -20,6 +20,7 @@ from codegen.program import Head, Input, Output, Program, reachable
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
 from symad.tracing.trace import Trace, trace
+from symad.tracing.traced import Traced
 from symad.tracing.trees import Tree, paths_of
 
 Tier = Literal["default", "fast"]
@@ -56,6 +57,8 @@ def compile_trace(traced: Trace, *, tier: Tier = "default", fma: bool = True, na
 def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: bool = True) -> Callable[..., Any]:
     """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
 
+    Called inside a transform, on traced values, it is the function itself.
+
     >>> @jit
     ... def norm2(x):
     ...     return x @ x
@@ -68,6 +71,8 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
 
     def call(*args: Any) -> Any:
         leaves, structure = containers.flatten(args)
+        if any(isinstance(leaf, Traced) for leaf in leaves):
+            return function(*args)  # inside a transform: it is traced like any other function
         key = (structure, tuple(np.shape(leaf) for leaf in leaves))
         with lock:
             kernel = kernels.get(key)

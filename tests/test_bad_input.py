@@ -32,6 +32,7 @@ TRANSFORMS = [sa.grad, sa.hessian, sa.jacfwd, sa.jacrev, sa.jacobian]
         (1 + 2j, "complex"),
         ({1.0, 2.0}, "set"),
         (True, "truth value"),
+        (np.array(True), "bool"),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -64,8 +65,31 @@ def test_results_that_are_no_numbers(result, message):
 
 @pytest.mark.parametrize("result", [None, [[1.0, 2.0], [3.0]], (1.0, 2.0)], ids=repr)
 def test_a_gradient_of_nothing_or_of_several_values(result):
-    with pytest.raises(sa.ArgumentError, match="instead of one scalar"):
+    with pytest.raises(sa.ArgumentError, match="instead of one scalar|returned None"):
         sa.grad(lambda x: result)(X)
+
+
+@pytest.mark.parametrize(
+    "call", [sa.jacfwd, sa.jacrev, sa.grad, sa.hessian, sa.jit, lambda f: lambda x: sa.compile(f, x),
+             lambda f: lambda x: sa.trace(f, x), lambda f: lambda x: sa.vjp(f, x),
+             lambda f: lambda x: sa.jvp(f, (x,), (x,)), lambda f: sa.jacobian(f, sparse=True)],
+)  # fmt: skip
+def test_a_forgotten_return(call):
+    with pytest.raises(sa.ArgumentError, match="returned None.*return"):
+        call(lambda x: None)(X)
+
+
+@pytest.mark.parametrize("transform", [*TRANSFORMS, sa.value_and_grad], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("argnums", [(0, 0), (0, -2), "x", 0.0, [0, 1], (), True, (0, "y"), 5, -3, None], ids=repr)
+def test_argnums_that_choose_no_arguments(transform, argnums):
+    """(0, 0) would put the whole derivative into one of two places: the other would be a misleading zero."""
+    with pytest.raises(sa.ArgumentError, match="argnums="):
+        transform(lambda x, y: x * y, argnums)(2.0, 3.0)
+
+
+def test_integers_beyond_64_bits_are_numbers():
+    assert sa.grad(lambda x: x * x)(2**70) == 2.0**71
+    assert sa.grad(lambda x: (x * 2**70).sum())(X).tolist() == [2.0**70] * 2
 
 
 def test_an_integer_scalar_and_a_zero_dimensional_array_are_numbers():

@@ -16,7 +16,7 @@ from symad.derivatives.sparse import Entries, SparseMatrix
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.tracing.names import argument_names, name_of
-from symad.tracing.scope import Scope, innermost_scope, open_scope
+from symad.tracing.scope import Scope, independent_traces, innermost_scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift
 
 Function = Callable[..., Any]
@@ -32,9 +32,11 @@ class LinearFunction:
 
     def __call__(self, *values: Any) -> Any:
         """Return the image of tangents (one argument for each primal) or of one cotangent."""
-        if self._scope.parent is not None:
-            self._scope.parent.check_open()
-        around = innermost_scope()
+        around, parent = innermost_scope(), self._scope.parent
+        if parent is not None:
+            parent.check_open()
+            if around is None or around.graph is not parent.graph:
+                raise independent_traces()  # a number would be the answer, without its derivative in that parent
         if around is None:
             scope = Scope(self._scope.graph, None)
             scope.values = self._scope.values
@@ -85,12 +87,8 @@ class Selection:
 
 
 def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords: dict[str, Any]) -> Selection:
-    """Return f as a function of the chosen arguments alone; ArgumentError when there is no such argument."""
-    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
-    for position in chosen:
-        if not -len(args) <= position < len(args):
-            raise ArgumentError(f"argnums={argnums} for a call with {len(args)} arguments")
-    positions = [position % len(args) for position in chosen]
+    """Return f as a function of the chosen arguments alone; ArgumentError when there are no such arguments."""
+    positions = _positions(argnums, len(args))
 
     @wraps(f)
     def restricted(*values: Any) -> Any:
@@ -101,6 +99,19 @@ def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums, keywo
 
     names = argument_names(f, len(args))
     return Selection(restricted, tuple(args[k] for k in positions), tuple(names[k] for k in positions))
+
+
+def _positions(argnums: Argnums, count: int) -> list[int]:
+    """Return the chosen positions, none negative."""
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
+        raise ArgumentError(f"argnums={argnums!r}", do="give the position of an argument, or a tuple of positions")
+    if not all(-count <= position < count for position in chosen):
+        raise ArgumentError(f"argnums={argnums!r} for a call with {count} arguments")
+    positions = [int(position) % count for position in chosen]
+    if len(set(positions)) < len(positions):
+        raise ArgumentError(f"argnums={argnums!r}", why="one argument is chosen twice, and has only one derivative")
+    return positions
 
 
 def fitting(scope: Scope, tree: Tree, values: Any, role: str) -> Tree:

@@ -104,7 +104,7 @@ def check_differentiable(value: Any, path: str) -> None:
 
 
 def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
-    if value.ndim and value.dtype.kind in "biu":
+    if value.dtype.kind == "b" or (value.ndim and value.dtype.kind in "iu"):
         why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
         raise _refusal(value, path, "argument", why, "use .astype(float)")
     if value.size == 0:

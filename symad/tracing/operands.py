@@ -52,7 +52,7 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
         return _sympy_nodes(value, scope)
     if isinstance(value, np.matrix | np.ma.MaskedArray):
         raise _refusal(f"a {type(value).__name__}", "its own rules for * or for masks would be lost")
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) or type(value) is int:  # NumPy has no integers beyond 64 bits
         return np.array(scope.graph.number(value), dtype=np.int64)
     return _array_nodes(value, scope)
 

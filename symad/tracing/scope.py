@@ -53,13 +53,18 @@ def join(left: Scope, right: Scope) -> Scope:
     left.check_open()
     right.check_open()
     if left.graph is not right.graph:
-        raise TraceError(
-            "traced values of two independent traces met",
-            where=user_place(),
-            why="they come from different threads, or from a function traced on its own",
-            do="pass one of them in as an argument of the function that is being differentiated",
-        )
+        raise independent_traces()
     return left if left.depth >= right.depth else right
+
+
+def independent_traces() -> TraceError:
+    """Return the error for values of two graphs in one operation."""
+    return TraceError(
+        "traced values of two independent traces met",
+        where=user_place(),
+        why="they come from different threads, or from a function traced or compiled on its own",
+        do="pass one of them in as an argument of the function that is being differentiated",
+    )
 
 
 def innermost_scope() -> Scope | None:
@@ -68,16 +73,19 @@ def innermost_scope() -> Scope | None:
 
 
 @contextmanager
-def open_scope() -> Iterator[Scope]:
+def open_scope(*, apart: bool = False) -> Iterator[Scope]:
     """Open a scope inside the innermost one (sharing its graph), or a fresh graph; it closes on every way out.
 
-    >>> with open_scope() as outer, open_scope() as inner:
-    ...     inner.graph is outer.graph, inner.depth
-    (True, 1)
+    `apart=True` always takes a fresh graph: a function that is traced for itself (to be compiled, to be shown) may
+    not use traced values from around it, which would lose their derivatives.
+
+    >>> with open_scope() as outer, open_scope() as inner, open_scope(apart=True) as alone:
+    ...     inner.graph is outer.graph, inner.depth, alone.graph is outer.graph
+    (True, 1, False)
     >>> inner.open
     False
     """
-    parent = _innermost.get()
+    parent = None if apart else _innermost.get()
     scope = Scope(Graph() if parent is None else parent.graph, parent)
     token = _innermost.set(scope)
     try:

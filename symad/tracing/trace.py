@@ -69,7 +69,8 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
     """Trace a function on symbols of the structure and shapes of example arguments.
 
     The arguments' values are not used: a condition on a traced value raises TraceError (use np.where). ArgumentError
-    for arguments or results that are not containers of real numbers.
+    for arguments or results that are not containers of real numbers. Inside a differentiated function too, the trace
+    stands alone: a traced value captured from around it raises TraceError.
 
     >>> trace(lambda x: x @ x, [0.0, 0.0]).expr()
     Traceback (most recent call last):
@@ -79,7 +80,7 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
     x_0**2 + x_1**2
     """
     names = argument_names(f, len(args))
-    with open_scope() as scope:
+    with open_scope(apart=True) as scope:
         shapes = lift(scope, args, paths_of(args, names), differentiable=True)
         symbols = [
             scope.graph.leaf(symbol)
@@ -99,7 +100,7 @@ def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
     >>> from_sympy([x, y], x * sp.sin(y)).let()
     ([], [x*sin(y)])
     """
-    with open_scope() as scope:
+    with open_scope(apart=True) as scope:
         inputs = lift(scope, tuple(args), [str(symbol) for symbol in args])
         for node in inputs.flat:
             if not isinstance(scope.graph.atoms.get(node), sp.Symbol):

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
 import symad.tracing.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
+from symad.errors import ArgumentError
+from symad.tracing.place import user_place
 from symad.tracing.scope import Scope
 
 Nodes = NDArray[np.int64]
@@ -51,7 +53,14 @@ def lift(
 
 
 def lift_result(scope: Scope, value: Any, name: str) -> Tree:
-    """Return the nodes of what a traced function returned; ArgumentError for what is not made of numbers."""
+    """Return the nodes of what a traced function returned; an error for None and for what is not made of numbers."""
+    if value is None:
+        raise ArgumentError(
+            f"{name} returned None",
+            where=user_place(),
+            why="nothing was returned, so there is nothing to differentiate or compile",
+            do="return the result; a function without a return statement returns None",
+        )
     return lift(scope, value, containers.paths(value, f"result of {name}"), role="result")
 
 

@@ -53,7 +53,7 @@ def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
     try:
         values = evaluate(scope.graph, wanted, scope.values)
     except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, max(wanted), "the values of a traced array") from error
+        raise symbolic_error(scope.graph, max(wanted), "the value of a traced array") from error
     truths = bool(wanted) and all(isinstance(value, (bool, np.bool_)) for value in values)
     return np.array(values, dtype=bool if truths else np.float64).reshape(nodes.shape)
 
