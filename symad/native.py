@@ -76,12 +76,13 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
         key = (structure, tuple(np.shape(leaf) for leaf in leaves))
         with lock:
             kernel = kernels.get(key)
-            if kernel is None:
-                kernel = kernels[key] = compile(function, *args, tier=tier, fma=fma)
-                if len(kernels) > KERNELS:
-                    kernels.popitem(last=False)
+        made = kernel or compile(function, *args, tier=tier, fma=fma)  # unlocked: it may call jitted functions, this too
+        with lock:
+            kernels[key] = made
             kernels.move_to_end(key)
-        return kernel(*args)
+            if len(kernels) > KERNELS:
+                kernels.popitem(last=False)
+        return made(*args)
 
     return update_wrapper(call, function)
 

@@ -2,7 +2,9 @@
 
 The conventions (also in symad.rules.overrides): a branch that is not taken contributes nothing; |u|' = sign(u) with
 sign(0) = 0; at a tie max and min give each operand one half; 0**0 = 1; sqrt(u)**2 and |u|**2 are u and u**2 to a
-derivative, so norms squared are smooth at 0. sqrt itself has an infinite slope at 0, and norm(x) none (NaN).
+derivative, so norms squared are smooth at 0; log(1 + exp(u)), 1/(1 + exp(u)) and log(cosh(u)) overflow in value as in
+NumPy, but their derivatives are those of the smooth function (symad.rules.composites). sqrt itself has an infinite
+slope at 0, and norm(x) none (NaN).
 """
 
 from __future__ import annotations
@@ -40,6 +42,16 @@ SCALAR = {
     "logaddexp, right tail": (lambda x: np.logaddexp(0, x), 800.0, (800, 1, 0, 0, 0)),
     "logaddexp, left tail": (lambda x: np.logaddexp(0, x), -800.0, (0, 0, 0, 0, 0)),
     "0 * inf in a branch not taken": (lambda x: np.where(x < 1, 2 * x, 0 * np.exp(1000 * x)), 0.9, (1.8, 2, 0, 0, 0)),
+    "softplus as written": (lambda x: np.log(1 + np.exp(x)), 800.0, (math.inf, 1, 0, 0, 0)),
+    "softplus through log1p": (lambda x: np.log1p(np.exp(x)), 800.0, (math.inf, 1, 0, 0, 0)),
+    "logistic as written, left": (lambda x: 1 / (1 + np.exp(-x)), -800.0, (0, 0, 0, 0, 0)),
+    "logistic as written, right": (lambda x: 1 / (1 + np.exp(-x)), 800.0, (1, 0, 0, 0, 0)),
+    "expit, left": (special.expit, -800.0, (0, 0, 0, 0, 0)),
+    "expit, right": (special.expit, 800.0, (1, 0, 0, 0, 0)),
+    "log(cosh(x)) as written": (lambda x: np.log(np.cosh(x)), 1000.0, (math.inf, 1, 0, 0, 0)),
+    "log(cosh(x)) at 1": (lambda x: np.log(np.cosh(x)), 1.0,
+                          (math.log(math.cosh(1)), math.tanh(1), math.cosh(1) ** -2,
+                           -2 * math.tanh(1) / math.cosh(1) ** 2, (4 * math.sinh(1) ** 2 - 2) / math.cosh(1) ** 4)),
     "Mod": (lambda x: np.mod(x, 3.0) ** 2, 7.5, (2.25, 3, 2, 0, 0)),
 }  # fmt: skip
 

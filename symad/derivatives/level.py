@@ -23,7 +23,7 @@ from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, open_scope
-from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, run, wrap
 
 
 class Epsilon(sp.Symbol):  # type: ignore[misc]
@@ -66,7 +66,7 @@ class Level:
 
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes."""
-        result = f(*wrap(self.scope, self.parameters))
+        result = run(f, wrap(self.scope, self.parameters))
         if callable(result):
             raise FunctionResultError(
                 f"{name_of(f)} returned a function",

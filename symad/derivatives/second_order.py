@@ -19,8 +19,9 @@ from codegen.program import Head
 from symad.derivatives.linear import Linear, Row, Term, linearize, scale, settle, total
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
+from symad.rules.composites import derivative_form
 from symad.rules.overrides import GATES
-from symad.rules.partials import Edge, Template, derivative_form, partial
+from symad.rules.partials import Edge, Template, partial
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 TEMPLATES = 4096  # bound of the cache of second partials, keyed by (head, constant operands, two operand numbers)

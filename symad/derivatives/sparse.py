@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from symad.errors import ArgumentError
 from symad.tracing.containers import NAMESPACE
+from symad.tracing.traced import Traced
 
 Triangle = Literal["lower", "upper", "full"]
 Entries = dict[tuple[int, int], int]
@@ -40,8 +41,8 @@ class SparseMatrix:
 
     def toarray(self) -> Any:
         """Return the dense matrix."""
-        data = np.asarray(self.data)
-        dense = np.zeros(self.shape, dtype=data.dtype)
+        data = self.data if isinstance(self.data, Traced) else np.asarray(self.data)
+        dense = np.zeros_like(data, shape=self.shape)
         dense[self.rows, self.columns] = data
         return dense
 
@@ -51,6 +52,8 @@ class SparseMatrix:
             from scipy.sparse import coo_array  # noqa: PLC0415 (optional extra)
         except ImportError as error:
             raise ArgumentError("to_scipy() without SciPy", do="pip install 'symad[special]'") from error
+        if np.asarray(self.data).dtype == object:
+            raise ArgumentError("to_scipy() of traced or symbolic values", why="SciPy holds numbers", do="use toarray()")
         return coo_array((self.data, (self.rows, self.columns)), shape=self.shape)
 
     def __repr__(self) -> str:

@@ -21,6 +21,7 @@ from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph
+from symad.rules.composites import COMPOSITES, derivative_form
 from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
 
 Edge: TypeAlias = tuple[int | None, int, int | None]
@@ -97,36 +98,13 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
         return build.one
     if head is sp.Mul:
         return _product_of(build, operands[:position] + operands[position + 1 :])
-    rules = OVERRIDES.get(head)
+    rules = OVERRIDES.get(head) or COMPOSITES.get(head)
     if rules is not None:
         return rules[position](build, node, *operands)
     if build.graph.is_boolean(node):
         return None  # a truth value is piecewise constant
     template = sympy_template(head, len(operands), position)  # type: ignore[arg-type]  # classes are hashable
     return template.instantiate(build, operands)
-
-
-def derivative_form(build: Builder, node: int) -> tuple[Head, tuple[int, ...]]:
-    """Return head and operands to differentiate: smooth equals of forms whose chain rule is 0 * inf.
-
-    u*u is u**2; an even power of sqrt(u) or |u| is a power of u, so norm(x)**2 is smooth at 0.
-    """
-    graph = build.graph
-    head, operands = graph.heads[node], graph.operands[node]
-    if head is sp.Mul and len(operands) == 2 and operands[0] == operands[1]:
-        head, operands = sp.Pow, (operands[0], build.two)
-    if head is not sp.Pow:
-        return head, operands
-    base, exponent = operands
-    power = build.even_integer(exponent)
-    if power is None:
-        return head, operands
-    inner = graph.operands[base]
-    if graph.heads[base] is sp.Abs:
-        return sp.Pow, (inner[0], exponent)
-    if graph.heads[base] is sp.Pow and inner[1] == build.half:
-        return sp.Pow, (inner[0], build.number(power // 2))
-    return head, operands
 
 
 @lru_cache(maxsize=TEMPLATES)

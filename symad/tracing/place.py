@@ -6,6 +6,7 @@ import contextlib
 import dis
 import linecache
 import sys
+import traceback
 from pathlib import Path
 from types import FrameType
 
@@ -29,7 +30,7 @@ _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 def user_frame() -> FrameType | None:
     """Return the innermost frame outside symad, codegen, NumPy, SymPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
+    while frame is not None and _is_own(frame):
         frame = frame.f_back
     return frame
 
@@ -38,6 +39,16 @@ def user_place() -> str:
     """Return `file:line` of that frame, "" when there is none."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def raised_place(error: BaseException) -> str:
+    """Return `file:line` of the innermost user's frame in the traceback of an error."""
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
+    return f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
+
+
+def _is_own(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith(_OWN_FOLDERS)
 
 
 def source_segment() -> str:

@@ -18,7 +18,7 @@ from symad.graph.sympy_io import to_sympy
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import open_scope
-from symad.tracing.trees import Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.trees import Tree, lift, lift_result, paths_of, run, wrap
 
 
 class Trace:
@@ -89,7 +89,7 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
         ]
         inputs = shapes.refill(symbols)
         scope.parameters = frozenset(symbols)
-        result = f(*wrap(scope, inputs))
+        result = run(f, wrap(scope, inputs))
         return Trace(scope.graph, names, inputs, lift_result(scope, result, name_of(f)))
 
 

@@ -60,8 +60,6 @@ def test_native_number_and_reference_agree(head: Any) -> None:
     ids=lambda row: row.head.__name__,
 )  # fmt: skip
 def test_edges_and_tails_have_one_convention(row: Any) -> None:
-    if row.head in {sp.atan2}:
-        pytest.skip("two operands")
     kernel = kernel_of(row.head, (1.0,))
     for value in EDGES + (TAILS if row.head not in SPECIAL_POINTS else []):
         native, number = kernel(value), row.number(value)
