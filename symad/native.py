@@ -76,7 +76,7 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
         key = (structure, tuple(np.shape(leaf) for leaf in leaves))
         with lock:
             kernel = kernels.get(key)
-        made = kernel or compile(function, *args, tier=tier, fma=fma)  # unlocked: it may call jitted functions, this too
+        made = kernel or compile(function, *args, tier=tier, fma=fma)  # unlocked: it may call this one too
         with lock:
             kernels[key] = made
             kernels.move_to_end(key)

@@ -65,7 +65,7 @@ def test_results_that_are_no_numbers(result, message):
 
 @pytest.mark.parametrize("result", [None, [[1.0, 2.0], [3.0]], (1.0, 2.0)], ids=repr)
 def test_a_gradient_of_nothing_or_of_several_values(result):
-    with pytest.raises(sa.ArgumentError, match="instead of one scalar|returned None"):
+    with pytest.raises(sa.ArgumentError, match=r"instead of one scalar|returned None"):
         sa.grad(lambda x: result)(X)
 
 
@@ -75,7 +75,7 @@ def test_a_gradient_of_nothing_or_of_several_values(result):
              lambda f: lambda x: sa.jvp(f, (x,), (x,)), lambda f: sa.jacobian(f, sparse=True)],
 )  # fmt: skip
 def test_a_forgotten_return(call):
-    with pytest.raises(sa.ArgumentError, match="returned None.*return"):
+    with pytest.raises(sa.ArgumentError, match=r"returned None.*return"):
         call(lambda x: None)(X)
 
 

@@ -173,3 +173,36 @@ def test_an_exception_inside_a_level_leaves_nothing_open():
     with pytest.raises(ZeroDivisionError):
         sa.grad(lambda y: y * (1 / 0))(3.0)
     assert sa.grad(lambda x: x * x)(3.0) == 6.0
+
+
+def test_jitted_functions_that_need_each_other_do_not_wait_for_ever():
+    @sa.jit
+    def area(shape):
+        return shape["side"] * area(2.0) if isinstance(shape, dict) else shape * shape
+
+    assert in_thread(lambda: area({"side": 3.0})) == 12.0
+
+
+def test_object_arrays_in_numpy_functions_are_refused_with_the_way_out():
+    """np.array cannot be traced: what it makes of traced and plain numbers has no exp, det..."""
+    x = np.array([0.3, 0.7])
+    for f in (lambda x: np.exp(np.array([x[0], 1.0])).sum(), lambda x: np.linalg.det(np.array([[x[0], 1], [x[1], 2]]))):
+        for call in (sa.grad(f), sa.hessian(f), sa.jit(f)):
+            with pytest.raises(sa.TraceError, match=r"test_escapes\.py:\d+: .*object array.*np\.stack"):
+                call(x)
+    assert sa.grad(lambda x: np.exp(np.stack([x[0], 1.0])).sum())(x).tolist() == [np.exp(0.3), 0.0]
+    with pytest.raises(TypeError, match="my own"):
+        sa.grad(lambda x: (_ for _ in ()).throw(TypeError("my own")))(x)
+
+
+def test_a_sparse_matrix_inside_a_level_gives_a_traced_dense_matrix():
+    def total(transform):
+        return lambda x: np.exp(transform(x) / 9).sum()
+
+    sparse = total(lambda x: sa.hessian(lambda u: (u**3).sum(), sparse="full")(x).toarray())
+    dense = total(sa.hessian(lambda u: (u**3).sum()))
+    x = np.array([0.3, 0.7])
+    assert sa.grad(sparse)(x) == pytest.approx(sa.grad(dense)(x), rel=1e-15)
+    assert sa.compile(sa.grad(sparse), x)(x) == pytest.approx(sa.grad(dense)(x), rel=1e-14)
+    with pytest.raises(sa.ArgumentError, match="traced"):
+        sa.grad(lambda x: sa.hessian(lambda u: (u**3).sum(), sparse="full")(x).to_scipy().sum())(x)

@@ -53,7 +53,9 @@ class SparseMatrix:
         except ImportError as error:
             raise ArgumentError("to_scipy() without SciPy", do="pip install 'symad[special]'") from error
         if np.asarray(self.data).dtype == object:
-            raise ArgumentError("to_scipy() of traced or symbolic values", why="SciPy holds numbers", do="use toarray()")
+            raise ArgumentError(
+                "to_scipy() of traced or symbolic values", why="SciPy holds numbers", do="use toarray()"
+            )
         return coo_array((self.data, (self.rows, self.columns)), shape=self.shape)
 
     def __repr__(self) -> str:
