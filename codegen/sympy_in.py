@@ -9,6 +9,7 @@ import sympy as sp
 
 from codegen.errors import ArgumentError, UnboundSymbolError
 from codegen.program import Head, Input, Output, Program
+from codegen.table import Table
 
 Leaf = Callable[[sp.Basic], int]
 Node = Callable[[Head, tuple[int, ...]], int]
@@ -67,7 +68,7 @@ def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name:
     >>> [array.shape for array in program.inputs], [array.shape for array in program.outputs]
     ([(2,)], [(), (1, 2)])
     """
-    table = _Table()
+    table = _Bound()
     inputs: list[Input] = []
     for position, argument in enumerate(args):
         shape, symbols = _flatten(argument, f"argument {position}")
@@ -75,45 +76,27 @@ def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name:
         for symbol in symbols:
             table.add_input(symbol, position)
     shaped = [_flatten(expression, f"expression {k}") for k, expression in enumerate(expressions)]
-    rows = iter(walk([item for _, items in shaped for item in items], table.leaf, table.node))
+    rows = iter(walk([item for _, items in shaped for item in items], table.leaf, table.row))
     outputs = tuple(Output(shape, _take(rows, len(items))) for shape, items in shaped)
     return Program(table.heads, table.operands, table.atoms, tuple(inputs), outputs, name)
 
 
-class _Table:
-    """The columns of a program while it grows, hash-consed."""
-
-    def __init__(self) -> None:
-        self.heads: list[Head] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.atoms: dict[int, sp.Basic] = {}
-        self._memo: dict[object, int] = {}
+class _Bound(Table):
+    """A table whose symbols are all arguments."""
 
     def add_input(self, symbol: sp.Basic, position: int) -> None:
-        if not getattr(symbol, "is_symbol", False) or (type(symbol), symbol) in self._memo:
+        """Add the leaf of an argument."""
+        if not getattr(symbol, "is_symbol", False) or self.has(symbol):
             raise ArgumentError(
                 f"{symbol} in argument {position}", why="an argument is made of distinct symbols", do="use sp.Symbol"
             )
-        self._append((type(symbol), symbol), type(symbol), (), symbol)
+        super().leaf(symbol)
 
     def leaf(self, atom: sp.Basic) -> int:
-        key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
-        found = self._memo.get(key)
-        if found is None and getattr(atom, "is_symbol", False):
+        """Return the leaf of an atom; UnboundSymbolError for a symbol that is no argument."""
+        if getattr(atom, "is_symbol", False) and not self.has(atom):
             raise UnboundSymbolError(f"symbol {atom}", why="it is no argument of the function", do="add it to args")
-        return self._append(key, type(atom), (), atom) if found is None else found
-
-    def node(self, head: Head, operands: tuple[int, ...]) -> int:
-        found = self._memo.get((head, operands))
-        return self._append((head, operands), head, operands, None) if found is None else found
-
-    def _append(self, key: object, head: Head, operands: tuple[int, ...], atom: sp.Basic | None) -> int:
-        row = self._memo[key] = len(self.heads)
-        self.heads.append(head)
-        self.operands.append(operands)
-        if atom is not None:
-            self.atoms[row] = atom
-        return row
+        return super().leaf(atom)
 
 
 def _children(expression: sp.Basic) -> tuple[sp.Basic, ...]:

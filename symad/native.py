@@ -17,6 +17,7 @@ from codegen import Kernel
 from codegen.heads import Alias
 from codegen.kernel import Pack, Unpack
 from codegen.program import Head, Input, Output, Program, reachable
+from codegen.table import Table
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
 from symad.tracing.trace import Trace, trace
@@ -96,8 +97,8 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
     3
     """
     graph = traced.graph
-    strip = _Stripped()
-    row_of = {node: strip.leaf(graph.atoms[node]) for node in traced.inputs.flat}
+    table = Table()
+    row_of = {node: table.leaf(graph.atoms[node]) for node in traced.inputs.flat}
     for node in reachable(graph, traced.outputs.flat):
         if node in row_of:
             continue
@@ -105,39 +106,19 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
         if graph.heads[node] is Alias:
             row_of[node] = row_of[operands[0]]
         elif operands:
-            row_of[node] = strip.row(graph.heads[node], tuple([row_of[operand] for operand in operands]))
+            row_of[node] = _interned(table, graph.heads[node], tuple([row_of[operand] for operand in operands]))
         else:
-            row_of[node] = strip.leaf(_constant(graph.atoms[node], traced))
+            row_of[node] = table.leaf(_constant(graph.atoms[node], traced))
     inputs = _input_arrays(traced)
-    outputs = tuple(_output(array.shape, array.ravel().tolist(), row_of, strip) for array in traced.outputs.arrays)
-    return Program(strip.heads, strip.operands, strip.atoms, inputs, outputs, name, _sparsity(traced))
+    outputs = tuple(_output(array.shape, array.ravel().tolist(), row_of, table) for array in traced.outputs.arrays)
+    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name, _sparsity(traced))
 
 
-class _Stripped:
-    """Interned rows without aliases."""
-
-    def __init__(self) -> None:
-        self.heads: list[Head] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.atoms: dict[int, sp.Basic] = {}
-        self._memo: dict[object, int] = {}
-
-    def leaf(self, atom: sp.Basic) -> int:
-        self.atoms[len(self.heads)] = atom
-        return self._append(type(atom), ())
-
-    def row(self, head: Head, operands: tuple[int, ...]) -> int:
-        if head in (sp.Add, sp.Mul) and len(operands) == 2 and operands[0] > operands[1]:
-            operands = (operands[1], operands[0])
-        found = self._memo.get((head, operands))
-        if found is None:
-            found = self._memo[head, operands] = self._append(head, operands)
-        return found
-
-    def _append(self, head: Head, operands: tuple[int, ...]) -> int:
-        self.heads.append(head)
-        self.operands.append(operands)
-        return len(self.heads) - 1
+def _interned(table: Table, head: Head, operands: tuple[int, ...]) -> int:
+    """Return a row; a commutative pair is sorted anew, because aliases that were apart may now be one row."""
+    if head in (sp.Add, sp.Mul) and len(operands) == 2 and operands[0] > operands[1]:
+        operands = (operands[1], operands[0])
+    return table.row(head, operands)
 
 
 def _constant(atom: sp.Basic, traced: Trace) -> sp.Basic:
@@ -155,9 +136,9 @@ def _input_arrays(traced: Trace) -> tuple[Input, ...]:
     return tuple(Input(name, array.shape) for name, array in zip(names, traced.inputs.arrays, strict=True))
 
 
-def _output(shape: tuple[int, ...], nodes: Sequence[int], row_of: dict[int, int], strip: _Stripped) -> Output:
+def _output(shape: tuple[int, ...], nodes: Sequence[int], row_of: dict[int, int], table: Table) -> Output:
     rows = [row_of[node] for node in nodes]
-    positions = [k for k, row in enumerate(rows) if not _is_zero(strip.atoms.get(row))]
+    positions = [k for k, row in enumerate(rows) if not _is_zero(table.atoms.get(row))]
     if len(positions) == len(rows):
         return Output(shape, tuple(rows))
     return Output(shape, tuple(rows[k] for k in positions), tuple(positions))

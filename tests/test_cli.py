@@ -91,7 +91,7 @@ ERRORS = {
     "syntax error": ("{file}:f", "def f(x=1.0)\n    return x", r"model\.py:1: SyntaxError"),
     "import error": ("{file}:f", "import nowhere_to_be_found", r"model\.py:1: ModuleNotFoundError"),
     "string result": ("{file}:f", "def f(x=1.0): return 'text'", "str"),
-    "no result": ("{file}:f", "def f(x=1.0): pass", "returned nothing instead of one scalar"),
+    "no result": ("{file}:f", "def f(x=1.0): pass", "f returned None"),
     "ragged result": ("{file}:f", "def f(x=1.0): return [[x, x], [x]]", "instead of one scalar"),
     "nan point": ("{file}:f", "def f(x=float('nan')): return x", r"example_args\[0\] holds NaN or infinity"),
     "infinite point": ("{file}:f", "def f(x=float('inf')): return x", "holds NaN or infinity"),

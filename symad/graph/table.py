@@ -17,6 +17,7 @@ import sympy as sp
 from codegen.heads import Alias, negative_zero
 from codegen.portable import decode_rows, encode_rows
 from codegen.program import Head
+from codegen.table import Table
 from symad.errors import LimitError
 
 Number: TypeAlias = bool | int | float | Fraction
@@ -24,7 +25,7 @@ Number: TypeAlias = bool | int | float | Fraction
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
-class Graph:
+class Graph(Table):
     """A growing table of nodes.
 
     >>> graph = Graph()
@@ -36,16 +37,7 @@ class Graph:
     False
     """
 
-    __slots__ = ("_memo", "atoms", "heads", "operands")
-
-    def __init__(self) -> None:
-        self.heads: list[Head] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.atoms: dict[int, sp.Basic] = {}
-        self._memo: dict[object, int] = {}
-
-    def __len__(self) -> int:
-        return len(self.heads)
+    __slots__ = ()
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
@@ -67,12 +59,6 @@ class Graph:
     def pair(self, head: Head, left: int, right: int) -> int:
         """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
         return self.node(head, left, right) if left <= right else self.node(head, right, left)
-
-    def leaf(self, atom: sp.Basic) -> int:
-        """Return the leaf of a SymPy atom; Floats are told apart by value and precision, -0.0 has its own."""
-        key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
-        found = self._memo.get(key)
-        return self._new_leaf(key, atom) if found is None else found
 
     def number(self, value: Number) -> int:
         """Return the leaf of a Python number: int -> Integer, float -> Float (53 bits), Fraction -> Rational.
@@ -112,13 +98,6 @@ class Graph:
                 self.alias(operands[0])
             else:
                 self.node(head, *operands)
-
-    def _new_leaf(self, key: object, atom: sp.Basic) -> int:
-        found = self._memo[key] = len(self.heads)
-        self.heads.append(type(atom))
-        self.operands.append(())
-        self.atoms[found] = atom
-        return found
 
 
 def _atom(value: Number) -> sp.Basic:

@@ -83,7 +83,7 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
     with open_scope(apart=True) as scope:
         shapes = lift(scope, args, paths_of(args, names), differentiable=True)
         symbols = [
-            scope.graph.leaf(symbol)
+            scope.graph.leaf(_distinct(scope.graph, symbol))
             for array, path in zip(shapes.arrays, paths_of(args, names), strict=True)
             for symbol in input_symbols(path, array.shape)
         ]
@@ -102,9 +102,9 @@ def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
     """
     with open_scope(apart=True) as scope:
         inputs = lift(scope, tuple(args), [str(symbol) for symbol in args])
-        for node in inputs.flat:
-            if not isinstance(scope.graph.atoms.get(node), sp.Symbol):
-                raise ArgumentError(f"{args} as arguments", why="each has to be a SymPy symbol")
+        known = [isinstance(scope.graph.atoms.get(node), sp.Symbol) for node in inputs.flat]
+        if not all(known) or len(set(inputs.flat)) < len(known):
+            raise ArgumentError(f"{args} as arguments", why="they have to be distinct SymPy symbols")
         return Trace(
             scope.graph, [str(symbol) for symbol in args], inputs, lift_result(scope, expression, "expression")
         )
@@ -118,6 +118,13 @@ def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     """
     stem = re.sub(r"\W+", "_", path).strip("_") or "argument"
     return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
+
+
+def _distinct(graph: Graph, symbol: sp.Symbol) -> sp.Symbol:
+    """Return a symbol that is no input yet: two paths may spell the same name (`p["a_0"]` and `p["a"][0]`)."""
+    while graph.has(symbol):
+        symbol = sp.Symbol(symbol.name + "_", real=True)
+    return symbol
 
 
 __all__ = ["Trace", "from_sympy", "input_symbols", "trace"]

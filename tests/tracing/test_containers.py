@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symad as sa
 from symad.errors import ArgumentError, TraceError
 from symad.tracing.array import Array
 from symad.tracing.containers import check_differentiable, flatten, from_nodes, paths, to_nodes, unflatten
@@ -156,3 +157,11 @@ def test_traced_truth_values_are_not_differentiable(vector, number):
     check_differentiable(number, "x")
     with pytest.raises(ArgumentError, match="its dtype is bool, and a derivative needs real numbers"):
         check_differentiable(vector > 0, "x")
+
+
+def test_inputs_whose_paths_spell_the_same_name_stay_apart():
+    """p["a_0"] and p["a"][0] would both be p_a_0: one symbol for two inputs gives a wrong number."""
+    parameters = {"a_0": 2.0, "a": np.array([5.0])}
+    assert sa.compile(lambda p: p["a_0"] + 10 * p["a"][0], parameters)(parameters) == 52.0
+    with pytest.raises(ArgumentError, match="distinct SymPy symbols"):
+        sa.from_sympy([sp.Symbol("x"), sp.Symbol("x")], sp.Symbol("x"))

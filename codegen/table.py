@@ -1,0 +1,52 @@
+"""Table: rows that are kept once, the common base of programs under construction and of symad's graph."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from codegen.program import Head
+
+
+class Table:
+    """Growing columns `heads`, `operands`, `atoms`; equal rows are one row.
+
+    >>> table = Table()
+    >>> x = table.leaf(sp.Symbol("x"))
+    >>> table.row(sp.sin, (x,)) == table.row(sp.sin, (x,))
+    True
+    """
+
+    __slots__ = ("_memo", "atoms", "heads", "operands")
+
+    def __init__(self) -> None:
+        self.heads: list[Head] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.atoms: dict[int, sp.Basic] = {}
+        self._memo: dict[object, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def row(self, head: Head, operands: tuple[int, ...]) -> int:
+        """Return the row `head(*operands)`, as written."""
+        found = self._memo.get((head, operands))
+        return self._append((head, operands), head, operands) if found is None else found
+
+    def leaf(self, atom: sp.Basic) -> int:
+        """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
+        key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._append(key, type(atom), ())
+            self.atoms[found] = atom
+        return found
+
+    def has(self, atom: sp.Basic) -> bool:
+        """Whether an atom that is not a Float is a leaf already."""
+        return (type(atom), atom) in self._memo
+
+    def _append(self, key: object, head: Head, operands: tuple[int, ...]) -> int:
+        found = self._memo[key] = len(self.heads)
+        self.heads.append(head)
+        self.operands.append(operands)
+        return found
