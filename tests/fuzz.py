@@ -11,14 +11,19 @@ from __future__ import annotations
 
 import argparse
 import linecache
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import mpmath
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script: tests/codegen is not the package codegen
+
 from fuzz_programs import SIZE, program_text
 from mixes import HESSIAN_MODES
 

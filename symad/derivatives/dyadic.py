@@ -11,9 +11,13 @@ minimization techniques", J. Optim. Theory Appl. 51 (1986).
 
 from __future__ import annotations
 
+import sympy as sp
+
 from symad.derivatives.linear import Linear, Term, gradients, scale, settle, total
-from symad.derivatives.second_order import second_partials
+from symad.derivatives.second_order import LINEAR, second_partials
 from symad.graph.builder import Builder
+from symad.rules.composites import derivative_form
+from symad.rules.partials import Edge
 
 Gradient = dict[int, Term]
 Entries = dict[tuple[int, int], int]
@@ -24,7 +28,6 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
 
     `sweep` is the output's derivative (see `linearize`); rows and columns number its inputs.
 
-    >>> import sympy as sp
     >>> from symad.derivatives.linear import linearize
     >>> from symad.graph.table import Graph
     >>> build = Builder(Graph())
@@ -47,7 +50,7 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
 
 
 def dyad_operations(build: Builder, sweep: Linear) -> int:
-    """Return a lower bound on the operations that `dyads` adds, from the sizes of the gradients alone."""
+    """Return an estimate of the operations that `dyads` needs, from the sizes of the gradients alone."""
     depends = {node: 1 << k for k, node in enumerate(sweep.inputs)}  # a bit for each input
     atoms = build.graph.atoms
     operations = len(sweep.inputs)
@@ -59,7 +62,15 @@ def dyad_operations(build: Builder, sweep: Linear) -> int:
             operations += 1 + added.bit_count() + scaled.bit_count()
             mask |= depends[source]
         depends[target] = mask
+        if not _is_linear(build, target, row):
+            size = mask.bit_count()
+            operations += size + size * (size + 1)  # a scaled gradient, then product and sum for each entry
     return operations
+
+
+def _is_linear(build: Builder, target: int, row: tuple[Edge, ...]) -> bool:
+    head, _ = derivative_form(build, target)
+    return head in LINEAR or (head is sp.Mul and len(row) == 1)
 
 
 def _adjoints(build: Builder, sweep: Linear, output: int) -> list[tuple[int, Term]]:
