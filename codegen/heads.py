@@ -12,8 +12,9 @@ from sympy.codegen.cfunctions import Cbrt as cbrt  # noqa: N813
 from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
 
 __all__ = [
-    "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "exp2", "expit", "expm1", "fmod", "hypot",
-    "log1p", "log2", "log10", "log_expit", "logaddexp", "negative_zero", "rint", "softplus", "trunc", "xlogy",
+    "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "elliptic_moment", "exp2", "expit", "expm1",
+    "fmod", "hypot", "log1p", "log2", "log10", "log_expit", "logaddexp", "negative_zero", "rint", "softplus", "trunc",
+    "xlogy",
 ]  # fmt: skip
 
 
@@ -173,3 +174,19 @@ class direction_cosine(_Real):
     def formula(*arguments: sp.Expr) -> sp.Expr:
         u, v = arguments
         return u / sp.sqrt(u**2 + v**2)
+
+
+class elliptic_moment(_Real):
+    """Integral of sin(t)**(2a) (1 - m sin(t)**2)**(-b - 1/2) for t from 0 to pi/2, a and b constant integers, a >= 0.
+
+    K(m) is the moment (0, 0) and E(m) the moment (0, -1); the derivative in m is (b + 1/2) times the moment
+    (a+1, b+1), which has none of the 0/0 at m = 0 that formulas in K and E have.
+    """
+
+    nargs = (3,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        a, b, m = arguments
+        half = sp.Rational(1, 2)
+        return sp.pi / 2 * sp.rf(half, a) / sp.factorial(a) * sp.hyper((a + half, b + half), (a + 1,), m)

@@ -153,6 +153,15 @@ def _number_elliptic_e(first: float, second: float | None = None) -> float:
     return float(scipy_ufunc("ellipe")(first) if second is None else scipy_ufunc("ellipeinc")(first, second))
 
 
+def _number_elliptic_moment(a: float, b: float, m: float) -> float:
+    return native.moment_factor(a) * float(scipy_ufunc("hyp2f1")(a + 0.5, b + 0.5, a + 1.0, m))
+
+
+def _mp_elliptic_moment(a: Any, b: Any, m: Any) -> Any:
+    half = mp.mpf("0.5")
+    return mp.pi / 2 * mp.rf(half, a) / mp.factorial(a) * mp.hyp2f1(a + half, b + half, a + 1, m)
+
+
 def _number_bessel(name: str) -> Callable[..., float]:
     return lambda order, u: float(scipy_ufunc(name)(order, u))
 
@@ -257,6 +266,13 @@ SPECIAL = [
     _scipy(sp.elliptic_k, "ellipk", mp.ellipk, 8.0),
     _scipy(sp.elliptic_f, "ellipkinc", mp.ellipf, 32.0),
     Intrinsic(sp.elliptic_e, native.elliptic_e, _number_elliptic_e, reference.real(mp.ellipe), 32.0),
+    Intrinsic(
+        heads.elliptic_moment,
+        native.elliptic_moment,
+        _number_elliptic_moment,
+        reference.real(_mp_elliptic_moment),
+        64.0,
+    ),
     Intrinsic(sp.LambertW, lambert, _scipy_number("lambertw"), reference.real(reference.lambert), 16.0),
     Intrinsic(sp.zeta, native.zeta, _number_zeta, reference.real(mp.zeta), 32.0),
     _scipy(sp.Ei, "expi", mp.ei, 32.0),

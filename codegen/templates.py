@@ -279,6 +279,21 @@ def elliptic_e(machine: Machine, first: Reference, second: Reference | None = No
     return scipy("ellipe")(machine, first) if second is None else scipy("ellipeinc")(machine, first, second)
 
 
+def moment_factor(a: float) -> float:
+    """pi/2 (1/2)_a / a!, the moment of order a at m = 0."""
+    return math.pi / 2 * math.prod((k + 0.5) / (k + 1) for k in range(int(a)))
+
+
+def elliptic_moment(machine: Machine, a: Reference, b: Reference, m: Reference) -> Reference:
+    """pi/2 (1/2)_a / a! times 2F1(a + 1/2, b + 1/2; a + 1; m), for constant a and b (DLMF 15.6.1)."""
+    order, power = machine.constant(a), machine.constant(b)
+    if order is None or power is None:
+        raise LoweringError("elliptic_moment of unknown order", why="its orders are constants", do="pass numbers")
+    parameters = [machine.const(value) for value in (order + 0.5, power + 0.5, order + 1.0)]
+    value = scipy("hyp2f1")(machine, *parameters, m)
+    return machine.mul(machine.const(moment_factor(order)), value)
+
+
 def refuse(why: str) -> Native:
     """Return a lowering that always refuses, with the reason."""
 

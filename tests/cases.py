@@ -91,8 +91,9 @@ HEAD_POINTS: dict[Any, list[tuple[float, ...]]] = {
     sp.airybi: [(0.7,), (-3.0,)],
     sp.airyaiprime: [(0.7,), (-3.0,)],
     sp.airybiprime: [(0.7,), (-3.0,)],
-    sp.elliptic_k: [(0.5,), (-1.2,)],
-    sp.elliptic_e: [(0.5,), (-1.2,)],
+    sp.elliptic_k: [(0.5,), (-1.2,), (0.0,), (1e-9,)],
+    sp.elliptic_e: [(0.5,), (-1.2,), (0.0,), (1e-9,)],
+    h.elliptic_moment: [(1, 1, 0.5), (2, 0, -1.2), (1, 1, 0.0)],
     sp.LambertW: [(0.7,), (-0.2,)],
     sp.zeta: [(2.5,)],
     sp.Ei: [(0.7,), (3.0,)],
@@ -129,9 +130,9 @@ TRUTH_HEADS = (
 
 # Operands in which there is no derivative, so that asking for it has to raise RuleError.
 REFUSED: dict[Any, tuple[int, ...]] = {
-    sp.polygamma: (0,), sp.besselj: (0,), sp.bessely: (0,), sp.besseli: (0,), sp.besselk: (0,), sp.jn: (0,),
-    sp.zeta: (0,), sp.expint: (0,), sp.legendre: (0,), sp.chebyshevt: (0,), sp.chebyshevu: (0,), sp.hermite: (0,),
-    sp.laguerre: (0,), sp.assoc_laguerre: (0, 1), sp.gegenbauer: (0, 1), sp.jacobi: (0, 1, 2),
+    **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.besseli, sp.besselk, sp.jn, sp.zeta, sp.expint), (0,)),
+    **dict.fromkeys((sp.legendre, sp.chebyshevt, sp.chebyshevu, sp.hermite, sp.laguerre), (0,)),
+    sp.assoc_laguerre: (0, 1), sp.gegenbauer: (0, 1), sp.jacobi: (0, 1, 2), h.elliptic_moment: (0, 1),
 }  # fmt: skip
 
 

@@ -78,6 +78,21 @@ def _spherical_bessel(build: Builder, p: int, n: int, u: int) -> int:
     return build.div(build.sub(below, above), build.add(build.mul(build.two, n), build.one))
 
 
+def _elliptic_moment(build: Builder, p: int, a: int, b: int, m: int) -> int:
+    """(b + 1/2) times the moment (a+1, b+1): differentiation under the integral."""
+    higher = build.call(h.elliptic_moment, build.add(a, build.one), build.add(b, build.one), m)
+    return build.mul(build.add(b, build.half), higher)
+
+
+def _elliptic_e_first(build: Builder, p: int, *operands: int) -> int:
+    """d/dm E(m) = -1/2 moment (1, 0); d/dz E(z|m) = sqrt(1 - m sin(z)**2)."""
+    if len(operands) == 1:
+        moment = build.call(h.elliptic_moment, build.one, build.zero, operands[0])
+        return build.mul(build.number(Fraction(-1, 2)), moment)
+    z, m = operands
+    return build.sqrt(build.sub(build.one, build.mul(m, build.power(build.call(sp.sin, z), build.two))))
+
+
 OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     h.Alias: (_one,),
     sp.Pow: (_power_base, _power_exponent),
@@ -126,10 +141,16 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
     sp.sinc: (lambda b, p, u: b.neg(b.call(sp.jn, b.one, u)),),
     sp.jn: (_zero, _spherical_bessel),
+    sp.elliptic_k: (lambda b, p, m: b.mul(b.half, b.call(h.elliptic_moment, b.one, b.one, m)),),
+    sp.elliptic_e: (
+        _elliptic_e_first,
+        lambda b, p, z, m: b.div(b.sub(p, b.call(sp.elliptic_f, z, m)), b.mul(b.two, m)),
+    ),
+    h.elliptic_moment: (_zero, _zero, _elliptic_moment),
 }
 
 # Operands (orders, branches) in which no derivative exists or is known; their rows above are never asked.
-REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {sp.jn: (0,), sp.LambertW: (1,)}
+REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {sp.jn: (0,), sp.LambertW: (1,), h.elliptic_moment: (0, 1)}
 
 
 def _extremum(compare: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:
