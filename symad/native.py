@@ -70,7 +70,9 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
         return lambda g: jit(g, tier=tier, fma=fma)
     function, kernels, lock = f, OrderedDict[Any, Kernel](), Lock()
 
-    def call(*args: Any) -> Any:
+    def call(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="a kernel takes positional arguments")
         leaves, structure = containers.flatten(args)
         if any(isinstance(leaf, Traced) for leaf in leaves):
             return function(*args)  # inside a transform: it is traced like any other function

@@ -143,6 +143,9 @@ def check(seed: int, report: Report, *, complete: bool = False) -> None:
         right = oracle(text, name, x)
     except (ZeroDivisionError, OverflowError):
         right = (mpmath.nan,) * 3
+    except (WorkbenchError, TypeError) as error:
+        report.failures.append(f"seed {seed}: not traced: {error}\n{text}")
+        return
     if not all(mpmath.isfinite(v) and abs(v) < LARGEST for part in right for v in np.ravel(part)):
         report.skipped += 1
         return

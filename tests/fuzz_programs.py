@@ -34,7 +34,7 @@ REDUCTIONS = (
 ARRAYS = (
     "{A}[::-1] * {B}", "np.roll({A}, 1)", "np.cumsum({A})", "np.cumprod(np.tanh({A}))", "{a} * np.ones({n})",
     "np.outer({A}, {B}).sum(axis=0)", "M @ {A}", "{A} @ (M + np.outer({B}, {B}))", "{a} * {A}", "{A} + {a}",
-    "np.concatenate([np.diff({A}), {B}[:1]])", "np.stack([{a}, {b}, {c}])", "np.array([{a}, x[1], {b}])",
+    "np.concatenate([np.diff({A}), {B}[:1]])", "np.stack([{a}, {b}, {c}])", "np.array([{a}, x[1], {b}]) + 0 * x",
     "np.linalg.solve(np.eye({n}) * 3 + np.outer(np.sin({A}), np.cos({B})), {B})", "np.cross({A}, {B})",
     "np.linalg.inv(np.eye({n}) * 3 + np.outer(np.sin({A}), np.sin({A}))) @ {B}", "np.repeat({A}, 2)[1:4]",
     "np.where({A} > {B}, {A}, {A} * {B})", "np.maximum({A}, {a})", "{A}[[2, 0, 1]] - {B}", "np.flip(np.sin({A}))",

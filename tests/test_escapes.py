@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad as sa
 
@@ -206,3 +207,21 @@ def test_a_sparse_matrix_inside_a_level_gives_a_traced_dense_matrix():
     assert sa.compile(sa.grad(sparse), x)(x) == pytest.approx(sa.grad(dense)(x), rel=1e-14)
     with pytest.raises(sa.ArgumentError, match="traced"):
         sa.grad(lambda x: sa.hessian(lambda u: (u**3).sum(), sparse="full")(x).to_scipy().sum())(x)
+
+
+@pytest.mark.parametrize("make", [sa.trace, sa.compile], ids=["trace", "compile"])
+def test_a_symbol_with_the_name_of_an_argument_is_not_that_argument(make):
+    """x * X must not become x**2."""
+    namesake = sp.Symbol("x", real=True)
+    for f in (lambda x: x * namesake, sa.grad(lambda x: x**2 * namesake)):
+        with pytest.raises(sa.ArgumentError, match=r"the symbol x .*same name"):
+            make(f, 1.0)
+    _, pullback = sa.vjp(lambda t: t * namesake, 1.0)
+    with pytest.raises(sa.ArgumentError, match=r"the symbol x .*same name"):
+        make(lambda x: pullback(x)[0], 1.0)
+    assert sa.grad(lambda x: x * namesake)(3.0) == namesake  # no trace, no names
+
+
+def test_keywords_of_a_jitted_function_are_refused():
+    with pytest.raises(sa.ArgumentError, match="keyword 'b'"):
+        sa.jit(lambda a, b: a * b)(1.0, b=2.0)

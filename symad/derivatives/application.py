@@ -107,7 +107,10 @@ def _positions(argnums: Argnums, count: int) -> list[int]:
     if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
         raise ArgumentError(f"argnums={argnums!r}", do="give the position of an argument, or a tuple of positions")
     if not all(-count <= position < count for position in chosen):
-        raise ArgumentError(f"argnums={argnums!r} for a call with {count} arguments")
+        raise ArgumentError(
+            f"argnums={argnums!r} for a call with {count} positional arguments",
+            do="choose one of those; an argument that is passed by keyword is not differentiated",
+        )
     positions = [int(position) % count for position in chosen]
     if len(set(positions)) < len(positions):
         raise ArgumentError(f"argnums={argnums!r}", why="one argument is chosen twice, and has only one derivative")

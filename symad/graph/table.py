@@ -73,6 +73,13 @@ class Graph(Table):
             found = self._memo[key] = self.leaf(_atom(value))
         return found
 
+    def own_leaf(self, atom: sp.Basic) -> int:
+        """Return a new leaf that is never merged with another: what stands for an input."""
+        self.heads.append(type(atom))
+        self.operands.append(())
+        self.atoms[len(self.heads) - 1] = atom
+        return len(self.heads) - 1
+
     def alias(self, operand: int) -> int:
         """Return a new node with the value of `operand` and an identity of its own."""
         self.heads.append(Alias)

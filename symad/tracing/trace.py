@@ -82,15 +82,17 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         shapes = lift(scope, args, paths_of(args, names), differentiable=True)
-        symbols = [
-            scope.graph.leaf(_distinct(scope.graph, symbol))
+        symbols = _distinct(
+            symbol
             for array, path in zip(shapes.arrays, paths_of(args, names), strict=True)
             for symbol in input_symbols(path, array.shape)
-        ]
-        inputs = shapes.refill(symbols)
-        scope.parameters = frozenset(symbols)
+        )
+        inputs = shapes.refill([scope.graph.own_leaf(symbol) for symbol in symbols])
+        scope.parameters = frozenset(inputs.flat)
         result = run(f, wrap(scope, inputs))
-        return Trace(scope.graph, names, inputs, lift_result(scope, result, name_of(f)))
+        traced = Trace(scope.graph, names, inputs, lift_result(scope, result, name_of(f)))
+        _refuse_namesakes(scope.graph, symbols)
+        return traced
 
 
 def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
@@ -120,11 +122,25 @@ def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
 
 
-def _distinct(graph: Graph, symbol: sp.Symbol) -> sp.Symbol:
-    """Return a symbol that is no input yet: two paths may spell the same name (`p["a_0"]` and `p["a"][0]`)."""
-    while graph.has(symbol):
-        symbol = sp.Symbol(symbol.name + "_", real=True)
-    return symbol
+def _distinct(symbols: Iterable[sp.Symbol]) -> list[sp.Symbol]:
+    """Return the symbols with the later of two equal ones renamed: `p["a_0"]` and `p["a"][0]` spell the same name."""
+    found: dict[sp.Symbol, None] = {}
+    for symbol in symbols:
+        while symbol in found:
+            symbol = sp.Symbol(symbol.name + "_", real=True)
+        found[symbol] = None
+    return list(found)
+
+
+def _refuse_namesakes(graph: Graph, inputs: Sequence[sp.Symbol]) -> None:
+    """Raise ArgumentError for a symbol in the traced function that would be taken for one of its inputs."""
+    for symbol in inputs:
+        if graph.has(symbol):
+            raise ArgumentError(
+                f"the symbol {symbol} in the traced function",
+                why="an argument has the same name, and in expressions the two could not be told apart",
+                do="rename the symbol or the argument, or pass the symbol in",
+            )
 
 
 __all__ = ["Trace", "from_sympy", "input_symbols", "trace"]
