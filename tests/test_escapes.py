@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -225,3 +226,22 @@ def test_a_symbol_with_the_name_of_an_argument_is_not_that_argument(make):
 def test_keywords_of_a_jitted_function_are_refused():
     with pytest.raises(sa.ArgumentError, match="keyword 'b'"):
         sa.jit(lambda a, b: a * b)(1.0, b=2.0)
+
+
+def test_a_task_started_inside_a_level_runs_after_it_closed():
+    symbol = sp.Symbol("s")
+
+    async def later():
+        await asyncio.sleep(0)
+        return sa.grad(lambda x: x * x)(symbol), sa.grad(lambda x: x * x)(2.0)
+
+    async def main():
+        tasks = []
+
+        def f(x):
+            tasks.append(asyncio.ensure_future(later()))
+            return x * x
+
+        return sa.grad(f)(1.0), await tasks[0]
+
+    assert asyncio.run(main()) == (2.0, (2 * symbol, 4.0))

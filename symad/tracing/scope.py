@@ -68,8 +68,14 @@ def independent_traces() -> TraceError:
 
 
 def innermost_scope() -> Scope | None:
-    """Return the innermost open scope of this thread, or None outside every trace."""
-    return _innermost.get()
+    """Return the innermost open scope of this thread, or None outside every trace.
+
+    A task or thread that was started inside a level inherits its context, and may run after the level closed.
+    """
+    scope = _innermost.get()
+    while scope is not None and not scope.open:
+        scope = scope.parent
+    return scope
 
 
 @contextmanager
@@ -85,7 +91,7 @@ def open_scope(*, apart: bool = False) -> Iterator[Scope]:
     >>> inner.open
     False
     """
-    parent = None if apart else _innermost.get()
+    parent = None if apart else innermost_scope()
     scope = Scope(Graph() if parent is None else parent.graph, parent)
     token = _innermost.set(scope)
     try:
