@@ -34,7 +34,8 @@ REDUCTIONS = (
 ARRAYS = (
     "{A}[::-1] * {B}", "np.roll({A}, 1)", "np.cumsum({A})", "np.cumprod(np.tanh({A}))", "{a} * np.ones({n})",
     "np.outer({A}, {B}).sum(axis=0)", "M @ {A}", "{A} @ (M + np.outer({B}, {B}))", "{a} * {A}", "{A} + {a}",
-    "np.concatenate([np.diff({A}), {B}[:1]])", "np.stack([{a}, {b}, {c}])", "np.array([{a}, x[1], {b}]) + 0 * x",
+    "np.concatenate([np.diff({A}), {B}[:1]])", "np.stack([{a}, {b}, {c}])",
+    "np.array([{a}, x[1], {b}]) + 0 * (x + {p})",
     "np.linalg.solve(np.eye({n}) * 3 + np.outer(np.sin({A}), np.cos({B})), {B})", "np.cross({A}, {B})",
     "np.linalg.inv(np.eye({n}) * 3 + np.outer(np.sin({A}), np.sin({A}))) @ {B}", "np.repeat({A}, 2)[1:4]",
     "np.where({A} > {B}, {A}, {A} * {B})", "np.maximum({A}, {a})", "{A}[[2, 0, 1]] - {B}", "np.flip(np.sin({A}))",
@@ -73,7 +74,13 @@ class Body:
         return form.format(
             **{name: pick([*scalars, *scalars[-3:], *scalars[-3:]]) for name in "abc"},
             **{name.upper(): pick([*arrays, *arrays[-2:]]) for name in "ab"},
-            **{"i": self.random.randrange(SIZE), "j": self.random.randrange(SIZE), "n": SIZE, **more},
+            **{
+                "i": self.random.randrange(SIZE),
+                "j": self.random.randrange(SIZE),
+                "n": SIZE,
+                "p": self.parameter,
+                **more,
+            },
         )
 
     def fresh(self, letter: str) -> str:
@@ -108,7 +115,7 @@ class Body:
 
     def update(self) -> None:
         name = self.fresh("v")
-        self.lines.append(self.fill("r = {A} + 0 * x + 0 * {p}", p=self.parameter))  # of this level, so it can hold all
+        self.lines.append(self.fill("r = {A} + 0 * (x + {p})"))  # of this level, so it can hold all
         self.lines += [self.fill(self.random.choice(UPDATES)) for _ in range(self.random.randint(1, 3))]
         self.lines.append(f"{name} = r")
         self.arrays.append(name)

@@ -126,3 +126,16 @@ def test_x_log_x_at_zero_is_what_numpy_gives_and_xlogy_is_zero(word):
     assert sa.compile(lambda x: special.xlogy(x, x), 1.0)(0.0) == 0.0
     smooth = mixes.nested(word, lambda x: special.xlogy(x, x))
     assert smooth(2.0) == pytest.approx(1 + math.log(2.0) if len(word) == 1 else 0.5, rel=1e-15)
+
+
+@pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)
+@pytest.mark.parametrize("swapped", [False, True])  # which operand has the smaller node must not matter
+def test_mixed_derivative_of_a_power_at_zero(mode, swapped):
+    """d2(u**v)/du dv = u**(v-1) (1 + v log u): -inf at u = 0 for v <= 1, not 0; and 0 for v > 1."""
+    hessian = sa.hessian((lambda p: p[1] ** p[0]) if swapped else (lambda p: p[0] ** p[1]), mode=mode)
+    for v, right in ((1.0, -math.inf), (1.5, 0.0), (2.0, 0.0), (3.0, 0.0)):
+        point = np.array([v, 0.0] if swapped else [0.0, v])
+        for found in (hessian(point), sa.compile(hessian, point)(point)):
+            assert found[0, 1] == found[1, 0] == right
+    point = np.array([0.5, 0.0] if swapped else [0.0, 0.5])
+    assert not np.any(np.isfinite(hessian(point)[[0, 1], [1, 0]]))  # -inf, or inf - inf: never a number

@@ -54,10 +54,14 @@ _SHORT_POWERS: dict[Exact, Callable[[Builder, int, int], int]] = {
 
 
 def _power_exponent(build: Builder, p: int, u: int, v: int) -> int | None:
-    """u**v log(u), and 0 at u = 0 for v > 0 (where 0 * log(0) would be NaN)."""
+    """u**v log(u), and 0 at u = 0 for v > 0 (where 0 * log(0) would be NaN).
+
+    For v <= 1 that 0 is written -sqrt(u): its slope is infinite, as that of u**v log(u) is, and not 0.
+    """
     slope = build.mul(p, build.call(sp.log, u))
     vanishes = build.graph.pair(sp.And, _is_zero(build, u), build.call(sp.StrictGreaterThan, v, build.zero))
-    return build.select(vanishes, build.zero, slope)
+    flat = build.call(sp.StrictGreaterThan, v, build.one)
+    return build.select(vanishes, build.select(flat, build.zero, build.sub(build.zero, build.sqrt(u))), slope)
 
 
 def _is_zero(build: Builder, u: int) -> int:
