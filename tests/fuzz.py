@@ -221,7 +221,8 @@ def main() -> int:
             print(failure, flush=True)
         seed += 1
     print(
-        f"seeds {options.seed}..{seed - 1}: {report.programs} programs, {report.skipped} skipped (not finite, or at a jump), "
+        f"seeds {options.seed}..{seed - 1}: {report.programs} programs, "
+        f"{report.skipped} skipped (not finite, or at a jump), "
         f"{report.checks} checks, {len(report.failures)} failures"
     )
     return bool(report.failures)

@@ -9,14 +9,6 @@ import pytest
 import symad as sa
 
 
-@pytest.mark.xfail(reason="a compiled elimination takes the diagonal as pivots, however small they are", strict=True)
-@pytest.mark.parametrize("matrix", [[[1e-20, 1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 1.0]]], ids=["tiny", "zero"])
-def test_compiled_linear_solve_pivots(matrix):
-    matrix, right = np.array(matrix), np.array([1.0, 2.0])
-    kernel = sa.compile(lambda m: np.linalg.solve(m, right), np.eye(2))
-    assert kernel(matrix) == pytest.approx(np.linalg.solve(matrix, right), rel=1e-12)
-
-
 @pytest.mark.xfail(reason="the interpreter's (-inf)**-0.5 is 0, the kernel's 1/sqrt is nan", strict=True)
 def test_gradient_outside_the_domain_is_no_zero():
     assert np.isnan(sa.grad(np.arcsin)(1e200))

@@ -207,7 +207,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 @implements(np.linalg.det)
 def det(a: Any) -> Any:
-    """The determinant: cofactors up to 3x3, elimination with partial pivoting (by value, on numbers) beyond."""
+    """The determinant: cofactors up to 3x3, elimination with partial pivoting beyond."""
     return _per_matrix(_det_one, traced(a))
 
 
@@ -216,11 +216,11 @@ def _det_one(a: Any) -> Any:
     _check_square(a)
     if n <= 3:
         return _cofactor_det([[a[i, j] for j in range(n)] for i in range(n)])
-    reduced, swaps = _eliminated(a)
+    reduced, sign = _eliminated(a)
     product = reduced[0, 0]
     for k in range(1, n):
         product = product * reduced[k, k]
-    return -product if swaps % 2 else product
+    return product if isinstance(sign, int) and sign == 1 else product * sign
 
 
 def _cofactor_det(m: list[list[Any]]) -> Any:
@@ -249,7 +249,7 @@ def inv(a: Any) -> Any:
 
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
-    """The solution of a x = b by elimination; pivots follow the values, and without values the diagonal is used."""
+    """The solution of a x = b by elimination with partial pivoting (see `_eliminated`)."""
     a, b = _together(a, b)
     if a.ndim == 2:
         return _solve_one(a, b)
@@ -291,19 +291,45 @@ def _check_square(a: Any) -> None:
         raise np.linalg.LinAlgError(f"a square matrix is needed, not one of shape {a.shape}")
 
 
-def _eliminated(rows: Any) -> tuple[Any, int]:
-    """Return the rows of a linear system in upper triangular form (below the diagonal unchanged), and the row swaps."""
+def _eliminated(rows: Any) -> tuple[Any, Any]:
+    """Return the rows of a linear system in upper triangular form, and the sign of the row swaps.
+
+    Pivots follow the values. In a trace that is to be compiled the kernel chooses them, by selects that about double
+    its operations. For SymPy expressions the diagonal is used.
+    """
     n = len(rows)
-    rows, swaps = rows.copy(), 0
+    rows, sign = rows.copy(), 1
     for k in range(n - 1):
         pivot = k + _pivot(rows[k:, k])
         if pivot != k:
             rows[[k, pivot]] = rows[[pivot, k]]
-            swaps += 1
+            sign = -sign
+        if _is_compiled(rows):
+            sign = _choose_pivot(rows, k, sign)
         for i in range(k + 1, n):
             factor = rows[i, k] / rows[k, k]
             rows[i, k + 1 :] = rows[i, k + 1 :] - factor * rows[k, k + 1 :]
-    return rows, swaps
+    return rows, sign
+
+
+def _is_compiled(rows: Any) -> bool:
+    """Whether an array belongs to a trace of its own, whose inputs are symbols that will have numbers."""
+    scope = rows.scope
+    while scope.parent is not None:
+        scope = scope.parent
+    return any(node in scope.graph.atoms for node in scope.parameters)
+
+
+def _choose_pivot(rows: Any, k: int, sign: Any) -> Any:
+    """Move the row with the largest entry in column k to row k, by selects; return the sign of all swaps."""
+    for i in range(k + 1, len(rows)):
+        if constant(rows.scope.graph, rows[i, k].node) == 0:
+            continue
+        larger = np.abs(rows[i, k]) > np.abs(rows[k, k])
+        upper, lower = rows[k, k:].copy(), rows[i, k:].copy()
+        rows[k, k:], rows[i, k:] = np.where(larger, lower, upper), np.where(larger, upper, lower)
+        sign = np.where(larger, -sign, sign)
+    return sign
 
 
 def _pivot(column: Any) -> int:

@@ -1,0 +1,39 @@
+"""Linear systems whose diagonal is no pivot: kernels choose their pivots as NumPy does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+
+MATRICES = {
+    "tiny": [[1e-20, 1.0], [1.0, 1.0]],
+    "zero": [[0.0, 1.0], [1.0, 1.0]],
+    "cyclic": [[0.0, 1.0, 0.0], [0.0, 0.0, 2.0], [3.0, 0.0, 0.0]],
+    "zero in front": [[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [4.0, 5.0, 6.0]],
+    "late": [[1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 1.0, 1.0], [1.0, 0.0, 5.0, 2.0], [3.0, 1.0, 1e-3, 0.0]],
+    "odd": [[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0], [0.0, 2.0, 0.0, 0.0], [1.0, 0.0, 0.0, 5.0]],
+}
+
+
+@pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
+@pytest.mark.parametrize(
+    "function", [lambda m: np.linalg.solve(m, np.arange(1.0, len(m) + 1)), np.linalg.inv, np.linalg.det],
+    ids=["solve", "inv", "det"],
+)  # fmt: skip
+def test_kernels_choose_pivots(function, matrix):
+    matrix = np.array(matrix)
+    right = function(matrix)
+    assert sa.compile(function, np.eye(len(matrix)))(matrix) == pytest.approx(right, rel=1e-12, abs=1e-13)
+    for transform in (sa.jacfwd, sa.jacrev):
+        found = sa.compile(transform(function), np.eye(len(matrix)))(matrix)
+        assert found == pytest.approx(transform(function)(matrix), rel=1e-11, abs=1e-12)
+
+
+def test_the_derivative_of_an_inverse_by_algebra():
+    """d(M^-1) = -M^-1 dM M^-1, with a matrix that needs a row swap."""
+    matrix, direction = np.array(MATRICES["zero in front"]), np.arange(9.0).reshape(3, 3)
+    inverse = np.linalg.inv(matrix)
+    kernel = sa.compile(lambda m, d: sa.jvp(np.linalg.inv, (m,), (d,))[1], np.eye(3), np.eye(3))
+    assert kernel(matrix, direction) == pytest.approx(-inverse @ direction @ inverse, rel=1e-12, abs=1e-13)
