@@ -57,8 +57,10 @@ def power(base: float, exponent: float) -> float:
         return base * base
     if exponent == -1:
         return divide(1.0, base)
+    if base < 0 and exponent % 1 == 0.5:
+        return nan  # the kernel takes a root; C's pow has (-inf)**0.5 = inf and (-inf)**-0.5 = 0
     if exponent == 0.5:
-        return math.sqrt(base) if base >= 0 else nan
+        return math.sqrt(base)
     try:
         return math.pow(base, exponent)
     except OverflowError:

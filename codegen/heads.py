@@ -13,8 +13,8 @@ from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
 
 __all__ = [
     "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "elliptic_moment", "exp2", "expit", "expm1",
-    "fmod", "hypot", "log1p", "log2", "log10", "log_expit", "logaddexp", "negative_zero", "rint", "softplus", "trunc",
-    "xlogy",
+    "fmod", "hypot", "log1p", "log2", "log10", "log_expit", "logaddexp", "negative_zero", "one_minus_square", "rint",
+    "softplus", "trunc", "xlogy",
 ]  # fmt: skip
 
 
@@ -106,6 +106,17 @@ class logaddexp(_Real):
     @staticmethod
     def formula(*arguments: sp.Expr) -> sp.Expr:
         return sp.log(sp.exp(arguments[0]) + sp.exp(arguments[1]))
+
+
+class one_minus_square(_Real):
+    """(1 - u)(1 + u), which keeps the digits that 1 - u**2 loses near |u| = 1."""
+
+    nargs = (1,)
+
+    @staticmethod
+    def formula(*arguments: sp.Expr) -> sp.Expr:
+        (u,) = arguments
+        return (1 - u) * (1 + u)
 
 
 class xlogy(_Real):

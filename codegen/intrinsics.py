@@ -193,6 +193,14 @@ ARITHMETIC = [
     _libm(heads.cbrt, "cbrt", math.cbrt, reference.cbrt, 1.5, "odd"),
     _libm(heads.hypot, "hypot", number.hypot, mp.hypot),
     Intrinsic(
+        heads.one_minus_square,
+        native.one_minus_square,
+        lambda u: (1.0 - u) * (1.0 + u),
+        lambda u: (1 - u) * (1 + u),
+        1.5,
+        "even",
+    ),
+    Intrinsic(
         heads.direction_cosine,
         native.direction_cosine,
         lambda u, v: number.divide(u, number.hypot(u, v)),

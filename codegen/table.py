@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 import sympy as sp
 
 from codegen.program import Head
 
 
 class Table:
-    """Growing columns `heads`, `operands`, `atoms`; equal rows are one row.
+    """Growing columns `heads`, `operands`, `atoms`; equal rows are one row. Threads may add to one table.
 
     >>> table = Table()
     >>> x = table.leaf(sp.Symbol("x"))
@@ -16,13 +18,14 @@ class Table:
     True
     """
 
-    __slots__ = ("_memo", "atoms", "heads", "operands")
+    __slots__ = ("_lock", "_memo", "atoms", "heads", "operands")
 
     def __init__(self) -> None:
         self.heads: list[Head] = []
         self.operands: list[tuple[int, ...]] = []
         self.atoms: dict[int, sp.Basic] = {}
         self._memo: dict[object, int] = {}
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -36,17 +39,22 @@ class Table:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
         key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
         found = self._memo.get(key)
-        if found is None:
-            found = self._append(key, type(atom), ())
-            self.atoms[found] = atom
-        return found
+        return self._append(key, type(atom), (), atom) if found is None else found
 
     def has(self, atom: sp.Basic) -> bool:
         """Whether an atom that is not a Float is a leaf already."""
         return (type(atom), atom) in self._memo
 
-    def _append(self, key: object, head: Head, operands: tuple[int, ...]) -> int:
-        found = self._memo[key] = len(self.heads)
-        self.heads.append(head)
-        self.operands.append(operands)
-        return found
+    def _append(self, key: object, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:
+        """Add a row unless its key is there; without a key it is never merged with another."""
+        with self._lock:
+            found = None if key is None else self._memo.get(key)
+            if found is None:
+                found = len(self.heads)
+                self.heads.append(head)
+                self.operands.append(operands)
+                if atom is not None:
+                    self.atoms[found] = atom
+                if key is not None:
+                    self._memo[key] = found  # last: a key that is found has its row
+            return found

@@ -130,6 +130,12 @@ def frac(machine: Machine, u: Reference) -> Reference:
     return machine.sub(u, machine.call("llvm.floor.f64", (u,)))
 
 
+def one_minus_square(machine: Machine, u: Reference) -> Reference:
+    """(1 - u)(1 + u)."""
+    one = machine.const(1.0)
+    return machine.mul(machine.sub(one, u), machine.add(one, u))
+
+
 def direction_cosine(machine: Machine, u: Reference, v: Reference) -> Reference:
     """u / hypot(u, v)."""
     return machine.div(u, machine.call("hypot", (u, v)))

@@ -54,6 +54,7 @@ HEAD_POINTS: dict[Any, list[tuple[float, ...]]] = {
     sp.coth: [(0.7,), (-3.0,)],
     sp.sech: [(0.7,), (-3.0,)],
     sp.csch: [(0.7,), (-3.0,)],
+    h.one_minus_square: [(0.7,), (-0.99,)],
     sp.asin: [(0.7,), (-0.99,)],
     sp.acos: [(0.7,), (-0.99,)],
     sp.atan: [(0.7,), (-3.0,)],

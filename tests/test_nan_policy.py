@@ -139,3 +139,21 @@ def test_mixed_derivative_of_a_power_at_zero(mode, swapped):
             assert found[0, 1] == found[1, 0] == right
     point = np.array([0.5, 0.0] if swapped else [0.0, 0.5])
     assert not np.any(np.isfinite(hessian(point)[[0, 1], [1, 0]]))  # -inf, or inf - inf: never a number
+
+
+def test_gradient_outside_the_domain_is_no_zero():
+    """C's pow gives (-inf)**-0.5 = 0, which would look like a derivative."""
+    assert math.isnan(sa.grad(np.arcsin)(1e200))
+    assert math.isnan(sa.compile(sa.grad(np.arcsin), 0.5)(1e200))
+
+
+@pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)
+def test_second_derivative_at_a_branch_point_is_infinite_in_every_mode(mode):
+    second = sa.hessian(np.arcsin, mode=mode)
+    assert second(1.0) == sa.compile(second, 0.5)(1.0) == math.inf
+    assert second(-1.0) == sa.compile(second, 0.5)(-1.0) == -math.inf
+
+
+def test_several_equal_maxima_share_pair_by_pair():
+    """np.max is a chain of pairs, and each pair halves: the weights add up to one, but are not equal."""
+    assert np.array_equal(sa.grad(np.max)(np.ones(3)), [0.25, 0.25, 0.5])

@@ -41,20 +41,16 @@ class Graph(Table):
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
-        key = (head, operands)
-        found = self._memo.get(key)
-        if found is None:
-            found = len(self.heads)
-            if found >= NODE_LIMIT:
-                raise LimitError(
-                    f"the graph has reached {NODE_LIMIT} nodes",
-                    why="the traced function may loop for ever, or unrolls a very long loop",
-                    do="check the loop's end, or split the computation",
-                )
-            self._memo[key] = found
-            self.heads.append(head)
-            self.operands.append(operands)
-        return found
+        found = self._memo.get((head, operands))
+        if found is not None:
+            return found
+        if len(self.heads) >= NODE_LIMIT:
+            raise LimitError(
+                f"the graph has reached {NODE_LIMIT} nodes",
+                why="the traced function may loop for ever, or unrolls a very long loop",
+                do="check the loop's end, or split the computation",
+            )
+        return self._append((head, operands), head, operands)
 
     def pair(self, head: Head, left: int, right: int) -> int:
         """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
@@ -75,16 +71,11 @@ class Graph(Table):
 
     def own_leaf(self, atom: sp.Basic) -> int:
         """Return a new leaf that is never merged with another: what stands for an input."""
-        self.heads.append(type(atom))
-        self.operands.append(())
-        self.atoms[len(self.heads) - 1] = atom
-        return len(self.heads) - 1
+        return self._append(None, type(atom), (), atom)
 
     def alias(self, operand: int) -> int:
         """Return a new node with the value of `operand` and an identity of its own."""
-        self.heads.append(Alias)
-        self.operands.append((operand,))
-        return len(self.heads) - 1
+        return self._append(None, Alias, (operand,))
 
     def is_boolean(self, node: int) -> bool:
         """Whether a node is a truth value (a relational, a connective, True or False)."""

@@ -4,7 +4,7 @@ A row is `head: (partial for operand 0, partial for operand 1, ...)`. A partial 
 `partial(build, p, *operands)`, where `p` is the node of the head itself, and returns the node of the partial
 derivative, or None for a structural zero. Everything that is not here is asked of SymPy (see `symad.rules.partials`).
 Reasons are given beside each row; conventions at kinks: sign(0) = 0, so |u|' = 0 at 0; at a tie Max and Min
-give each operand one half; 0**0 = 1; a gated branch that is not taken contributes nothing, not even NaN.
+give each of the two operands one half; 0**0 = 1; a gated branch that is not taken contributes nothing, not even NaN.
 """
 
 from __future__ import annotations
@@ -68,11 +68,6 @@ def _is_zero(build: Builder, u: int) -> int:
     return build.call(sp.Equality, u, build.zero)
 
 
-def _one_minus_square(build: Builder, u: int) -> int:
-    """(1 - u)(1 + u), which keeps its digits where 1 - u**2 cancels."""
-    return build.mul(build.sub(build.one, u), build.add(build.one, u))
-
-
 def _spherical_bessel(build: Builder, p: int, n: int, u: int) -> int:
     """Derivative of j_n by (n j_(n-1) - (n+1) j_(n+1)) / (2n+1): no 0/0 at u = 0 (DLMF 10.51.2)."""
     if build.constant(n) == 0:
@@ -125,10 +120,11 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.div(b.power(b.call(h.direction_cosine, v, u), b.two), b.call(h.hypot, u, v)),
         lambda b, p, u, v: b.neg(b.div(b.mul(p, b.call(h.direction_cosine, v, u)), b.call(h.hypot, u, v))),
     ),
-    # cancellation near the branch points
-    sp.asin: (lambda b, p, u: b.power(_one_minus_square(b, u), b.number(Fraction(-1, 2))),),
-    sp.acos: (lambda b, p, u: b.neg(b.power(_one_minus_square(b, u), b.number(Fraction(-1, 2)))),),
-    sp.atanh: (lambda b, p, u: b.reciprocal(_one_minus_square(b, u)),),
+    # cancellation near the branch points; and at them every mode gives infinity, where a product rule gives 0 * inf
+    h.one_minus_square: (lambda b, p, u: b.mul(b.number(-2), u),),
+    sp.asin: (lambda b, p, u: b.power(b.call(h.one_minus_square, u), b.number(Fraction(-1, 2))),),
+    sp.acos: (lambda b, p, u: b.neg(b.power(b.call(h.one_minus_square, u), b.number(Fraction(-1, 2)))),),
+    sp.atanh: (lambda b, p, u: b.reciprocal(b.call(h.one_minus_square, u)),),
     sp.asinh: (lambda b, p, u: b.reciprocal(b.call(h.hypot, b.one, u)),),  # 1 + u**2 overflows
     # 1 - tanh**2 is 0 for |u| > 19, 1 - expit is 0 for u > 37
     sp.tanh: (lambda b, p, u: b.power(b.call(sp.sech, u), b.two),),
