@@ -22,7 +22,7 @@ _OWN_FOLDERS = (
     contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
-_STORE = dis.opmap["STORE_SUBSCR"]
+_STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _OPERATOR = dis.opmap["BINARY_OP"]
 _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 
@@ -67,7 +67,7 @@ def source_segment() -> str:
 def stores_item() -> bool:
     """Whether the user's frame is at an item assignment, `target[index] = value`."""
     frame = user_frame()
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] == _STORE
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _STORES
 
 
 def formats_text() -> bool:

@@ -62,7 +62,7 @@ ELEMENTWISE = [
     lambda x, y: np.select([MASK, ~MASK], [x, y]),
     lambda x, y: np.piecewise(y, [y < 0, y >= 1], [lambda t: -t, lambda t: t**2, 7.0]),
     lambda x, y: np.round(y, 1),
-    lambda x, y: np.rint(y) + np.floor(x) + np.ceil(x) + np.trunc(y) + np.fix(y),
+    lambda x, y: np.rint(y) + np.floor(x) + np.ceil(x) + np.trunc(y) - np.trunc(x),
     lambda x, y: np.sign(y) + np.heaviside(y, 0.5),
     lambda x, y: np.copysign(x, y),
     lambda x, y: np.isfinite(x / (y - y)),

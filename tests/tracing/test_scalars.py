@@ -8,6 +8,7 @@ import pytest
 import sympy as sp
 from scipy import special
 
+import symad as sa
 from symad.tracing.scalar import Scalar
 from symad.tracing.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 
@@ -18,7 +19,7 @@ UNARY = [
     np.floor, np.ceil, np.trunc, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.tan,
     np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh, np.degrees,
     np.rad2deg, np.radians, np.deg2rad, np.isfinite, np.isinf, np.isnan, np.signbit, np.conjugate, np.logical_not,
-    np.modf, np.round, np.fix, np.sinc, np.i0, np.nan_to_num, np.real, np.imag,
+    np.modf, np.round, np.sinc, np.i0, np.nan_to_num, np.real, np.imag,
 ]  # fmt: skip
 BINARY = [
     np.add, np.subtract, np.multiply, np.divide, np.floor_divide, np.remainder, np.mod, np.fmod, np.power,
@@ -225,3 +226,9 @@ def test_sympy_matrices_meet_traced_values(scope, symbol):
 def test_every_row_of_the_table_is_a_ufunc():
     known = set(dir(np)) | set(dir(special)) | {"_zeta", "_riemann_zeta"}
     assert set(UFUNCS) | set(SEVERAL_OUTPUTS) <= known | {"clip"}
+
+
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # since NumPy 2.5
+@pytest.mark.parametrize("point", [-1.7, -0.2, 0.4, 2.9])
+def test_fix_rounds_towards_zero(point):
+    assert sa.compile(np.fix, 1.0)(point) == math.trunc(point)
