@@ -31,11 +31,12 @@ class Stage:
 
     name: str
     seconds: float
-    traced: Trace | None = None
+    nodes: int | None = None
+    operations: int | None = None
 
     def cells(self) -> tuple[str, str, str, str]:
-        sizes = ("", "") if self.traced is None else (str(len(self.traced.graph)), str(self.traced.count_ops()))
-        return (self.name, *sizes, f"{self.seconds:.3f}")
+        nodes, operations = ("" if size is None else str(size) for size in (self.nodes, self.operations))
+        return (self.name, nodes, operations, f"{self.seconds:.3f}")
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,12 @@ def study(
         start = perf_counter()
         found = action()
         seconds = perf_counter() - start
-        stages.append(Stage(stage, seconds, found if isinstance(found, Trace) else None))
+        if isinstance(found, Trace):
+            stages.append(Stage(stage, seconds, len(found.graph), found.count_ops()))
+        elif isinstance(found, Kernel):
+            stages.extend(_compile_stages(found, seconds))
+        else:
+            stages.append(Stage(stage, seconds))
         return found
 
     sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
@@ -93,6 +99,20 @@ def study(
     seconds = _time_call(kernel, arguments)
     matrix = _full(values, rows, columns, size)
     return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, stages)
+
+
+def _compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
+    """Return the stages inside compiling, as the kernel has timed them."""
+    stats = kernel.stats
+    timed = stats.seconds
+    return [
+        Stage("lower, share", timed["lower"], stats.nodes, stats.total),
+        Stage("fuse, schedule", timed["schedule"]),
+        Stage("emit LLVM IR", timed["emit"]),
+        Stage("parse", timed["parse"]),
+        Stage("generate code", timed["codegen"]),
+        Stage("link, call gate", seconds - sum(timed.values())),
+    ]
 
 
 def report(found: Study) -> str:
