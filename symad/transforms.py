@@ -52,7 +52,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
             result = level.call(f)
             linear = modes.derivative_of(level, result)
             return level.close(result, result.refill(modes.push(level, linear, directions.flat)))
-    except FunctionResultError:
+    except FunctionResultError as error:
+        error.unless_from(f)
         return f(*primals), lambda *more: jvp(lambda *p: f(*p)(*more), primals, tangents)[1]
 
 
@@ -119,7 +120,8 @@ def grad(f: Function, argnums: Argnums = 0) -> Function:
     def apply(*args: Any, **keywords: Any) -> Any:
         try:
             return value_and_grad(f, argnums)(*args, **keywords)[1]
-        except FunctionResultError:
+        except FunctionResultError as error:
+            error.unless_from(f)
             return lambda *more: grad(lambda *p: f(*p, **keywords)(*more), argnums)(*args)
 
     return _described(apply, f, "gradient")

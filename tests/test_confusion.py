@@ -157,3 +157,13 @@ def test_a23_mixed_derivative_of_a_product(modes):
 def test_a24_the_gradient_of_a_vector_is_refused_with_the_way_out(transform):
     with pytest.raises(sa.ArgumentError, match=r"returned \(3,\) instead of one scalar.*jacobian.*vjp"):
         transform(lambda x: x * x)(np.ones(3))
+
+
+@pytest.mark.parametrize("outer", [sa.grad, sa.derivative])
+def test_a_function_valued_inner_result_is_not_taken_for_the_outer_one(outer):
+    def loss(x):
+        value, _ = sa.linearize(lambda y: lambda a: y * a, x)
+        return value
+
+    with pytest.raises(sa.ArgumentError, match=r"returned a function.*only derivative, grad and jvp"):
+        outer(loss)(1.0)

@@ -50,6 +50,19 @@ class Epsilon(sp.Symbol):  # type: ignore[misc]
 class FunctionResultError(ArgumentError):
     """The traced function returned a function; a transform that can, differentiates its values instead."""
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        super().__init__(
+            f"{name_of(function)} returned a function",
+            why="only derivative, grad and jvp differentiate the values of a returned function",
+            do="return the value of that function at some argument",
+        )
+
+    def unless_from(self, function: Callable[..., Any]) -> None:
+        """Raise this error again when another function, in an inner transform, was its cause."""
+        if function not in (self.function, getattr(self.function, "__wrapped__", None)):
+            raise self
+
 
 class Level:
     """An open level: its scope, the tree of its alias parameters, its epsilon."""
@@ -68,11 +81,7 @@ class Level:
         """Call `f` on the parameters and return the tree of its result's nodes."""
         result = run(f, wrap(self.scope, self.parameters))
         if callable(result):
-            raise FunctionResultError(
-                f"{name_of(f)} returned a function",
-                why="only derivative, grad and jvp differentiate the values of a returned function",
-                do="return the value of that function at some argument",
-            )
+            raise FunctionResultError(f)
         return lift_result(self.scope, result, name_of(f))
 
     def close(self, *trees: Tree) -> tuple[Any, ...]:
