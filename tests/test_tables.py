@@ -46,7 +46,7 @@ def reference(head, point, position):
 
 
 def close(found, wanted):
-    return abs(found - wanted) <= mpmath.mpf(10) ** -18 * max(1, abs(wanted))
+    return abs(found - wanted) <= mpmath.mpf(10) ** -DIGITS * max(1, abs(wanted))
 
 
 def test_every_lowered_head_has_a_case():
