@@ -245,3 +245,12 @@ def test_a_task_started_inside_a_level_runs_after_it_closed():
         return sa.grad(f)(1.0), await tasks[0]
 
     assert asyncio.run(main()) == (2.0, (2 * symbol, 4.0))
+
+
+def test_many_calls_of_a_pullback_do_not_make_its_graph_grow():
+    _, pullback = sa.vjp(lambda x: np.sin(x) * x, np.arange(1.0, 4.0))
+    first = pullback(np.ones(3))
+    size = len(pullback._scope.graph)
+    for _ in range(5):
+        assert np.array_equal(pullback(np.ones(3))[0], first[0])
+    assert len(pullback._scope.graph) == size

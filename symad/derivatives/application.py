@@ -15,6 +15,7 @@ from symad.derivatives.linear import Linear
 from symad.derivatives.sparse import Entries, SparseMatrix
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
+from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, independent_traces, innermost_scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift
@@ -37,10 +38,9 @@ class LinearFunction:
             parent.check_open()
             if around is None or around.graph is not parent.graph:
                 raise independent_traces()  # a number would be the answer, without its derivative in that parent
-        if around is None:
-            scope = Scope(self._scope.graph, None)
-            scope.values = self._scope.values
-            return self._apply(scope, self._linear, values)
+        if around is None:  # on a graph of its own, so that many calls do not make the traced one grow
+            scope = Scope(Graph(), None)
+            return self._apply(scope, self._moved(scope), values)
         linear = self._linear if around.graph is self._scope.graph else self._moved(around)
         with open_scope() as scope:
             return self._apply(scope, linear, values)
