@@ -23,7 +23,8 @@ ELEMENTWISE = (
     "np.maximum({a}, {b})", "np.minimum({a}, {b} * {b})", "np.where({a} > {b}, {a} * {b}, {c})",
     "np.where({a} > 0, np.log(np.abs({a}) + 0.3), {b})", "np.where({a} < 9.0, {b}, np.log(-{a} ** 2 - 1.0))",
     "np.clip({a}, -0.7, 0.7)", "np.sign({a}) * {b}", "np.floor({a}) * {b}", "np.mod({a}, 0.7 + {b} * {b})",
-    "np.fmod({a}, 1.3)", "np.copysign({a}, {b})", "np.heaviside({a}, 0.5) * {b}", "np.nan_to_num({a})",
+    # + 0.013: a zero has a sign in floats and none at 120 digits
+    "np.fmod({a}, 1.3)", "np.copysign({a}, {b} + 0.013)", "np.heaviside({a}, 0.5) * {b}", "np.nan_to_num({a})",
 )  # fmt: skip
 REDUCTIONS = (
     "{A}.sum()", "{A} @ {B}", "np.prod(np.tanh({A}))", "{A}.mean() * {a}", "np.max({A})", "{A}.min() + {a}",
