@@ -18,7 +18,7 @@ from symad.rules.partials import edges
 
 DIGITS = 40
 HEADS = sorted(HEAD_POINTS, key=lambda head: head.__name__)
-# heads without an own derivative: complex parts and helpers that only ever appear as values
+# heads that the derivative tests leave out: truth values, the gated Piecewise, and im, which is refused
 VALUE_ONLY = {sp.Piecewise, sp.im, *TRUTH_HEADS}
 
 
