@@ -157,3 +157,9 @@ def test_second_derivative_at_a_branch_point_is_infinite_in_every_mode(mode):
 def test_several_equal_maxima_share_pair_by_pair():
     """np.max is a chain of pairs, and each pair halves: the weights add up to one, but are not equal."""
     assert np.array_equal(sa.grad(np.max)(np.ones(3)), [0.25, 0.25, 0.5])
+
+
+@pytest.mark.parametrize(("x", "slope"), [(0.0, 1.0), (2.0, 0.0), (-2.0, 0.0)])
+def test_a_step_passes_on_the_derivative_of_its_value_at_zero(x, slope):
+    for gradient in (sa.grad(np.heaviside, argnums=1), sa.jacfwd(np.heaviside, argnums=1)):
+        assert gradient(x, 0.3) == sa.compile(gradient, 1.0, 1.0)(x, 0.3) == slope

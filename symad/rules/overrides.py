@@ -99,7 +99,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     sp.sign: (_zero,),
     sp.floor: (_zero,),
     sp.ceiling: (_zero,),
-    sp.Heaviside: (_zero, _zero),
+    sp.Heaviside: (_zero, lambda b, p, u, v: b.select(_is_zero(b, u), b.one, b.zero)),  # its value at 0
     h.trunc: (_zero,),
     h.rint: (_zero,),
     sp.frac: (_one,),
