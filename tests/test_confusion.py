@@ -124,8 +124,8 @@ def test_a15_a_function_valued_result_of_two_functions(shift):
 
     identity = lambda f: f  # noqa: E731 (the case is written with lambdas)
     differentiated = mixes.ONCE[shift](v)(0.0)
-    value = differentiated(differentiated(identity))(np.exp)(1.0)
-    assert value == pytest.approx(math.e, rel=1e-15)
+    for value in both(differentiated(differentiated(identity))(np.exp), 1.0):
+        assert value == pytest.approx(math.e, rel=1e-15)
 
 
 @pytest.mark.parametrize("word", ["FF", "FR", "RF", "RR"])
@@ -142,15 +142,15 @@ def test_a20_second_derivatives(function, point, right, word):
     "modes", ["F" * 10, "R" * 10, "FR" * 5, "F" * 20, "R" * 20, "RF" * 10], ids=lambda m: f"{m[:2]}x{len(m)}"
 )
 def test_a23_mixed_derivative_of_a_product(modes):
-    def mixed(level, values):
+    def mixed(level, values, scale=1.0):
         if level == len(modes):
             product = values[0]
             for value in values[1:]:
                 product = product * value
             return product
-        return mixes.ONCE[modes[level]](lambda x: mixed(level + 1, [*values, x]))(1.5 + level)
+        return mixes.ONCE[modes[level]](lambda x: mixed(level + 1, [*values, x], scale))(scale * (1.5 + level))
 
-    assert mixed(0, []) == 1.0
+    assert both(lambda scale: mixed(0, [], scale), 1.0) == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("transform", [sa.grad, sa.value_and_grad, sa.hessian])
