@@ -54,22 +54,31 @@ def leaf_constant(atom: sp.Basic) -> Constant:
     >>> leaf_constant(sp.Rational(1, 3)), leaf_constant(sp.Float(0.1)), float(leaf_constant(sp.pi)) == math.pi
     (Fraction(1, 3), 0.1, True)
     """
-    if isinstance(atom, sp.Rational):
-        return Fraction(int(atom.p), int(atom.q))
-    if isinstance(atom, sp.Float):
-        return float(atom)
+    number = plain_number(atom)
+    if number is not None:
+        return Fraction(number) if type(number) is int else number
     if isinstance(atom, sp.NumberSymbol):
         low, high = (mp.make_mpf(atom._as_mpf_val(_bits(digits))) for digits in (DIGITS, 2 * DIGITS))
         return Precise(low, high)
-    special = SPECIAL_ATOMS.get(type(atom))
-    if special is not None:
-        return special
     if getattr(atom, "is_symbol", False):
         raise UnboundSymbolError(f"symbol {atom}", why="it has no value here", do="make it an input")
     raise LoweringError(f"{type(atom).__name__} leaf", why="it is no real number", do="keep the program real")
 
 
-SPECIAL_ATOMS: dict[type[sp.Basic], Constant] = {
+def plain_number(atom: sp.Basic) -> bool | int | Fraction | float | None:
+    """Return the Python number or truth value that a SymPy atom is (exact where it is exact), None for any other atom.
+
+    >>> [plain_number(atom) for atom in (sp.Integer(2), sp.Rational(1, 3), sp.Float(0.5), sp.true, sp.oo, sp.pi)]
+    [2, Fraction(1, 3), 0.5, True, inf, None]
+    """
+    if isinstance(atom, sp.Integer):
+        return int(atom)
+    if isinstance(atom, sp.Rational):
+        return Fraction(int(atom.p), int(atom.q))
+    return float(atom) if isinstance(atom, sp.Float) else SPECIAL_ATOMS.get(type(atom))
+
+
+SPECIAL_ATOMS: dict[type[sp.Basic], float | bool] = {
     NegativeZero: -0.0,
     type(sp.oo): math.inf,
     type(-sp.oo): -math.inf,

@@ -6,6 +6,7 @@ The choice is made here and not by the compiler, so that results are bitwise the
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from codegen.lower import Lowered
@@ -24,13 +25,7 @@ def fuse(lowered: Lowered) -> Lowered:
     >>> dict(fuse(lower(program_from_sympy([x, y], [x * y + 1]))).count())
     {'fma': 1}
     """
-    rows = list(lowered.rows)
-    uses = lowered.uses()
-    for index, row in enumerate(lowered.rows):
-        rule = FUSIONS.get(row[0])
-        if rule is not None and uses[index]:
-            rows[index] = rule(rows, uses, row)
-    return replace(lowered, rows=rows)
+    return _rewritten(lowered, FUSIONS)
 
 
 def sink_signs(lowered: Lowered) -> Lowered:
@@ -43,12 +38,7 @@ def sink_signs(lowered: Lowered) -> Lowered:
     >>> dict(sink_signs(lower(program_from_sympy([x, y], [-3 * x * y]))).count())
     {'mul': 2}
     """
-    rows = list(lowered.rows)
-    uses = lowered.uses()
-    for index, row in enumerate(lowered.rows):
-        if row[0] == "neg" and uses[index]:
-            _sink(rows, uses, index)
-    return replace(lowered, rows=rows)
+    return _rewritten(lowered, {"neg": _sink})
 
 
 def merge_scales(lowered: Lowered) -> Lowered:
@@ -62,13 +52,17 @@ def merge_scales(lowered: Lowered) -> Lowered:
     >>> dict(merge_scales(lower(program_from_sympy([x, y], [expression]))).count())
     {'mul': 2}
     """
+    return _rewritten(lowered, {"mul": _merge})
+
+
+def _rewritten(lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[int], int], None]]) -> Lowered:
+    """Apply the rule of each live row's code, `rule(rows, uses, index)`, in order; rules change the table in place."""
     rows = list(lowered.rows)
     uses = lowered.uses()
     for index, row in enumerate(lowered.rows):
-        if row[0] == "mul" and uses[index]:
-            left, right = (_scale_of(rows, uses, part) for part in row[1:])
-            if left is not None and right is not None:
-                _merge_pair(rows, index, left, right)
+        rule = rules.get(row[0])
+        if rule is not None and uses[index]:
+            rule(rows, uses, index)
     return replace(lowered, rows=rows)
 
 
@@ -81,7 +75,10 @@ def _scale_of(rows: list[Row], uses: list[int], part: int) -> float | None:
     return value
 
 
-def _merge_pair(rows: list[Row], index: int, left: float, right: float) -> None:
+def _merge(rows: list[Row], uses: list[int], index: int) -> None:
+    left, right = (_scale_of(rows, uses, part) for part in rows[index][1:])
+    if left is None or right is None:
+        return
     for power, kept, factor in ((1, 2, left), (2, 1, right)):
         if is_power_of_two(abs(factor)) and 1e-200 < abs(left * right) < 1e200:
             scaled, other = rows[index][kept], rows[index][power]
@@ -95,35 +92,32 @@ def _single_product(rows: list[Row], uses: list[int], index: int) -> bool:
     return rows[index][0] == "mul" and uses[index] == 1
 
 
-def _fuse_add(rows: list[Row], uses: list[int], row: Row) -> Row:
-    for product, other in ((row[2], row[1]), (row[1], row[2])):
+def _fuse_add(rows: list[Row], uses: list[int], index: int) -> None:
+    _, left, right = rows[index]
+    for product, other in ((right, left), (left, right)):
         if _single_product(rows, uses, product):
-            return ("fma", rows[product][1], rows[product][2], other)
-    return row
+            rows[index] = ("fma", rows[product][1], rows[product][2], other)
+            return
 
 
-def _fuse_sub(rows: list[Row], uses: list[int], row: Row) -> Row:
-    _, left, right = row
+def _fuse_sub(rows: list[Row], uses: list[int], index: int) -> None:
+    _, left, right = rows[index]
+    negated = rows[left][1] if rows[left][0] == "neg" and uses[left] == 1 else None
     if _single_product(rows, uses, right):
-        if rows[left][0] == "neg" and uses[left] == 1:
-            return ("fnms", rows[right][1], rows[right][2], rows[left][1])
-        return ("fnma", rows[right][1], rows[right][2], left)
-    if _single_product(rows, uses, left):
-        return ("fms", rows[left][1], rows[left][2], right)
-    if rows[left][0] == "neg" and uses[left] == 1 and _single_product(rows, uses, rows[left][1]):
-        product = rows[rows[left][1]]
-        return ("fnms", product[1], product[2], right)
-    return row
+        code, other = ("fnma", left) if negated is None else ("fnms", negated)
+        rows[index] = (code, rows[right][1], rows[right][2], other)
+    elif _single_product(rows, uses, left):
+        rows[index] = ("fms", rows[left][1], rows[left][2], right)
+    elif negated is not None and _single_product(rows, uses, negated):
+        rows[index] = ("fnms", rows[negated][1], rows[negated][2], right)
 
 
 FUSIONS = {"add": _fuse_add, "sub": _fuse_sub}
 
 
 def _sink(rows: list[Row], uses: list[int], index: int) -> None:
-    path = []
-    current = rows[index][1]
+    product = current = rows[index][1]
     while uses[current] == 1 and rows[current][0] in ("mul", "div"):
-        path.append(current)
         for side in (1, 2):
             part = rows[current][side]
             if rows[part][0] == "const":
@@ -132,7 +126,7 @@ def _sink(rows: list[Row], uses: list[int], index: int) -> None:
                 changed = list(rows[current])
                 changed[side] = len(rows) - 1
                 rows[current] = tuple(changed)
-                rows[index] = rows[path[0]]
+                rows[index] = rows[product]
                 return
         deeper = [part for part in rows[current][1:] if uses[part] == 1 and rows[part][0] in ("mul", "div")]
         if not deeper:

@@ -19,6 +19,7 @@ from symad.errors import ArgumentError
 from symad.native import Tier, compile_trace
 from symad.teaching.spy import spy
 from symad.tracing.trace import Trace, trace
+from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian
 
 DIGITS = 50
@@ -209,9 +210,8 @@ def _check_finite(values: Any, rows: Any, columns: Any) -> None:
 
 def _exact_matrix(function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode) -> Any:
     size = len(flat_floats(arguments[:1]))
-    values = np.empty(size * size, dtype=object)
-    values[:] = exact_values(trace(hessian(function, mode=mode), *arguments), arguments, DIGITS)
-    return values.reshape(size, size)
+    values = exact_values(trace(hessian(function, mode=mode), *arguments), arguments, DIGITS)
+    return object_array(values, (size, size))
 
 
 def _check_pattern(exact: Any, rows: Any, columns: Any) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sympy as sp
 
 from symad.derivatives.linear import Linear, Term, gradients, scale, settle, total
-from symad.derivatives.second_order import LINEAR, second_partials
+from symad.derivatives.second_order import LINEAR, adjoints, second_partials
 from symad.graph.builder import Builder
 from symad.rules.composites import derivative_form
 from symad.rules.partials import Edge
@@ -39,7 +39,7 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
     gradient = gradients(build, sweep)
     active = set(gradient)
     terms: dict[tuple[int, int], list[Term]] = {}
-    for target, adjoint in _adjoints(build, sweep, output):
+    for target, adjoint in adjoints(build, sweep.rows, output).items():
         for (u, v), value in second_partials(build, target, active).items():
             weight = scale(build, adjoint, value, None)
             if u == v:
@@ -71,21 +71,6 @@ def dyad_operations(build: Builder, sweep: Linear) -> int:
 def _is_linear(build: Builder, target: int, row: tuple[Edge, ...]) -> bool:
     head, _ = derivative_form(build, target)
     return head in LINEAR or (head is sp.Mul and len(row) == 1)
-
-
-def _adjoints(build: Builder, sweep: Linear, output: int) -> list[tuple[int, Term]]:
-    """Return the adjoint of every node between parameters and output, from the output down."""
-    terms: dict[int, list[Term]] = {output: [(build.one, None)]}
-    found = []
-    for target, row in reversed(sweep.rows):
-        collected = terms.pop(target, None)
-        if collected is None:
-            continue  # differentiated through (see derivative_form)
-        adjoint = total(build, collected)
-        found.append((target, adjoint))
-        for coefficient, source, guard in row:
-            terms.setdefault(source, []).append(scale(build, adjoint, coefficient, guard))
-    return found
 
 
 def _add_square(build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient) -> None:

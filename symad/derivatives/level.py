@@ -23,7 +23,7 @@ from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, open_scope
-from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, run, wrap
+from symad.tracing.trees import Nodes, Tree, expressions, lift, lift_result, paths_of, run, wrap
 
 
 class Epsilon(sp.Symbol):  # type: ignore[misc]
@@ -112,8 +112,8 @@ def deliver(scope: Scope, tree: Tree) -> Any:
     depends, symbolic = _dependence(scope, tree.flat, outside)
     if scope.parent is not None and (depends or symbolic):
         return wrap(scope.parent, tree)
-    convert = _expressions if symbolic else _numbers
-    return containers.unflatten(tree.structure, [convert(scope, array) for array in tree.arrays])
+    values = (expressions(scope.graph, array) if symbolic else _numbers(scope, array) for array in tree.arrays)
+    return containers.unflatten(tree.structure, list(values))
 
 
 def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
@@ -156,12 +156,3 @@ def _numbers(scope: Scope, array: Nodes) -> Any:
     if array.ndim == 0:
         return values[0] if isinstance(values[0], bool) else float(values[0])
     return np.array(values, dtype=bool if values and isinstance(values[0], bool) else float).reshape(array.shape)
-
-
-def _expressions(scope: Scope, array: Nodes) -> Any:
-    values = to_sympy(scope.graph, array.ravel().tolist(), evaluate=True)
-    if array.ndim == 0:
-        return values[0]
-    filled = np.empty(len(values), dtype=object)
-    filled[:] = values
-    return filled.reshape(array.shape)

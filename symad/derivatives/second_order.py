@@ -41,17 +41,28 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     """
     parameters = sweep.inputs
     order = _elimination_order(sweep, output)
-    adjoint: dict[int, list[Term]] = {output: [(build.one, None)]}
+    adjoint = adjoints(build, order, output)
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
     active = set(weights.position)
     for target, edges in reversed(order):
         weights.push(target, edges)
-        term = total(build, adjoint.pop(target))
         for (source, other), value in second_partials(build, target, active).items():
-            weights.insert(source, other, scale(build, term, value, None))
-        for coefficient, source, guard in edges:
-            adjoint.setdefault(source, []).append(scale(build, term, coefficient, guard))
+            weights.insert(source, other, scale(build, adjoint[target], value, None))
     return weights.entries(parameters)
+
+
+def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term]:
+    """Return the derivative of the output in the target of each row that the output is reached from."""
+    terms: dict[int, list[Term]] = {output: [(build.one, None)]}
+    found: dict[int, Term] = {}
+    for target, edges in reversed(rows):
+        collected = terms.pop(target, None)
+        if collected is None:
+            continue  # differentiated through (see derivative_form)
+        found[target] = total(build, collected)
+        for coefficient, source, guard in edges:
+            terms.setdefault(source, []).append(scale(build, found[target], coefficient, guard))
+    return found
 
 
 class _Weights:

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import sympy as sp
 
+from codegen.constants import plain_number
 from codegen.program import Head
 from symad.graph.table import Graph
 
@@ -47,11 +48,12 @@ class Builder:
         return self.graph.number(value)
 
     def constant(self, node: int) -> Exact | float | None:
-        """Return the value of a numeric leaf (int or Fraction when exact, float for a Float), else None."""
-        if node not in self.graph.atoms:
+        """Return the value of a finite numeric leaf (int or Fraction when exact, float for a Float), else None."""
+        atom = self.graph.atoms.get(node)
+        if atom is None:
             return None
         if node not in self._constants:
-            self._constants[node] = _value(self.graph.atoms[node])
+            self._constants[node] = plain_number(atom) if isinstance(atom, sp.Rational | sp.Float) else None
         return self._constants[node]
 
     def even_integer(self, node: int) -> int | None:
@@ -135,14 +137,6 @@ class Builder:
             if a is not None and b is not None:
                 return self.number(simplest(a + b if head is sp.Add else a * b))
         return self.graph.pair(head, left, right)
-
-
-def _value(atom: sp.Basic) -> Exact | float | None:
-    if isinstance(atom, sp.Integer):
-        return int(atom)
-    if isinstance(atom, sp.Rational):
-        return Fraction(int(atom.p), int(atom.q))
-    return float(atom) if isinstance(atom, sp.Float) else None
 
 
 def simplest(value: Exact | float) -> Exact | float:

@@ -14,7 +14,8 @@ import numpy as np
 import sympy as sp
 from sympy.logic import boolalg
 
-from codegen.heads import Alias, NegativeZero
+from codegen.constants import plain_number
+from codegen.heads import Alias
 from symad.graph.table import Graph, Number
 
 Numeric = Callable[..., Any]
@@ -24,12 +25,6 @@ MAYBE_BOOLEAN = frozenset(
     | {sp.And, sp.Or, sp.Not, sp.Xor, sp.Nand, sp.Nor, sp.Implies, sp.Equivalent, sp.ITE}
     | {boolalg.BooleanTrue, boolalg.BooleanFalse}
 )
-_FLOATS: dict[type[sp.Basic], float] = {
-    type(sp.oo): np.inf,
-    type(-sp.oo): -np.inf,
-    type(sp.nan): np.nan,
-    NegativeZero: -0.0,
-}
 
 
 def constant(graph: Graph, node: int) -> Number | None:
@@ -40,15 +35,7 @@ def constant(graph: Graph, node: int) -> Number | None:
     [2, Fraction(1, 3), 0.5, None]
     """
     atom = graph.atoms.get(node)
-    if isinstance(atom, sp.Integer):
-        return int(atom)
-    if isinstance(atom, sp.Rational):
-        return Fraction(int(atom.p), int(atom.q))
-    if isinstance(atom, sp.Float):
-        return float(atom)
-    if isinstance(atom, boolalg.BooleanAtom):
-        return bool(atom)
-    return _FLOATS.get(type(atom))
+    return None if atom is None else plain_number(atom)
 
 
 def fold(graph: Graph, operands: Sequence[int], exact: Numeric | None, numeric: Numeric | None) -> int | None:

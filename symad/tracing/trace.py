@@ -14,11 +14,10 @@ from codegen.heads import Alias
 from codegen.program import reachable
 from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
-from symad.graph.sympy_io import to_sympy
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import open_scope
-from symad.tracing.trees import Tree, lift, lift_result, paths_of, run, wrap
+from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, run, wrap
 
 
 class Trace:
@@ -46,12 +45,7 @@ class Trace:
         >>> trace(lambda x: 2 * x + x, 1.0).expr()
         3*x
         """
-        found = []
-        for array in self.outputs.arrays:
-            values = to_sympy(self.graph, array.ravel().tolist(), evaluate=True)
-            filled = np.empty(len(values), dtype=object)
-            filled[:] = values
-            found.append(filled.reshape(array.shape) if array.ndim else values[0])
+        found = [expressions(self.graph, array) for array in self.outputs.arrays]
         return containers.unflatten(self.outputs.structure, found)
 
     def count_ops(self) -> int:

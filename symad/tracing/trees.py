@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 import symad.tracing.containers as containers
 import symad.tracing.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
 from symad.errors import ArgumentError, TraceError
+from symad.graph.sympy_io import to_sympy
+from symad.graph.table import Graph
 from symad.tracing.place import raised_place, user_place
 from symad.tracing.scope import Scope
 
@@ -85,6 +87,19 @@ def run(f: Callable[..., Any], arguments: Sequence[Any]) -> Any:
             why="np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
             do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
         ) from error
+
+
+def expressions(graph: Graph, nodes: Nodes) -> Any:
+    """Return an array of nodes as SymPy expressions: one for shape (), else an object array."""
+    values = to_sympy(graph, nodes.ravel().tolist(), evaluate=True)
+    return values[0] if nodes.ndim == 0 else object_array(values, nodes.shape)
+
+
+def object_array(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """Return values in an object array of a shape; NumPy looks into none of them."""
+    filled = np.empty(len(values), dtype=object)
+    filled[:] = values
+    return filled.reshape(shape)
 
 
 def paths_of(arguments: Sequence[Any], names: Sequence[str]) -> list[str]:
