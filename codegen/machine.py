@@ -21,7 +21,6 @@ Row: TypeAlias = tuple[Any, ...]
 
 LEAVES = frozenset({"const", "input", "true", "false"})
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
-COMMUTATIVE = frozenset({"add", "mul"})
 FIRST_OPERAND = dict.fromkeys(("const", "input", "compare", "logic", "call", "power"), 2)  # others 1
 
 

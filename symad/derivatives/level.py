@@ -67,15 +67,19 @@ class FunctionResultError(ArgumentError):
 class Level:
     """An open level: its scope, the tree of its alias parameters, its epsilon."""
 
-    __slots__ = ("build", "epsilon", "parameters", "scope")
+    __slots__ = ("build", "parameters", "scope")
 
     def __init__(self, scope: Scope, arguments: tuple[Any, ...], names: Sequence[str]) -> None:
         self.scope = scope
         self.build = Builder(scope.graph)
-        self.epsilon = Epsilon.of_level(scope.depth + 1)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
         scope.parameters = frozenset(self.parameters.flat)
+
+    @property
+    def epsilon(self) -> Epsilon:
+        """The symbol of this level, different from that of every level that is open at the same time."""
+        return Epsilon.of_level(self.scope.depth + 1)
 
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes."""
