@@ -61,24 +61,12 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> dict[tupl
     pushed = edge_pushing(build, sweep, output)
     if mode == "edge":
         return pushed
-    operations = count_operations(level, pushed)
+    given = level.parameters.flat
+    operations = build.graph.count_operations(pushed.values(), given)
     if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= operations:
         return pushed
     alternative = dyads(build, sweep, output)
-    return alternative if count_operations(level, alternative) < operations else pushed
-
-
-def count_operations(level: Level, entries: dict[tuple[int, int], int]) -> int:
-    """Return the number of operations of the graph that entries need beyond the level's parameters."""
-    graph, seen = level.build.graph, set(level.parameters.flat)
-    stack, operations = [node for node in entries.values() if node not in seen], 0
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            operations += bool(graph.operands[node])
-            stack += graph.operands[node]
-    return operations
+    return alternative if build.graph.count_operations(alternative.values(), given) < operations else pushed
 
 
 def symmetric(level: Level, lower: dict[tuple[int, int], int], shape: tuple[int, int]) -> Nodes:

@@ -9,6 +9,7 @@ The rows follow the conventions of `codegen.program`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -82,6 +83,24 @@ class Graph(Table):
         while self.heads[node] is Alias:
             node = self.operands[node][0]
         return issubclass(self.heads[node], sp.logic.boolalg.Boolean) and not issubclass(self.heads[node], sp.Symbol)
+
+    def count_operations(self, nodes: Iterable[int], given: Iterable[int] = ()) -> int:
+        """Return how many operations the nodes need beyond the given ones: shared ones once, leaves and aliases not.
+
+        >>> graph = Graph()
+        >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
+        >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], given=[s])
+        (2, 0)
+        """
+        seen, stack, operations = set(given), list(nodes), 0
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                operands = self.operands[node]
+                operations += bool(operands) and self.heads[node] is not Alias
+                stack += operands
+        return operations
 
     def __getstate__(self) -> dict[str, Any]:
         return encode_rows(self)

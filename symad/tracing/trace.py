@@ -10,8 +10,6 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
-from codegen.heads import Alias
-from codegen.program import reachable
 from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
@@ -50,8 +48,7 @@ class Trace:
 
     def count_ops(self) -> int:
         """Return the number of operations of the graph (shared ones once; leaves and aliases not)."""
-        order = reachable(self.graph, self.outputs.flat)
-        return sum(1 for node in order if self.graph.operands[node] and self.graph.heads[node] is not Alias)
+        return self.graph.count_operations(self.outputs.flat)
 
     def __repr__(self) -> str:
         inputs, outputs = len(self.inputs.flat), len(self.outputs.flat)
