@@ -1,4 +1,4 @@
-"""Importing this module fills the two tables behind NumPy's protocols (see `registry`)."""
+"""Importing this module fills the tables behind NumPy's protocols (see `registry`) and adds SciPy's ufuncs."""
 
 import symad.tracing.functions_decide
 import symad.tracing.functions_linear
@@ -6,4 +6,5 @@ import symad.tracing.functions_reduce
 import symad.tracing.functions_select
 import symad.tracing.functions_shape
 import symad.tracing.refusals
-import symad.tracing.ufunc_methods  # noqa: F401 (all seven register themselves)
+import symad.tracing.special
+import symad.tracing.ufunc_methods  # noqa: F401 (all of them register themselves)

@@ -1,7 +1,8 @@
-"""The two tables behind NumPy's protocols; the modules above fill them, the traced classes below only look up.
+"""The tables behind NumPy's protocols; the modules above fill them, the traced classes below only look up.
 
 `FUNCTIONS` answers `__array_function__` (np.sum, np.where...), `UFUNC_METHODS` answers `__array_ufunc__`
-("__call__", "reduce", "accumulate", "outer", "at"). Both are filled while symad is imported and never afterwards.
+("__call__", "reduce", "accumulate", "outer", "at"), `STAND_INS` replaces plain Python functions such as
+scipy.special.logsumexp. All are filled while symad is imported and never afterwards.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
 UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+STAND_INS: dict[str, Callable[..., Any]] = {}
 
 
 def available(*names: str) -> list[Callable[..., Any]]:
@@ -37,6 +39,19 @@ def implements_method(name: str) -> Callable[[Handler], Handler]:
 
     def register(handler: Handler) -> Handler:
         UFUNC_METHODS[name] = handler
+        return handler
+
+    return register
+
+
+def stands_in_for(*names: str) -> Callable[[Handler], Handler]:
+    """Register a handler for plain Python functions that know no protocol, by full name ("scipy.special.logsumexp").
+
+    The handler has the original's signature and takes traced and ordinary values.
+    """
+
+    def register(handler: Handler) -> Handler:
+        STAND_INS.update(dict.fromkeys(names, handler))
         return handler
 
     return register
