@@ -23,7 +23,8 @@ from symad.errors import (
     WorkbenchError,
 )
 from symad.native import compile, jit
-from symad.tracing.trace import Trace, from_sympy, trace
+from symad.tracing.from_sympy import from_sympy
+from symad.tracing.trace import Trace, trace
 from symad.transforms import (
     derivative,
     grad,

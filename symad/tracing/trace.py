@@ -86,23 +86,6 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
         return traced
 
 
-def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
-    """Return the trace of a SymPy expression (or a container or Matrix of them) in the given symbols.
-
-    >>> x, y = sp.symbols("x y")
-    >>> from_sympy([x, y], x * sp.sin(y)).let()
-    ([], [x*sin(y)])
-    """
-    with open_scope(apart=True) as scope:
-        inputs = lift(scope, tuple(args), [str(symbol) for symbol in args])
-        known = [isinstance(scope.graph.atoms.get(node), sp.Symbol) for node in inputs.flat]
-        if not all(known) or len(set(inputs.flat)) < len(known):
-            raise ArgumentError(f"{args} as arguments", why="they have to be distinct SymPy symbols")
-        return Trace(
-            scope.graph, [str(symbol) for symbol in args], inputs, lift_result(scope, expression, "expression")
-        )
-
-
 def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     """Return one real symbol for each scalar of an input array: x, or x_0, x_1, ..., or x_0_0, ...
 
@@ -134,4 +117,4 @@ def _refuse_namesakes(graph: Graph, inputs: Sequence[sp.Symbol]) -> None:
             )
 
 
-__all__ = ["Trace", "from_sympy", "input_symbols", "trace"]
+__all__ = ["Trace", "input_symbols", "trace"]
