@@ -185,16 +185,12 @@ def test_jitted_functions_that_need_each_other_do_not_wait_for_ever():
     assert in_thread(lambda: area({"side": 3.0})) == 12.0
 
 
-def test_object_arrays_in_numpy_functions_are_refused_with_the_way_out():
-    """np.array cannot be traced: what it makes of traced and plain numbers has no exp, det..."""
-    x = np.array([0.3, 0.7])
-    for f in (lambda x: np.exp(np.array([x[0], 1.0])).sum(), lambda x: np.linalg.det(np.array([[x[0], 1], [x[1], 2]]))):
-        for call in (sa.grad(f), sa.hessian(f), sa.jit(f)):
-            with pytest.raises(sa.TraceError, match=r"test_escapes\.py:\d+: .*object array.*np\.stack"):
-                call(x)
-    assert sa.grad(lambda x: np.exp(np.stack([x[0], 1.0])).sum())(x).tolist() == [np.exp(0.3), 0.0]
-    with pytest.raises(TypeError, match="my own"):
-        sa.grad(lambda x: (_ for _ in ()).throw(TypeError("my own")))(x)
+def test_object_arrays_that_no_name_can_be_shadowed_for_are_refused_with_the_way_out():
+    """Names of enclosing functions are out of reach of the shadows."""
+    exp, array = np.exp, np.array
+    for call in (sa.grad, sa.hessian, sa.jit):
+        with pytest.raises(sa.TraceError, match=r"test_escapes\.py:\d+: .*object array.*np\.stack"):
+            call(lambda x: exp(array([x[0], 1.0])).sum())(np.array([0.3, 0.7]))
 
 
 def test_a_sparse_matrix_inside_a_level_gives_a_traced_dense_matrix():

@@ -23,7 +23,8 @@ from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import Scope, open_scope
-from symad.tracing.trees import Nodes, Tree, expressions, lift, lift_result, paths_of, run, wrap
+from symad.tracing.shadows import call
+from symad.tracing.trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
 
 
 class Epsilon(sp.Symbol):  # type: ignore[misc]
@@ -83,7 +84,7 @@ class Level:
 
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes."""
-        result = run(f, wrap(self.scope, self.parameters))
+        result = call(f, lambda: wrap(self.scope, self.parameters))
         if callable(result):
             raise FunctionResultError(f)
         return lift_result(self.scope, result, name_of(f))

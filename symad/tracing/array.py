@@ -14,9 +14,9 @@ from symad.tracing.constants import as_truth, constant, is_boolean
 from symad.tracing.node_arrays import all_truths, converted, elementwise, numbers
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.place import stores_item, user_place
-from symad.tracing.scalar import Scalar, store_error
+from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
-from symad.tracing.traced import Traced, refuse_number
+from symad.tracing.traced import Traced, refuse_number, store_error
 from symad.tracing.values import Nodes, shown_value, truth_of, values_of
 
 

@@ -11,9 +11,8 @@ from symad.tracing.array import Array, plain_index, wrap
 from symad.tracing.node_arrays import Nodes, homogeneous, numbers
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
-from symad.tracing.scalar import store_error
 from symad.tracing.scope import Scope
-from symad.tracing.traced import Traced, refuse_function
+from symad.tracing.traced import Traced, refuse_function, store_error
 
 # The first argument is the array; the result is an array of its elements, or a list or tuple of such.
 MOVING: tuple[Callable[..., Any], ...] = (

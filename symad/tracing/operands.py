@@ -38,6 +38,11 @@ def scope_of(*values: Any, default: Scope | None = None) -> Scope:
     return found
 
 
+def holds_traced(values: Any) -> bool:
+    """Whether there is a traced value among `values` (also inside lists and object arrays)."""
+    return next(_traced_in(values), None) is not None
+
+
 def nodes_of(value: Any, scope: Scope) -> Nodes:
     """Return the nodes of a value: shape () for a scalar, the array's shape for arrays and nested lists.
 

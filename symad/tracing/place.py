@@ -6,9 +6,11 @@ import contextlib
 import dis
 import linecache
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -22,6 +24,7 @@ _OWN_FOLDERS = (
     contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
+_STANDARD = sysconfig.get_path("stdlib")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _OPERATOR = dis.opmap["BINARY_OP"]
 _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
@@ -47,8 +50,20 @@ def raised_place(error: BaseException) -> str:
     return f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
 
 
+def user_globals(error: BaseException) -> list[dict[str, Any]]:
+    """Return the global names of the user's functions in the traceback of an error, innermost first."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
+    files = ((frame, frame.f_code.co_filename) for frame in reversed(frames))
+    return [frame.f_globals for frame, file in files if not file.startswith(_STANDARD) or "site-packages" in file]
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy."""
+    return file.startswith(_OWN_FOLDERS)
+
+
 def _is_own(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(_OWN_FOLDERS)
+    return is_library(frame.f_code.co_filename)
 
 
 def source_segment() -> str:

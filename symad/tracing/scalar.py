@@ -17,7 +17,7 @@ from symad.tracing.constants import constant
 from symad.tracing.node_arrays import converted
 from symad.tracing.place import formats_text, stores_item, user_place
 from symad.tracing.scope import Scope, join
-from symad.tracing.traced import Traced, refuse_number
+from symad.tracing.traced import Traced, refuse_number, store_error
 from symad.tracing.ufuncs import UFUNCS
 from symad.tracing.values import shown_value, truth_of, value_of
 
@@ -276,13 +276,3 @@ _ARRAY_METHODS = frozenset(
     }
     | {"std", "sum", "transpose", "var"}
 )
-
-
-def store_error() -> TraceError:
-    """Return the error for a traced value that is stored into an ordinary array."""
-    return TraceError(
-        "a traced value is stored into an ordinary float array",
-        where=user_place(),
-        why="the array can hold plain numbers only, and the derivative would be lost",
-        do="make the array with np.zeros_like(x), or build it with np.stack or np.array([...])",
-    )

@@ -15,7 +15,8 @@ from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import open_scope
-from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, run, wrap
+from symad.tracing.shadows import call
+from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
 
 
 class Trace:
@@ -80,7 +81,7 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
         )
         inputs = shapes.refill([scope.graph.own_leaf(symbol) for symbol in symbols])
         scope.parameters = frozenset(inputs.flat)
-        result = run(f, wrap(scope, inputs))
+        result = call(f, lambda: wrap(scope, inputs))
         traced = Trace(scope.graph, names, inputs, lift_result(scope, result, name_of(f)))
         _refuse_namesakes(scope.graph, symbols)
         return traced

@@ -24,6 +24,14 @@ class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
     __str__ = Exception.__str__
 
 
+class NumberError(TraceError):
+    """A traced value was asked for a plain number."""
+
+
+class StoreError(TraceError):
+    """A traced value was stored into an ordinary array."""
+
+
 class Traced:
     """A value that stands for nodes of a graph, usable until its scope closes."""
 
@@ -72,9 +80,19 @@ def refuse_number(kind: str, do: str = _IN_NUMPY) -> NoReturn:
     """Raise the TraceError for code that asks a traced value for a plain number."""
     segment = source_segment()
     asked = f"{segment!r} asks" if segment else "this asks"
-    raise TraceError(
+    raise NumberError(
         f"{asked} for {kind} of a traced value",
         where=user_place(),
         why="a plain number would lose its derivative",
         do=do,
+    )
+
+
+def store_error() -> StoreError:
+    """Return the error for a traced value that is stored into an ordinary array."""
+    return StoreError(
+        "a traced value is stored into an ordinary float array",
+        where=user_place(),
+        why="the array can hold plain numbers only, and the derivative would be lost",
+        do="make the array with np.zeros_like(x), or build it with np.stack or np.array([...])",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
 import symad.tracing.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
-from symad.errors import ArgumentError, TraceError
+from symad.errors import ArgumentError
 from symad.graph.sympy_io import to_sympy
 from symad.graph.table import Graph
-from symad.tracing.place import raised_place, user_place
+from symad.tracing.place import user_place
 from symad.tracing.scope import Scope
 
 Nodes = NDArray[np.int64]
@@ -69,24 +69,6 @@ def lift_result(scope: Scope, value: Any, name: str) -> Tree:
 def wrap(scope: Scope, tree: Tree) -> Any:
     """Return a tree of nodes as traced values of a scope."""
     return containers.unflatten(tree.structure, [containers.from_nodes(array, scope) for array in tree.arrays])
-
-
-_OBJECT_LOOPS = ("loop of ufunc does not support argument", "Cannot cast ufunc")  # how NumPy's refusals begin
-
-
-def run(f: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """Call a user's function; TraceError explains what NumPy says of object arrays with traced values in them."""
-    try:
-        return f(*arguments)
-    except TypeError as error:
-        if not str(error).startswith(_OBJECT_LOOPS):
-            raise
-        raise TraceError(
-            f"a NumPy function got an object array ({error})",
-            where=raised_place(error),
-            why="np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
-            do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
-        ) from error
 
 
 def expressions(graph: Graph, nodes: Nodes) -> Any:

@@ -16,9 +16,8 @@ from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.operations import Build
 from symad.tracing.place import user_place
 from symad.tracing.registry import implements_method
-from symad.tracing.scalar import store_error
 from symad.tracing.scope import Scope
-from symad.tracing.traced import Traced, refuse_function
+from symad.tracing.traced import Traced, refuse_function, store_error
 from symad.tracing.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 
 _IGNORED = frozenset({"casting", "order", "dtype", "subok", "signature"})

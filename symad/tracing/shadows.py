@@ -1,0 +1,206 @@
+"""Calling a user's function; where plain names stand in the way of tracing, again with those names shadowed.
+
+`math.sin(x)`, `float(x)`, `np.array([x[0], 1.0])` and `z = np.zeros(3); z[0] = x[0]` convert to plain numbers before
+any protocol of NumPy is asked. When a traced value refuses such a conversion, the function is called once more (at
+most four times), while the stand-ins of `stand_ins` take the place of these names in the modules of the user's code.
+NumPy and math themselves are never changed. Other threads see the stand-ins too, and get the originals' results.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from threading import Lock
+from types import FunctionType, ModuleType
+from typing import Any
+
+from symad.errors import TraceError
+from symad.tracing.place import is_library, raised_place, user_globals
+from symad.tracing.stand_ins import BUILTINS, arrays_are_traced, replacements
+from symad.tracing.traced import NumberError, StoreError
+
+Namespace = dict[str, Any]
+
+_ABSENT = object()
+_OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
+    "loop of ufunc does not support argument", "Cannot cast ufunc", "not supported for the input types",
+    "No loop matching the specified signature", "must be real number", "object arrays are not supported",
+)  # fmt: skip
+
+
+def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
+    """Call a user's function on traced arguments, which are made afresh for every attempt.
+
+    Errors are those of the function. Where a conversion to plain numbers was the cause and shadowed names do not
+    help, TraceError says what was met and what to write instead.
+    """
+    attempt = _active.get()
+    while True:
+        try:
+            with _shadowed(attempt):
+                return f(*arguments())
+        except (TypeError, ValueError, AttributeError) as error:  # a TraceError is a TypeError
+            better = _better(attempt, error)
+            if better is None:
+                _explain(error)
+                raise
+            attempt = better
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """Which modules' names are shadowed, and whether arrays of floats are made as traced arrays."""
+
+    namespaces: tuple[Namespace, ...] = ()
+    arrays: bool = False
+
+    def holds(self, namespace: Namespace) -> bool:
+        return any(namespace is known for known in self.namespaces)
+
+
+_PLAIN = _Attempt()
+_active: ContextVar[_Attempt] = ContextVar("symad_shadowed_names", default=_PLAIN)
+
+
+def _better(attempt: _Attempt, error: BaseException) -> _Attempt | None:
+    """Return the next thing to try, None when nothing is left or the error is of another kind."""
+    if not _is_conversion(error):
+        return None
+    found = _new(attempt, user_globals(error))
+    if attempt.namespaces and (not found or _has(error, StoreError)):  # who made the array may be elsewhere
+        found += _new(_Attempt((*attempt.namespaces, *found)), _reached((*attempt.namespaces, *found)))
+    arrays = attempt.arrays or _has(error, StoreError) or not found
+    if not found and arrays == attempt.arrays:
+        return None
+    return _Attempt((*attempt.namespaces, *found), arrays)
+
+
+def _new(attempt: _Attempt, namespaces: Sequence[Namespace]) -> tuple[Namespace, ...]:
+    found: list[Namespace] = []
+    for namespace in namespaces:
+        if not attempt.holds(namespace) and not any(namespace is known for known in found):
+            found.append(namespace)
+    return tuple(found)
+
+
+def _reached(namespaces: Sequence[Namespace]) -> list[Namespace]:
+    """Return the namespaces of the user's modules whose functions, classes or names these ones use."""
+    found, waiting = list(namespaces), deque(namespaces)
+    while waiting:
+        for value in list(waiting.popleft().values()):
+            namespace = _namespace_of(value)
+            if namespace is not None and not any(namespace is known for known in found):
+                found.append(namespace)
+                waiting.append(namespace)
+    return found
+
+
+def _namespace_of(value: Any) -> Namespace | None:
+    if isinstance(value, FunctionType):
+        namespace: Namespace | None = value.__globals__
+    elif isinstance(value, type):
+        namespace = getattr(sys.modules.get(value.__module__), "__dict__", None)
+    else:
+        namespace = vars(value) if isinstance(value, ModuleType) else None
+    file = namespace and namespace.get("__file__")
+    users = isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
+    return namespace if users else None
+
+
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def _is_conversion(error: BaseException) -> bool:
+    """Whether a traced value, or NumPy on an array of them, refused to become plain numbers."""
+    if _has(error, NumberError) or _has(error, StoreError) or any(text in str(error) for text in _OBJECT_LOOPS):
+        return True
+    frames = list(traceback.walk_tb(error.__traceback__))
+    return "scipy" in frames[-1][0].f_code.co_filename and not isinstance(error, TraceError)
+
+
+def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether an error is of a kind, or was caused by one that is (NumPy wraps them)."""
+    seen = 0
+    while error is not None and seen < 10:
+        if isinstance(error, kind):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
+
+
+def _explain(error: BaseException) -> None:
+    """Raise a TraceError in place of what NumPy says of object arrays with traced values in them."""
+    if isinstance(error, TypeError) and not isinstance(error, TraceError) and str(error).startswith(_OBJECT_LOOPS):
+        raise TraceError(
+            f"a NumPy function got an object array ({error})",
+            where=raised_place(error),
+            why="np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
+            do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+        ) from error
+
+
+# Putting the stand-ins in place. Several threads may shadow one module: the last one to leave restores it.
+
+
+class _Patch:
+    """The names of one namespace that are shadowed, with their former values, and by how many calls."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self.namespace, self.calls = namespace, 0
+        table = replacements()
+        self.names = {name: table[id(value)][1] for name, value in namespace.items() if id(value) in table}
+        self.names |= {name: form for name, form in BUILTINS.items() if name not in namespace}
+        self.former = {name: namespace.get(name, _ABSENT) for name in self.names}
+
+    def restore(self) -> None:
+        for name, value in self.former.items():
+            if self.namespace.get(name) is not self.names[name]:
+                continue  # the function has bound the name anew
+            if value is _ABSENT:
+                del self.namespace[name]
+            else:
+                self.namespace[name] = value
+
+
+_lock = Lock()
+_patches: dict[int, _Patch] = {}  # by id of the namespace; an entry lives as long as calls that need it
+
+
+def _enter(namespace: Namespace) -> None:
+    with _lock:
+        patch = _patches.get(id(namespace))
+        if patch is None:
+            patch = _patches[id(namespace)] = _Patch(namespace)
+            namespace.update(patch.names)
+        patch.calls += 1
+
+
+def _leave(namespace: Namespace) -> None:
+    with _lock:
+        patch = _patches[id(namespace)]
+        patch.calls -= 1
+        if patch.calls == 0:
+            _patches.pop(id(namespace)).restore()
+
+
+@contextmanager
+def _shadowed(attempt: _Attempt) -> Iterator[None]:
+    if attempt is _active.get():  # as it is: the first attempt, or inside a function that runs with shadows
+        yield
+        return
+    tokens = _active.set(attempt), arrays_are_traced.set(attempt.arrays)
+    with ExitStack() as stack:
+        try:
+            for namespace in attempt.namespaces:
+                _enter(namespace)
+                stack.callback(_leave, namespace)
+            yield
+        finally:
+            _active.reset(tokens[0])
+            arrays_are_traced.reset(tokens[1])

@@ -1,0 +1,264 @@
+"""Code that converts to plain numbers before NumPy is asked: it runs again with names shadowed, unmodified."""
+
+import math
+import statistics
+import sys
+import threading
+import types
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+from numpy import array, zeros
+
+import symad as sa
+from symad.errors import TraceError
+
+X = np.array([1.3, 0.7])
+ORIGINALS = (math, np, exp, sqrt, array, zeros)
+
+
+def trigonometry(x):
+    return math.sin(x[0]) * exp(x[1]) + math.hypot(x[0], x[1]) - math.atan2(x[1], x[0])
+
+
+def the_rest_of_math(x):
+    a, b = x
+    total = math.log(a, 2) + math.log(b) + math.fsum([a, b]) + math.prod([a, b]) + math.dist([a, 0], [b, 1])
+    total += math.erf(a) + math.gamma(b) + math.lgamma(a) + math.pow(a, b) + math.copysign(a, -b) + math.fmod(a, b)
+    return total + math.remainder(a, b) + math.floor(a) + math.trunc(b) + math.degrees(a) + math.isnan(b)
+
+
+def filled(x):
+    z = np.zeros(3)
+    for i in range(3):
+        z[i] = x[i % 2] ** (i + 1)
+    alias = z
+    alias[0] += 1
+    return np.sum(z) * z[0]
+
+
+def filled_matrix(x):
+    z = zeros((2, 2))
+    z[0, 0], z[1, 1], z[0, 1] = x[0], x[1], 1.0
+    return np.linalg.det(z) + np.trace(np.linalg.inv(z))
+
+
+def filled_view(x):
+    rows = np.ones((2, 2))
+    first = rows[0]
+    first[:] = x
+    return rows.sum() + rows[0, 1] ** 3
+
+
+def filled_empty(x):
+    z = np.empty(2)
+    z[:] = x
+    z[1] *= z[0]
+    return z.sum()
+
+
+def added_to_an_ordinary_array(x):
+    z = np.ones(2)
+    z += x
+    return np.prod(z)
+
+
+def made_of_numbers(x):
+    z = np.array([1.0, 2.0, 3.0])
+    z[1:] = x
+    return z @ z
+
+
+def mixed_array(x):
+    return np.sum(np.sqrt(np.array([x[0], 1.0, x[1]]))) + np.dot(array([x[0], 2.0]), np.ones(2))
+
+
+def conversions(x):
+    return float(x[0]) * 2 + float("1.5") * np.float64(x[1]) + int(x[0]) + isinstance(2.0, float) * x[0]
+
+
+def statistics_of_lists(x):
+    return np.mean([x[0], x[1], 2.0]) + np.std([x[0], x[1]]) + np.linalg.norm([x[0], x[1]]) + np.exp([*x]).sum()
+
+
+def with_a_dtype(x):
+    x = np.asarray(x, dtype=float)
+    return x @ np.array(x, dtype=np.float64) + np.full(3, x[0]).sum()
+
+
+def linear_system(x):
+    return np.linalg.solve([[x[0], 1.0], [1.0, x[1]]], [1.0, 2.0])[0]
+
+
+def in_a_helper(x):
+    z = _made(2)
+    z[0] = _sine(x[0])
+    return z.sum() + x[1] ** 2
+
+
+def _made(n):
+    return np.zeros(n)
+
+
+def _sine(value):
+    return math.sin(value)
+
+
+class Model:
+    def __init__(self, n):
+        self.n = n
+
+    def __call__(self, x):
+        z = np.zeros(self.n)
+        z[: self.n] = x
+        return self.nested(z) + self.nested(x)
+
+    @staticmethod
+    def nested(x):
+        return sum(math.cos(value) for value in x)
+
+
+FUNCTIONS = [
+    trigonometry, the_rest_of_math, filled, filled_matrix, filled_view, filled_empty, added_to_an_ordinary_array,
+    made_of_numbers, mixed_array, conversions, statistics_of_lists, with_a_dtype, linear_system, in_a_helper, Model(2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: getattr(f, "__name__", "method"))
+def test_ordinary_code_is_differentiated_and_compiled_as_it_is(f):
+    """Gradient against central differences, Hessian by two routes, the kernel against Python itself."""
+    step = 1e-6
+    differences = [(f(X + step * e) - f(X - step * e)) / (2 * step) for e in np.eye(2)]
+    assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
+    assert sa.hessian(f)(X) == pytest.approx(sa.hessian(f, mode="fwd-fwd")(X), rel=1e-12, abs=1e-12)
+    assert sa.compile(f, X)(X) == pytest.approx(f(X), rel=1e-14)
+    assert (math, np, exp, sqrt, array, zeros) == ORIGINALS
+    assert "float" not in globals()
+
+
+def test_helpers_in_other_modules_are_reached():
+    """The module that makes the array is neither the caller's nor the one that stores."""
+    code = {"maker": "import numpy as np\ndef make(n): return np.zeros(n)\n"}
+    code["user_model"] = (
+        "import maker\nimport math\ndef f(x):\n    z = maker.make(2)\n    z[0] = math.exp(x)\n    return z @ z\n"
+    )
+    modules = {name: types.ModuleType(name) for name in code}
+    try:
+        for name, module in modules.items():
+            module.__file__ = f"/somewhere/{name}.py"
+            sys.modules[name] = module
+            exec(compile(code[name], module.__file__, "exec"), vars(module))
+        assert sa.grad(modules["user_model"].f)(0.5) == pytest.approx(2 * np.exp(1.0))
+        assert modules["maker"].np is np
+    finally:
+        for name in code:
+            sys.modules.pop(name, None)
+
+
+def test_every_attempt_gets_fresh_arguments():
+    """The first attempt changes its argument before it fails; the second must not see that."""
+
+    def f(x):
+        x *= 2
+        return math.sin(x[0]) + x[1]
+
+    assert sa.grad(f)(X) == pytest.approx([2 * np.cos(2 * X[0]), 2.0])
+
+
+def test_a_function_runs_at_most_four_times_and_names_come_back():
+    """What no shadow can cure: statistics converts to Fractions."""
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return math.sin(statistics.fmean([x[0], x[1]])) + statistics.mean([x[0], x[1]])
+
+    with pytest.raises((TraceError, TypeError, AttributeError)):
+        sa.grad(f)(X)
+    assert 1 < len(runs) <= 4
+    assert (math, np) == ORIGINALS[:2]
+
+
+def test_errors_of_nested_levels_do_not_multiply_the_runs():
+    """Six nested levels around a function that cannot be traced."""
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return complex(x)
+
+    nested = f
+    for _ in range(6):
+        nested = sa.grad(nested)
+    with pytest.raises(TraceError, match="complex number"):
+        nested(1.0)
+    assert len(runs) <= 64
+
+
+def test_an_array_from_outside_is_never_written_to():
+    """The shadows cover what the function makes; an array that exists before keeps its numbers."""
+    outside = np.zeros(2)
+
+    def f(x):
+        outside[0] = x[0]
+        return outside.sum()
+
+    with pytest.raises(TraceError, match=r"test_shadows\.py:\d+: a traced value is stored into an ordinary float"):
+        sa.grad(f)(X)
+    assert outside.tolist() == [0.0, 0.0]
+
+
+def test_the_users_own_errors_come_out_once():
+    """An error that has nothing to do with tracing is not tried again."""
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return len(None)
+
+    with pytest.raises(TypeError, match="has no len"):
+        sa.grad(f)(X)
+    assert len(runs) == 1
+
+
+def test_a_name_that_the_function_binds_stays_bound():
+    """A global that is assigned while it is shadowed is the user's."""
+    space = {"np": np, "math": math}
+    exec("def f(x):\n    global np\n    np = 5\n    return math.sin(x)", space)
+    assert sa.grad(space["f"])(0.0) == 1.0
+    assert space["np"] == 5
+    assert space["math"] is math
+
+
+def test_other_threads_get_ordinary_results_meanwhile():
+    """While one thread runs with shadows, another one uses the same names on plain numbers."""
+    inside, done, found = threading.Event(), threading.Event(), []
+
+    def f(x):
+        value = math.sin(x)
+        inside.set()
+        assert done.wait(10)
+        return value
+
+    def other():
+        assert inside.wait(10)
+        found.extend([math.sin(0.5), type(np.zeros(2)), float(3), isinstance(0.5, float), np.add.reduce([1, 2])])
+        done.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert sa.grad(f)(0.0) == 1.0
+    thread.join()
+    assert found == [math.sin(0.5), np.ndarray, 3.0, True, 3]
+
+
+def test_what_is_never_written_shows():
+    """np.empty under shadows holds NaN, not memory's old contents."""
+
+    def f(x):
+        z = np.empty(2)
+        z[0] = x[0]
+        return z.sum()
+
+    assert np.isnan(sa.value_and_grad(f)(X)[0])
