@@ -1,64 +1,22 @@
 """Functions of a constant integer order, unrolled: Hermite polynomials and spherical Bessel functions.
 
-Each is written once over an arithmetic: the machine table gives the native lowering, `FLOATS` the float function.
+Each is written once over a machine: `Machine` gives the native lowering, `FLOATS` the float function.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import codegen.float_functions as float_functions
 from codegen.errors import LoweringError
 
 HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use
 
 
-class _Floats:
-    """The constructors of the machine table that the recurrences use, carried out at once on Python floats."""
-
-    def const(self, value: float) -> float:
-        return value
-
-    def constant(self, value: float) -> float:
-        return value
-
-    def add(self, a: float, b: float) -> float:
-        return a + b
-
-    def sub(self, a: float, b: float) -> float:
-        return a - b
-
-    def mul(self, a: float, b: float) -> float:
-        return a * b
-
-    def div(self, a: float, b: float) -> float:
-        return float_functions.divide(a, b)
-
-    def abs(self, a: float) -> float:
-        return abs(a)
-
-    def call(self, symbol: str, arguments: Sequence[float]) -> float:
-        return _CALLS[symbol](*arguments)
-
-    def compare(self, condition: str, a: float, b: float) -> bool:
-        return a < b
-
-    def select(self, test: bool, a: float, b: float) -> float:
-        return a if test else b
-
-
-_CALLS: dict[str, Callable[[float], float]] = {
-    "llvm.sin.f64": float_functions.sin,
-    "llvm.cos.f64": float_functions.cos,
-}
-FLOATS = _Floats()
-
-
 def hermite(machine: Any, order: Any, u: Any) -> Any:
     """Hermite polynomial H_n(u) for a constant n, by H_(k+1) = 2 u H_k - 2 k H_(k-1) (DLMF 18.9.1).
 
+    >>> from codegen.float_machine import FLOATS
     >>> hermite(FLOATS, 3, 0.5)  # 8 u**3 - 12 u
     -5.0
     """
@@ -74,6 +32,7 @@ def spherical_bessel(machine: Any, order: Any, u: Any) -> Any:
 
     Sources: DLMF 10.53.1 (series) and 10.51.1 (recurrence).
 
+    >>> from codegen.float_machine import FLOATS
     >>> spherical_bessel(FLOATS, 1, 0.0), round(spherical_bessel(FLOATS, 1, 2.0), 15)
     (0.0, 0.435397774979992)
     """

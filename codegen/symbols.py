@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from codegen.errors import LoweringError
-from codegen.intrinsics import scipy_ufunc
+from codegen.scipy_ufuncs import scipy_ufunc
 
 # PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.
 UFUNC_FUNCTIONS, UFUNC_DATA, UFUNC_ENTRY = 32, 40, 8

@@ -13,7 +13,8 @@ from mpmath import mp
 
 import codegen.heads as heads
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
-from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic, scipy_ufunc
+from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
+from codegen.scipy_ufuncs import scipy_ufunc
 from codegen.symbols import symbol
 
 CONSTANT_FIRST = {
