@@ -17,7 +17,7 @@ import numpy.typing as npt
 import symad.tracing.operations as op
 from symad.errors import TraceError
 from symad.graph.table import Graph
-from symad.tracing.constants import as_number, as_truth, is_boolean
+from symad.tracing.constants import as_number, as_truth, constant, is_boolean
 from symad.tracing.operations import Build
 from symad.tracing.place import user_place
 from symad.tracing.ufuncs import UFUNCS
@@ -37,23 +37,51 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
 
 
 def reduce(
-    graph: Graph, build: Build, nodes: Nodes, axis: Axis, *, keepdims: bool = False, initial: int | None = None
+    graph: Graph,
+    build: Build,
+    nodes: Nodes,
+    axis: Axis,
+    *,
+    keepdims: bool = False,
+    initial: int | None = None,
+    where: Nodes | None = None,
 ) -> Nodes:
-    """Return build(...build(build(first, second), third)...) along one axis, several, or all of them (None)."""
+    """Return build(...build(build(first, second), third)...) along one axis, several, or all of them (None).
+
+    `where` holds truth values in the shape of `nodes`: elements without it are passed over.
+    """
     axes = normalized_axes(axis, nodes.ndim)
     kept = [k for k in range(nodes.ndim) if k not in axes]
     shape = [nodes.shape[k] for k in kept]
-    rows = nodes.transpose([*axes, *kept]).reshape(math.prod(nodes.shape[k] for k in axes), math.prod(shape)).tolist()
+
+    def rows_of(array: Nodes) -> list[list[int]]:
+        length = math.prod(nodes.shape[k] for k in axes)
+        rows: list[list[int]] = array.transpose([*axes, *kept]).reshape(length, math.prod(shape)).tolist()
+        return rows
+
+    rows = rows_of(nodes)
+    masks: list[Any] = [[]] * len(rows) if where is None else rows_of(where)
     if initial is not None:
         rows.insert(0, [initial] * math.prod(shape))
+        masks.insert(0, [])
     if not rows:
         raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
     total = rows[0]
-    for row in rows[1:]:
-        total = list(map(build, repeat(graph), total, row))
+    for row, mask in zip(rows[1:], masks[1:], strict=True):
+        columns = (total, row, mask) if mask else (total, row)
+        total = list(map(_passing_over(build) if mask else build, repeat(graph), *columns))
     if keepdims:
         shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
     return np.array(total, dtype=np.int64).reshape(shape)
+
+
+def _passing_over(build: Build) -> Build:
+    def step(graph: Graph, total: int, element: int, condition: int) -> int:
+        if constant(graph, condition) is False:
+            return total
+        return op.select(graph, condition, build(graph, total, element), total)
+
+    return step
 
 
 def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
@@ -104,6 +132,11 @@ def converted(graph: Graph, nodes: Nodes, dtype: Any) -> Nodes:
     return elementwise(graph, conversions[kind], nodes)
 
 
+def like(graph: Graph, target: Nodes, nodes: Nodes) -> Nodes:
+    """Return nodes as an array of the target's kind holds them: truth values, or numbers."""
+    return elementwise(graph, as_truth, nodes) if all_truths(graph, target) else numbers(graph, nodes)
+
+
 def has_truths(graph: Graph, nodes: Nodes) -> bool:
     """Whether any node is a truth value."""
     return any(is_boolean(graph, node) for node in nodes.ravel().tolist())
@@ -124,3 +157,14 @@ def constants(graph: Graph, values: Any) -> Nodes:
     """Return the constant leaves of an ordinary array of bools, ints or floats."""
     array = np.asarray(values)
     return np.array([graph.number(value) for value in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
+
+
+def require_float(name: str, dtype: Any) -> None:
+    """Raise TraceError for `dtype=` of another kind than float: traced values are float64."""
+    if dtype is not None and dtype is not np._NoValue and np.dtype(dtype).kind not in "fO":
+        raise TraceError(
+            f"{name} with dtype={np.dtype(dtype)} of a traced value",
+            where=user_place(),
+            why="traced values are float64",
+            do="leave dtype out; x.astype(int) truncates and x.astype(bool) is x != 0",
+        )

@@ -1,4 +1,4 @@
-"""The ways of calling a ufunc on traced values: `np.add(...)`, `.reduce`, `.accumulate`, `.outer`, `.at`."""
+"""The ways of calling a ufunc on traced values: `np.add(...)` and its methods reduce, accumulate, outer, at..."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import symad.tracing.node_arrays as node_arrays
 import symad.tracing.operations as op
 from symad.errors import TraceError
 from symad.tracing.array import Array, plain_index, wrap
+from symad.tracing.constants import as_truth
 from symad.tracing.node_arrays import Nodes, elementwise
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.operations import Build
@@ -20,28 +21,31 @@ from symad.tracing.scope import Scope
 from symad.tracing.traced import Traced, refuse_function, store_error
 from symad.tracing.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 
-_IGNORED = frozenset({"casting", "order", "dtype", "subok", "signature"})
-_STARTS = {"add": 0, "multiply": 1, "logical_or": False, "logical_and": True}
+Keywords = Mapping[str, Any]
+
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those with a neutral element
 
 
 @implements_method("__call__")
-def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
         return NotImplemented
-    targets = keywords.get("out", ())
-    scope = scope_of(*inputs, *targets, keywords.get("where", True))
+    node_arrays.require_float(f"np.{ufunc.__name__}", keywords.get("dtype"))
+    targets, where = keywords.get("out", ()), keywords.get("where", True)
+    scope = scope_of(*inputs, *targets, where)
     operands = [nodes_of(value, scope) for value in inputs]
-    if ufunc.__name__ in SEVERAL_OUTPUTS:
-        return tuple(wrap(elementwise(scope.graph, part, *operands), scope) for part in SEVERAL_OUTPUTS[ufunc.__name__])
     if ufunc.__name__.endswith("(vectorized)"):  # np.frompyfunc: the user's own Python function, element by element
         return _python_results(ufunc(*[Array(nodes, scope).__array__(object) for nodes in operands]), scope)
-    product = _PRODUCTS.get(ufunc.__name__)
-    if product is not None:
-        result = product(scope, operands, keywords)
-    else:
-        result = elementwise(scope.graph, builder(ufunc), *operands)
-    return _deliver(scope, result, targets, keywords.get("where", True))
+    if ufunc.signature:
+        return _deliver(scope, _product(ufunc, scope, operands, keywords), targets, where)
+    parts = SEVERAL_OUTPUTS.get(ufunc.__name__)
+    if parts is None:
+        return _deliver(scope, elementwise(scope.graph, builder(ufunc), *operands), targets, where)
+    made = [elementwise(scope.graph, part, *operands) for part in parts]
+    places = targets or [None] * len(made)
+    return tuple(_deliver(scope, part, (place,), where) for part, place in zip(made, places, strict=True))
 
 
 def _python_results(made: Any, scope: Scope) -> Any:
@@ -51,54 +55,79 @@ def _python_results(made: Any, scope: Scope) -> Any:
 
 
 @implements_method("reduce")
-def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc.reduce(array, axis=0, keepdims=False, initial=..., where=True): a chain from left to right."""
-    scope = scope_of(*inputs, keywords.get("initial"), *keywords.get("out", ()))
-    nodes = _counted(ufunc, scope, nodes_of(inputs[0], scope))
-    start = keywords.get("initial")
-    start = None if start is None or start is np._NoValue else int(nodes_of(start, scope))
-    where = keywords.get("where", True)
-    if where is not True:
-        start, nodes = _masked(ufunc, scope, nodes, where, start)
-    if start is None and nodes.size == 0 and ufunc.__name__ in _STARTS:
-        start = scope.graph.number(_STARTS[ufunc.__name__])
-    axis = keywords.get("axis", 0)
-    keepdims = bool(keywords.get("keepdims", False))
-    result = node_arrays.reduce(scope.graph, builder(ufunc), nodes, axis, keepdims=keepdims, initial=start)
-    return _deliver(scope, result, keywords.get("out", ()), True)
+    node_arrays.require_float(f"np.{ufunc.__name__}.reduce", keywords.get("dtype"))
+    axis, where, targets = keywords.get("axis", 0), keywords.get("where", True), keywords.get("out", ())
+    scope = scope_of(*inputs, keywords.get("initial"), where, *targets)
+    graph = scope.graph
+    nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    if isinstance(axis, tuple | None) and nodes.ndim > 1 and len(node_arrays.normalized_axes(axis, nodes.ndim)) > 1:
+        _check_order_free(ufunc)
+    start = keywords.get("initial", np._NoValue)
+    if start is np._NoValue and (where is not True or not nodes.size):
+        start = ufunc.identity
+    if start is None and where is not True:
+        raise ValueError(f"np.{ufunc.__name__}.reduce with where= needs initial=: it has no neutral element")
+    result = node_arrays.reduce(
+        graph,
+        builder(ufunc),
+        nodes,
+        axis,
+        keepdims=bool(keywords.get("keepdims", False)),
+        initial=None if start is None or start is np._NoValue else int(nodes_of(start, scope)),
+        where=None if where is True else _mask(scope, where, nodes.shape),
+    )
+    _check_shape(targets, result)
+    return _deliver(scope, result, targets, True)
+
+
+def _mask(scope: Scope, where: Any, shape: tuple[int, ...]) -> Nodes:
+    return np.broadcast_to(elementwise(scope.graph, as_truth, nodes_of(where, scope)), shape)
+
+
+def _check_order_free(ufunc: np.ufunc) -> None:
+    if ufunc.identity is None and ufunc.__name__ not in _ORDER_FREE:
+        raise ValueError(f"reduction operation {ufunc.__name__!r} is not reorderable, so at most one axis is allowed")
+
+
+def _check_shape(targets: Sequence[Any], result: Nodes) -> None:
+    if targets and targets[0] is not None and np.shape(targets[0]) != result.shape:
+        raise ValueError(f"out= has the shape {np.shape(targets[0])}, and the result {result.shape}")
 
 
 @implements_method("accumulate")
-def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc.accumulate(array, axis=0): running sums, products, maxima."""
-    scope = scope_of(*inputs)
-    nodes = _counted(ufunc, scope, nodes_of(inputs[0], scope))
+    node_arrays.require_float(f"np.{ufunc.__name__}.accumulate", keywords.get("dtype"))
+    scope = scope_of(*inputs, *keywords.get("out", ()))
+    nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
     result = node_arrays.accumulate(scope.graph, builder(ufunc), nodes, keywords.get("axis", 0))
     return _deliver(scope, result, keywords.get("out", ()), True)
 
 
 @implements_method("reduceat")
-def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc.reduceat(array, starts, axis=0)."""
-    array, starts = inputs
-    axis = keywords.get("axis", 0)
-    rows = np.moveaxis(np.atleast_1d(array), axis, 0)
+    array, starts, axis = inputs[0], plain_index(inputs[1]), keywords.get("axis", 0)
+    scope = scope_of(array, *keywords.get("out", ()))
+    rows = Array(np.moveaxis(nodes_of(array, scope), axis, 0), scope)
     ends = [*starts[1:], len(rows)]
-    parts = [ufunc.reduce(rows[a:b]) if a < b else rows[a] for a, b in zip(starts, ends, strict=True)]
-    return np.moveaxis(np.stack(parts), 0, axis)
+    parts = [ufunc.reduce(rows[first : max(end, first + 1)]) for first, end in zip(starts, ends, strict=True)]
+    made = np.moveaxis(np.stack(parts), 0, axis)
+    return _deliver(scope, nodes_of(made, scope), keywords.get("out", ()), True)
 
 
 @implements_method("outer")
-def outer(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def outer(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc.outer(a, b): every element of a with every element of b."""
     scope = scope_of(*inputs)
     left, right = (nodes_of(value, scope) for value in inputs)
-    result = elementwise(scope.graph, builder(ufunc), left.reshape(*left.shape, *[1] * right.ndim), right)
-    return _deliver(scope, result, keywords.get("out", ()), True)
+    return call(ufunc, (wrap(left.reshape(*left.shape, *[1] * right.ndim), scope), wrap(right, scope)), keywords)
 
 
 @implements_method("at")
-def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> None:
     """Do ufunc.at(target, index, values) in place: repeated indices act one after the other."""
     target, index, *others = inputs
     if not isinstance(target, Array):
@@ -109,7 +138,8 @@ def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> N
     columns = [np.broadcast_to(nodes_of(value, scope), places.shape).ravel().tolist() for value in others]
     flat = target.nodes.reshape(-1).copy()
     for place, *operands in zip(places.ravel().tolist(), *columns, strict=True):
-        flat[place] = build(graph, int(flat[place]), *operands)
+        made = np.array(build(graph, int(flat[place]), *operands))
+        flat[place] = node_arrays.like(graph, target.nodes, made)
     target.nodes[...] = flat.reshape(target.shape)
     target.scope = scope
 
@@ -122,20 +152,16 @@ def builder(ufunc: np.ufunc) -> Build:
     return build
 
 
-def _counted(ufunc: np.ufunc, scope: Scope, nodes: Nodes) -> Nodes:
-    """Sums and products of truth values count: they are made of numbers."""
-    return node_arrays.numbers(scope.graph, nodes) if ufunc.__name__ in ("add", "multiply") else nodes
-
-
-def _masked(ufunc: np.ufunc, scope: Scope, nodes: Nodes, where: Any, start: int | None) -> tuple[int, Nodes]:
-    """Replace the elements that `where=` leaves out by the neutral element."""
-    if start is None:
-        if ufunc.__name__ not in _STARTS:
-            raise ValueError(f"reduction operation '{ufunc.__name__}' needs initial= to use a where mask")
-        start = scope.graph.number(_STARTS[ufunc.__name__])
-    neutral = scope.graph.number(_STARTS[ufunc.__name__]) if ufunc.__name__ in _STARTS else start
-    mask = nodes_of(where, scope)
-    return start, elementwise(scope.graph, op.select, mask, nodes, np.array(neutral))
+def _prepared(ufunc: np.ufunc, scope: Scope, nodes: Nodes) -> Nodes:
+    """Return what a reduction works on: sums and products of truth values count, logical ones ask for u != 0."""
+    name, graph = ufunc.__name__, scope.graph
+    if name in ("add", "multiply"):
+        return node_arrays.numbers(graph, nodes)
+    if name.startswith("logical_"):
+        return elementwise(graph, as_truth, nodes)
+    if name in _COMPARISONS and not node_arrays.all_truths(graph, nodes):
+        raise TypeError(f"NumPy reduces truth values by np.{name}, not numbers")
+    return nodes
 
 
 def _deliver(scope: Scope, result: Nodes, targets: Sequence[Any], where: Any) -> Any:
@@ -158,21 +184,21 @@ def _deliver(scope: Scope, result: Nodes, targets: Sequence[Any], where: Any) ->
     return target
 
 
-def _matmul(scope: Scope, operands: Sequence[Nodes], keywords: Mapping[str, Any]) -> Nodes:
-    return node_arrays.matmul(scope.graph, *operands)
+def _product(ufunc: np.ufunc, scope: Scope, operands: Sequence[Nodes], keywords: Keywords) -> Nodes:
+    """Return matmul, vecdot, matvec or vecmat of the operands."""
+    name = ufunc.__name__
+    axis = keywords.get("axis", -1) if name == "vecdot" else -1
+    if name not in _PRODUCTS or "axes" in keywords or (name != "vecdot" and "axis" in keywords):
+        refuse_function(f"the ufunc {name}" + " with axes=" * ("axes" in keywords), "it has no traced form")
+    left, right = (np.moveaxis(nodes, axis, -1) if axis != -1 else nodes for nodes in operands)
+    add_left, add_right = _PRODUCTS[name]
+    made = node_arrays.matmul(
+        scope.graph, left[..., None, :] if add_left else left, right[..., None] if add_right else right
+    )
+    made = made[..., 0] if add_right else made
+    made = made[..., 0] if add_left and add_right else made[..., 0, :] if add_left else made
+    return np.expand_dims(made, axis) if keywords.get("keepdims") else made
 
 
-def _vecdot(scope: Scope, operands: Sequence[Nodes], keywords: Mapping[str, Any]) -> Nodes:
-    left, right = operands
-    return node_arrays.matmul(scope.graph, left[..., None, :], right[..., :, None])[..., 0, 0]
-
-
-def _matvec(scope: Scope, operands: Sequence[Nodes], keywords: Mapping[str, Any]) -> Nodes:
-    return node_arrays.matmul(scope.graph, operands[0], operands[1][..., :, None])[..., 0]
-
-
-def _vecmat(scope: Scope, operands: Sequence[Nodes], keywords: Mapping[str, Any]) -> Nodes:
-    return node_arrays.matmul(scope.graph, operands[0][..., None, :], operands[1])[..., 0, :]
-
-
-_PRODUCTS = {"matmul": _matmul, "vecdot": _vecdot, "matvec": _matvec, "vecmat": _vecmat}
+# Which operand of a product gets an axis to be a matrix: a row on the left, a column on the right.
+_PRODUCTS = {"matmul": (False, False), "vecdot": (True, True), "matvec": (False, True), "vecmat": (True, False)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +16,7 @@ import sympy as sp
 import codegen.heads as h
 import symad.tracing.operations as op
 from symad.graph.table import Graph
-from symad.tracing.constants import fold
+from symad.tracing.constants import fold, is_boolean
 from symad.tracing.operations import Build, commutative, comparison, composed, connective, function, scaled
 
 _HALF = Fraction(1, 2)
@@ -56,6 +57,22 @@ def _sign_bit(graph: Graph, operand: int) -> int:
 
 def _ldexp(graph: Graph, operand: int, exponent: int) -> int:
     return op.multiply(graph, operand, op.power(graph, graph.number(2), exponent))
+
+
+def _skipping_nan(pick: Build, numeric: Callable[..., float]) -> Build:
+    """fmax and fmin: an operand that is NaN gives way to the other one."""
+
+    def build(graph: Graph, left: int, right: int) -> int:
+        folded = fold(graph, (left, right), None, numeric)
+        if folded is not None:
+            return folded
+        chosen = pick(graph, left, right)
+        for operand, other in ((left, right), (right, left)):
+            if not is_boolean(graph, operand):
+                chosen = op.select(graph, _is_nan(graph, operand), other, chosen)
+        return chosen
+
+    return build
 
 
 _absolute = function(sp.Abs, np.abs, abs)
@@ -128,9 +145,9 @@ UFUNCS: dict[str, Build] = {
     "deg2rad": scaled(math.pi / 180.0),
     # order
     "maximum": _maximum,
-    "fmax": _maximum,
+    "fmax": _skipping_nan(_maximum, np.fmax),
     "minimum": _minimum,
-    "fmin": _minimum,
+    "fmin": _skipping_nan(_minimum, np.fmin),
     "clip": lambda graph, u, low, high: _minimum(graph, _maximum(graph, u, low), high),
     "greater": comparison(sp.StrictGreaterThan, operator.gt),
     "greater_equal": comparison(sp.GreaterThan, operator.ge),
