@@ -6,6 +6,7 @@ trace         trace, from_sympy, Trace
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
 native        compile, jit, Kernel
+containers    register_container
 check         verify
 errors        WorkbenchError and its kinds, in symad.errors
 """
@@ -23,6 +24,7 @@ from symad.errors import (
     WorkbenchError,
 )
 from symad.native import compile, jit
+from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.trace import Trace, trace
 from symad.transforms import (
@@ -42,5 +44,6 @@ from symad.transforms import (
 __all__ = [
     "ArgumentError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError", "SparseMatrix", "Trace",
     "TraceError", "Verification", "WorkbenchError", "compile", "derivative", "from_sympy", "grad", "hessian", "hvp",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linearize", "trace", "value_and_grad", "verify", "vjp",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linearize", "register_container", "trace",
+    "value_and_grad", "verify", "vjp",
 ]  # fmt: skip

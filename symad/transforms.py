@@ -2,7 +2,8 @@
 
 Every transform takes a function and works on numbers, arrays, nested containers of them, SymPy expressions and traced
 values; each nests inside each. Names, argument order and `argnums` follow JAX; keyword arguments are passed on as they
-are.
+are. `wrt` chooses parts of arguments by their paths, as error messages write them: `wrt='params["layer"].weight'`, or
+a tuple of paths; everything else is constant.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import numpy as np
 
 from symad.derivatives import modes
 from symad.derivatives.application import (
-    Argnums,
     Function,
     LinearFunction,
     as_tuple,
@@ -25,9 +25,9 @@ from symad.derivatives.application import (
     close_sparse,
     fitting,
     require_scalar,
-    select_arguments,
 )
 from symad.derivatives.level import FunctionResultError, open_level
+from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.derivatives.sparse import Triangle, triangle_of
 from symad.errors import ArgumentError
 from symad.tracing.names import argument_names, name_of
@@ -88,29 +88,32 @@ def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
     return value, pullback
 
 
-def value_and_grad(f: Function, argnums: Argnums = 0) -> Function:
+def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return a function that gives `(f(*args), gradient)` of a scalar f by reverse mode.
 
-    The gradient has the structure of argument `argnums` (a tuple of them for a tuple of argnums). ArgumentError when
-    f is not scalar: a gradient of a vector is not defined, see `jacobian` and `vjp`.
+    The gradient has the structure of argument `argnums` (by default the first; a tuple of them for a tuple of
+    argnums), or of the part chosen by `wrt`. ArgumentError when f is not scalar: a gradient of a vector is not defined,
+    see `jacobian` and `vjp`.
 
     >>> value_and_grad(lambda x: x[0] * x[1])([2.0, 3.0])
     (6.0, [3.0, 2.0])
+    >>> value_and_grad(lambda p: p["a"] * p["b"][0], wrt='p["b"]')({"a": 2.0, "b": [3.0]})
+    (6.0, [2.0])
     """
 
     def apply(*args: Any, **keywords: Any) -> tuple[Any, Any]:
-        chosen = select_arguments(f, args, argnums, keywords)
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             result = call_scalar(level, chosen.function, f)
             pullback = modes.derivative_of(level, result).transpose()
             gradient = level.parameters.refill(modes.push(level, pullback, [level.build.one]))
             value, cotangents = level.close(result, gradient)
-        return value, cotangents if isinstance(argnums, tuple) else cotangents[0]
+        return value, chosen.as_asked(cotangents)
 
     return _described(apply, f, "value and gradient")
 
 
-def grad(f: Function, argnums: Argnums = 0) -> Function:
+def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return the gradient of a scalar function, by reverse mode; structure and errors as for `value_and_grad`.
 
     >>> grad(lambda x: (x**2).sum())(np.array([1.0, 2.0]))
@@ -119,18 +122,19 @@ def grad(f: Function, argnums: Argnums = 0) -> Function:
 
     def apply(*args: Any, **keywords: Any) -> Any:
         try:
-            return value_and_grad(f, argnums)(*args, **keywords)[1]
+            return value_and_grad(f, argnums, wrt=wrt)(*args, **keywords)[1]
         except FunctionResultError as error:
             error.unless_from(f)
-            return lambda *more: grad(lambda *p: f(*p, **keywords)(*more), argnums)(*args)
+            return lambda *more: grad(wraps(f)(lambda *p: f(*p, **keywords)(*more)), argnums, wrt=wrt)(*args)
 
     return _described(apply, f, "gradient")
 
 
-def derivative(f: Function, order: int = 1) -> Function:
+def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Function:
     """Return the derivative of a function of one scalar, of any order, by nested forward mode.
 
-    f may return arrays, containers, or a function (which is then differentiated at each application).
+    f may return arrays, containers, or a function (which is then differentiated at each application). With `wrt`, f
+    may have any arguments, and the path chooses the scalar.
 
     >>> import sympy
     >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))
@@ -138,6 +142,9 @@ def derivative(f: Function, order: int = 1) -> Function:
     """
     if isinstance(order, bool) or not isinstance(order, int) or order < 0:
         raise ArgumentError(f"order={order!r}", why="the order of a derivative is an integer >= 0")
+
+    if wrt is not None:
+        return _derivative_in_part(f, order, wrt)
 
     def once(g: Function) -> Function:
         def apply(x: Any, **keywords: Any) -> Any:
@@ -157,27 +164,40 @@ def derivative(f: Function, order: int = 1) -> Function:
     return _described(result, f, f"derivative of order {order}") if order else f
 
 
-def jacfwd(f: Function, argnums: Argnums = 0) -> Function:
+def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
+    if not isinstance(wrt, str):
+        raise ArgumentError(f"wrt={wrt!r}", why="derivative takes one scalar, so one path", do="use grad or jacobian")
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, FIRST, keywords, wrt)
+        return derivative(chosen.function, order)(*chosen.arguments)
+
+    return _described(apply, f, f"derivative of order {order}")
+
+
+def jacfwd(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return the Jacobian by forward mode; for an output of shape s and an argument of shape t it has shape s + t.
 
     >>> jacfwd(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
     array([[3., 2.],
            [0., 1.]])
     """
-    return jacobian(f, argnums, mode="fwd")
+    return jacobian(f, argnums, wrt=wrt, mode="fwd")
 
 
-def jacrev(f: Function, argnums: Argnums = 0) -> Function:
+def jacrev(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return the Jacobian by reverse mode; shapes as for `jacfwd`.
 
     >>> jacrev(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
     array([[3., 2.],
            [0., 1.]])
     """
-    return jacobian(f, argnums, mode="rev")
+    return jacobian(f, argnums, wrt=wrt, mode="rev")
 
 
-def jacobian(f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", sparse: bool = False) -> Function:
+def jacobian(
+    f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto", sparse: bool = False
+) -> Function:
     """Return the Jacobian; `mode="auto"` takes forward mode unless there are fewer outputs than inputs.
 
     `sparse=True` gives a SparseMatrix of shape (outputs, inputs) with the exact pattern (one flat array in and out).
@@ -188,7 +208,7 @@ def jacobian(f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", 
     check_choice("mode", mode, ("auto", "fwd", "rev"))
 
     def apply(*args: Any, **keywords: Any) -> Any:
-        chosen = select_arguments(f, args, argnums, keywords)
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             result = level.call(chosen.function)
             shape = (len(result.flat), len(level.parameters.flat))
@@ -196,12 +216,19 @@ def jacobian(f: Function, argnums: Argnums = 0, *, mode: JacobianMode = "auto", 
                 return close_sparse(level, modes.sparse_jacobian(level, result), shape)
             reverse = mode == "rev" or (mode == "auto" and shape[0] < shape[1])
             matrix = modes.rows(level, result) if reverse else modes.columns(level, result).T
-            return close_blocks(level, matrix, result, argnums)
+            return close_blocks(level, matrix, result, chosen)
 
     return _described(apply, f, "Jacobian")
 
 
-def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse: bool | Triangle = False) -> Function:
+def hessian(
+    f: Function,
+    argnums: Argnums = FIRST,
+    *,
+    wrt: Paths = None,
+    mode: HessianMode = "auto",
+    sparse: bool | Triangle = False,
+) -> Function:
     """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
 
     `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
@@ -219,16 +246,16 @@ def hessian(f: Function, argnums: int = 0, *, mode: HessianMode = "auto", sparse
         if sparse:
             raise ArgumentError(f"sparse={sparse!r} with mode={mode!r}", do='use mode="edge", which gives the pattern')
         outer, inner = _NESTED[mode]
-        return _described(outer(inner(require_scalar(f), argnums), argnums), f, "Hessian")
+        return _described(outer(inner(require_scalar(f), argnums, wrt=wrt), argnums, wrt=wrt), f, "Hessian")
 
     def apply(*args: Any, **keywords: Any) -> Any:
-        chosen = select_arguments(f, args, argnums, keywords)
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             shape = (len(level.parameters.flat),) * 2
             if sparse:
                 return close_sparse(level, triangle_of(lower, sparse), shape)
-            return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, argnums)
+            return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, chosen)
 
     return _described(apply, f, "Hessian")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -12,16 +11,16 @@ import numpy as np
 import symad.tracing.containers as containers
 from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
+from symad.derivatives.selection import Selection
 from symad.derivatives.sparse import Entries, SparseMatrix
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.names import name_of
 from symad.tracing.scope import Scope, independent_traces, innermost_scope, open_scope
 from symad.tracing.trees import Nodes, Tree, lift
 
 Function = Callable[..., Any]
-Argnums = int | tuple[int, ...]
 
 
 class LinearFunction:
@@ -77,46 +76,6 @@ def as_tuple(values: Any, name: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-@dataclass(frozen=True)
-class Selection:
-    """A function restricted to the arguments to differentiate in, those arguments, and their names."""
-
-    function: Function
-    arguments: tuple[Any, ...]
-    names: tuple[str, ...]
-
-
-def select_arguments(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords: dict[str, Any]) -> Selection:
-    """Return f as a function of the chosen arguments alone; ArgumentError when there are no such arguments."""
-    positions = _positions(argnums, len(args))
-
-    @wraps(f)
-    def restricted(*values: Any) -> Any:
-        complete = list(args)
-        for position, value in zip(positions, values, strict=True):
-            complete[position] = value
-        return f(*complete, **keywords)
-
-    names = argument_names(f, len(args))
-    return Selection(restricted, tuple(args[k] for k in positions), tuple(names[k] for k in positions))
-
-
-def _positions(argnums: Argnums, count: int) -> list[int]:
-    """Return the chosen positions, none negative."""
-    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
-    if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
-        raise ArgumentError(f"argnums={argnums!r}", do="give the position of an argument, or a tuple of positions")
-    if not all(-count <= position < count for position in chosen):
-        raise ArgumentError(
-            f"argnums={argnums!r} for a call with {count} positional arguments",
-            do="choose one of those; an argument that is passed by keyword is not differentiated",
-        )
-    positions = [int(position) % count for position in chosen]
-    if len(set(positions)) < len(positions):
-        raise ArgumentError(f"argnums={argnums!r}", why="one argument is chosen twice, and has only one derivative")
-    return positions
-
-
 def fitting(scope: Scope, tree: Tree, values: Any, role: str) -> Tree:
     """Return the nodes of tangents or cotangents; ArgumentError unless structure and shapes are those of `tree`."""
     _, structure = containers.flatten(values)
@@ -163,7 +122,7 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise ArgumentError(f"{name}={value!r}", do="use one of " + ", ".join(repr(choice) for choice in choices))
 
 
-def close_blocks(level: Level, matrix: Nodes, outputs: Tree, argnums: Argnums) -> Any:
+def close_blocks(level: Level, matrix: Nodes, outputs: Tree, selection: Selection) -> Any:
     """Return a matrix of nodes (outputs x parameters) as the user's containers of blocks of shape s + t."""
     blocks, row = [], 0
     for out in outputs.arrays:
@@ -177,9 +136,9 @@ def close_blocks(level: Level, matrix: Nodes, outputs: Tree, argnums: Argnums) -
     (values,) = level.close(Tree(flat, blocks))
     width = len(level.parameters.arrays)
     grouped = [values[start : start + width] for start in range(0, len(values), width)]
-    inner = [_chosen(containers.unflatten(level.parameters.structure, group), argnums) for group in grouped]
+    inner = [selection.as_asked(containers.unflatten(level.parameters.structure, group)) for group in grouped]
     found = containers.unflatten(outputs.structure, inner)
-    return _chosen(found, argnums) if outputs is level.parameters else found
+    return selection.as_asked(found) if outputs is level.parameters else found
 
 
 def close_sparse(level: Level, entries: Entries, shape: tuple[int, int]) -> SparseMatrix:
@@ -189,7 +148,3 @@ def close_sparse(level: Level, entries: Entries, shape: tuple[int, int]) -> Spar
     pattern = np.array(places, dtype=np.intp).reshape(len(places), 2)
     (values,) = level.close(data)
     return SparseMatrix(values, pattern[:, 0].copy(), pattern[:, 1].copy(), shape)
-
-
-def _chosen(values: Any, argnums: Argnums) -> Any:
-    return values if isinstance(argnums, tuple) else values[0]

@@ -1,7 +1,8 @@
-"""Containers: nested dicts, lists, tuples and named tuples of numbers, arrays, traced values and SymPy expressions.
+"""Containers: nested dicts, lists, tuples, named tuples and dataclasses of numbers, arrays and expressions.
 
 `flatten` and `unflatten` are optree's. None is a container without leaves (as in JAX), so it may stand for an absent
-parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type.
+parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type; what else
+is a container stands in `container_types`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sympy as sp
 
 from symad.errors import ArgumentError, TraceError
 from symad.tracing.array import Array, wrap
+from symad.tracing.container_types import NAMESPACE, register_records
 from symad.tracing.node_arrays import Nodes
 from symad.tracing.operands import nodes_of
 from symad.tracing.place import user_place
@@ -24,7 +26,6 @@ from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced
 
-NAMESPACE = "symad"  # where symad registers container types of its own
 Structure = optree.PyTreeSpec
 
 
@@ -36,6 +37,8 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     ([1.0, 2.0], {'a': None, 'b': (3.0, [4.0])})
     """
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    while register_records(leaves):  # dataclasses of a class that was not met before, perhaps one inside another
+        leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     return leaves, structure
 
 
@@ -50,10 +53,12 @@ def paths(tree: Any, name: str = "") -> list[str]:
     >>> paths({"layer_1": {"weight": 1.0}, "scale": (2.0, 3.0)}, "params")
     ['params["layer_1"]["weight"]', 'params["scale"][0]', 'params["scale"][1]']
     """
-    return [name + "".join(map(_step, accessor)) for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
+    flatten(tree)  # which registers the dataclasses in it
+    return [name + "".join(map(step, accessor)) for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 
-def _step(entry: Any) -> str:
+def step(entry: Any) -> str:
+    """Return how one step down into a container is written: `["key"]`, `[0]` or `.name`."""
     if isinstance(entry, optree.MappingEntry):
         key = entry.entry
         return f'["{key}"]' if isinstance(key, str) else f"[{key!r}]"
