@@ -20,6 +20,7 @@ from codegen.program import Head, Input, Output, Program, reachable
 from codegen.table import Table
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
+from symad.tracing.paths import MAX_PATHS
 from symad.tracing.trace import Trace, trace
 from symad.tracing.traced import Traced
 from symad.tracing.trees import Tree, paths_of
@@ -28,13 +29,17 @@ Tier = Literal["default", "fast"]
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
 
-def compile(f: Callable[..., Any], *example_args: Any, tier: Tier = "default", fma: bool = True) -> Kernel:
+def compile(
+    f: Callable[..., Any], *example_args: Any, tier: Tier = "default", fma: bool = True, max_paths: int = MAX_PATHS
+) -> Kernel:
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
 
     f may be any composition of transforms. The kernel takes and returns what f does, with float64 arrays and floats
     as leaves; a SparseMatrix result is returned as its packed data, with the pattern in `kernel.sparsity`.
     `tier="fast"` compiles several times faster to code about half as fast. `fma=False` rounds every product.
-    TraceError for a condition on a traced value, ArgumentError for arguments that are not real numbers.
+    Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
+    raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that
+    only numbers can answer (argmax, a mask, an index), ArgumentError for arguments that are not real numbers.
 
     >>> import symad as sa
     >>> kernel = compile(sa.hessian(lambda x: x[0] ** 2 * x[1]), np.zeros(2))
@@ -42,7 +47,8 @@ def compile(f: Callable[..., Any], *example_args: Any, tier: Tier = "default", f
     array([[6., 4.],
            [4., 0.]])
     """
-    return compile_trace(trace(f, *example_args), tier=tier, fma=fma, name=getattr(f, "__name__", "kernel"))
+    traced = trace(f, *example_args, max_paths=max_paths)
+    return compile_trace(traced, tier=tier, fma=fma, name=getattr(f, "__name__", "kernel"))
 
 
 def compile_trace(traced: Trace, *, tier: Tier = "default", fma: bool = True, name: str = "kernel") -> Kernel:
@@ -55,10 +61,12 @@ def compile_trace(traced: Trace, *, tier: Tier = "default", fma: bool = True, na
     return codegen.compile_program(to_program(traced, name), tier=tier, fma=fma, pack=pack, unpack=unpack)
 
 
-def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: bool = True) -> Callable[..., Any]:
+def jit(
+    f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: bool = True, max_paths: int = MAX_PATHS
+) -> Callable[..., Any]:
     """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
 
-    Called inside a transform, on traced values, it is the function itself.
+    The options are those of `compile`. Called inside a transform, on traced values, it is the function itself.
 
     >>> @jit
     ... def norm2(x):
@@ -67,7 +75,7 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
     25.0
     """
     if f is None:
-        return lambda g: jit(g, tier=tier, fma=fma)
+        return lambda g: jit(g, tier=tier, fma=fma, max_paths=max_paths)
     function, kernels, lock = f, OrderedDict[Any, Kernel](), Lock()
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -79,7 +87,9 @@ def jit(f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: boo
         key = (structure, tuple(np.shape(leaf) for leaf in leaves))
         with lock:
             kernel = kernels.get(key)
-        made = kernel or compile(function, *args, tier=tier, fma=fma)  # unlocked: it may call this one too
+        made = kernel or compile(
+            function, *args, tier=tier, fma=fma, max_paths=max_paths
+        )  # unlocked: it may call this one too
         with lock:
             kernels[key] = made
             kernels.move_to_end(key)

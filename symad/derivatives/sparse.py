@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +11,8 @@ import optree
 from numpy.typing import NDArray
 
 from symad.errors import ArgumentError
-from symad.tracing.containers import NAMESPACE
+from symad.tracing.container_types import NAMESPACE
+from symad.tracing.paths import UNIONS
 from symad.tracing.traced import Traced
 
 Triangle = Literal["lower", "upper", "full"]
@@ -78,6 +80,22 @@ optree.register_pytree_node(
     _rebuilt,  # type: ignore[arg-type]
     namespace=NAMESPACE,
 )
+
+
+def _unions(matrices: Sequence[SparseMatrix]) -> list[SparseMatrix]:
+    """Return matrices with the union of their patterns."""
+    places = sorted({place for matrix in matrices for place in zip(matrix.rows, matrix.columns, strict=True)})
+    position = {place: k for k, place in enumerate(places)}
+    rows, columns = np.array(places, dtype=np.intp).reshape(len(places), 2).T
+    made = []
+    for matrix in matrices:
+        data = np.zeros_like(matrix.data, shape=len(places))
+        data[[position[place] for place in zip(matrix.rows, matrix.columns, strict=True)]] = matrix.data
+        made.append(SparseMatrix(data, rows, columns, matrix.shape))
+    return made
+
+
+UNIONS[SparseMatrix] = _unions
 
 
 def triangle_of(lower: Entries, triangle: bool | Triangle) -> Entries:

@@ -26,6 +26,7 @@ _OWN_FOLDERS = (
 )
 _STANDARD = sysconfig.get_path("stdlib")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
+_RAISE = dis.opmap["RAISE_VARARGS"]
 _OPERATOR = dis.opmap["BINARY_OP"]
 _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 
@@ -48,6 +49,16 @@ def raised_place(error: BaseException) -> str:
     """Return `file:line` of the innermost user's frame in the traceback of an error."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
     return f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
+
+
+def raised_by_user(error: BaseException) -> bool:
+    """Whether an error comes from a raise or assert statement in the user's own code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or _is_own(trace.tb_frame):
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
 def user_globals(error: BaseException) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ closed is refused, so that a traced value kept after its level closed never give
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.table import Graph
@@ -21,10 +22,10 @@ class Scope:
     """A graph to trace into, the scope around it, and whether it is still open.
 
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
-    Python control flow has asked for.
+    Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
     """
 
-    __slots__ = ("depth", "graph", "open", "parameters", "parent", "values")
+    __slots__ = ("__weakref__", "decide", "depth", "graph", "open", "parameters", "parent", "symbols", "values")
 
     def __init__(self, graph: Graph, parent: Scope | None) -> None:
         self.graph = graph
@@ -33,16 +34,23 @@ class Scope:
         self.open = True
         self.parameters: frozenset[int] = frozenset()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
+        self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
+        self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
 
     def check_open(self) -> None:
         """Raise EscapedValueError, with the user's file and line, when this scope has been closed."""
         if not self.open:
-            raise EscapedValueError(
-                "a traced value was used after its derivative level closed",
-                where=user_place(),
-                why="it was kept in a variable, a list or an attribute outside the differentiated function",
-                do="return the value from the function instead of storing it",
-            )
+            raise escaped_value()
+
+
+def escaped_value() -> EscapedValueError:
+    """Return the error for a value of a closed scope."""
+    return EscapedValueError(
+        "a traced value was used after its derivative level closed",
+        where=user_place(),
+        why="it was kept in a variable, a list or an attribute outside the differentiated function",
+        do="return the value from the function instead of storing it",
+    )
 
 
 def join(left: Scope, right: Scope) -> Scope:

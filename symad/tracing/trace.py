@@ -14,6 +14,7 @@ from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
+from symad.tracing.paths import MAX_PATHS, Paths
 from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
@@ -57,11 +58,12 @@ class Trace:
         return f"<Trace: {', '.join(parts)}, {self.count_ops()} operations>"
 
 
-def trace(f: Callable[..., Any], *args: Any) -> Trace:
+def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trace:
     """Trace a function on symbols of the structure and shapes of example arguments.
 
-    The arguments' values are not used: a condition on a traced value raises TraceError (use np.where). ArgumentError
-    for arguments or results that are not containers of real numbers. Inside a differentiated function too, the trace
+    The arguments' values are not used: of a condition on a traced value, both branches are traced (`paths.Paths`), and
+    LimitError is raised when there are more than `max_paths` paths. ArgumentError for arguments or results that are
+    not containers of real numbers. Inside a differentiated function too, the trace
     stands alone: a traced value captured from around it raises TraceError.
 
     >>> trace(lambda x: x @ x, [0.0, 0.0]).expr()
@@ -70,6 +72,8 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
     TypeError: unsupported operand type(s) for @: 'list' and 'list'
     >>> trace(lambda x: x @ x, np.zeros(2)).expr()
     x_0**2 + x_1**2
+    >>> trace(lambda x: x**2 if x > 0 else -x, 1.0).expr()
+    Piecewise((x**2, x > 0), (-x, True))
     """
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
@@ -81,8 +85,12 @@ def trace(f: Callable[..., Any], *args: Any) -> Trace:
         )
         inputs = shapes.refill([scope.graph.own_leaf(symbol) for symbol in symbols])
         scope.parameters = frozenset(inputs.flat)
-        result = call(f, lambda: wrap(scope, inputs))
-        traced = Trace(scope.graph, names, inputs, lift_result(scope, result, name_of(f)))
+        paths = Paths(scope.graph, max_paths, name_of(f))
+        scope.decide = paths.decide
+        outputs = paths.explore(
+            lambda: call(f, lambda: wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
+        )
+        traced = Trace(scope.graph, names, inputs, outputs)
         _refuse_namesakes(scope.graph, symbols)
         return traced
 

@@ -59,8 +59,16 @@ def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
 
 
 def truth_of(scope: Scope, node: int) -> bool:
-    """Return the truth value that Python's `if` follows; TraceError when the condition is symbolic."""
-    return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
+    """Return the truth value that Python's `if` follows; where all paths are explored, that of the current path.
+
+    TraceError when the condition is symbolic otherwise.
+    """
+    try:
+        return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
+    except SymbolicValueError:
+        if scope.decide is None:
+            raise
+        return scope.decide(node)
 
 
 def shown_value(scope: Scope, node: int) -> float | bool | str:
@@ -82,14 +90,18 @@ def _let_text(graph: Graph, node: int) -> str:
     return f"{expression} where {where}" if where else str(expression)
 
 
-def symbolic_error(graph: Graph, node: int, asked: str) -> TraceError:
+class SymbolicValueError(TraceError):
+    """A question that only a number can answer was asked of a symbolic value."""
+
+
+def symbolic_error(graph: Graph, node: int, asked: str) -> SymbolicValueError:
     """Return the error for a question that only a number can answer."""
     names = _symbol_names(graph, node)
-    return TraceError(
+    return SymbolicValueError(
         f"{asked} was asked for",
         where=user_place(),
         why=f"it depends on a symbolic value ({names})",
-        do="use np.where(condition, a, b), or call the function on numbers",
+        do="use np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
     )
 
 

@@ -1,0 +1,309 @@
+"""Symbolic conditions: every path is followed, and the kernel is the Python function."""
+
+import math
+import random
+import re
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad as sa
+from symad.errors import ArgumentError, LimitError, TraceError
+from symad.graph.table import Graph
+from symad.native import compile_trace
+from symad.tracing.implication import Knowledge
+
+GENERATOR = np.random.default_rng(7)
+
+
+def nested(x):
+    if x[0] > 0:
+        if x[1] > x[0]:
+            return x[0] * x[1]
+        elif x[1] > -1:
+            return x[0] ** 3
+        else:
+            return np.sin(x[1]) + x[0]
+    elif x[0] > -1:
+        return -x[0] * x[1] ** 2
+    return (x[0] - x[1]) ** 2
+
+
+def by_boolean_words(x):
+    a, b = x
+    if (0 < a < 1 and not b > 2) or b == 0:
+        return a * b + 1
+    return abs(a) ** 1.5 if a and b else max(a, b, 0.5) + min(x)
+
+
+def by_a_derivative(x):
+    slope = sa.grad(lambda y: y**3 - y)(x[0])
+    return x[0] ** 2 * x[1] if slope > 0 else -x[0] + sa.derivative(np.sin)(x[1])
+
+
+def in_a_loop(x):
+    total = 0.0
+    for value in x:
+        if value < -0.5:
+            continue
+        total += value**2 if value < 0.5 else value
+        if total > 2:
+            break
+    return total
+
+
+def with_sorted_values(x):
+    low, high = sorted(x)
+    return low * 2 + high**3
+
+
+FUNCTIONS = [nested, by_boolean_words, by_a_derivative, in_a_loop, with_sorted_values]
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_the_kernel_equals_the_function_on_ten_thousand_points(f):
+    kernel = sa.compile(f, np.zeros(2), fma=False)
+    points = np.concatenate([GENERATOR.normal(size=(9990, 2)) * 1.5, [[a, b] for a in (0, 1, -1) for b in (0, 1, -1)]])
+    plain = [f(point) for point in points[-100:]] if f is by_a_derivative else [f(point) for point in points]
+    points = points[-len(plain) :]
+    assert [kernel(point) for point in points] == pytest.approx(plain, rel=4e-16)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_derivatives_are_those_of_the_branch_that_python_takes(f):
+    """Compiled on symbols against traced at the point, where Python itself decides; at the switches too."""
+    gradient, hessian = sa.compile(sa.grad(f), np.zeros(2)), sa.compile(sa.hessian(f), np.zeros(2))
+    sparse = sa.compile(sa.hessian(f, sparse=True), np.zeros(2))
+    switches = [[0.0, 1.0], [0.5, 0.5], [-1.0, 0.3], [1.0, -1.0], [0.5, -0.5], [0.7, 2.0], [0.4, 0.0]]
+    for point in np.concatenate([GENERATOR.normal(size=(40, 2)), switches]):
+        assert gradient(point) == pytest.approx(sa.grad(f)(point), rel=1e-14, abs=1e-14)
+        expected = sa.hessian(f, mode="fwd-rev")(point)
+        assert hessian(point) == pytest.approx(expected, rel=1e-13, abs=1e-13)
+        dense = np.zeros((2, 2))
+        dense[sparse.sparsity] = sparse(point)
+        assert dense == pytest.approx(expected, rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("order", range(5))
+def test_the_branch_not_taken_never_contributes(order):
+    """x log x at 0, 1/x, sqrt: infinite or NaN on the other branch, at orders 0 to 4, in both modes."""
+
+    def f(x):
+        return x * math.log(x) + math.sqrt(x) + 1 / x if x > 0 else x**2
+
+    for mode in (sa.derivative, sa.grad):
+        nested = f
+        for _ in range(order):
+            nested = mode(nested)
+        kernel = sa.compile(nested, 1.0)
+        expected = [0.0, 0.0, 2.0, 0.0, 0.0][order]
+        assert kernel(0.0) == expected
+        assert kernel(2.0) == pytest.approx(nested(2.0), rel=1e-14)
+        assert kernel(-1.0) == nested(-1.0)
+
+
+def runs_of(f, *example):
+    runs = []
+
+    def counted(*args):
+        runs.append(1)
+        return f(*args)
+
+    return sa.trace(counted, *example), len(runs)
+
+
+def test_each_feasible_path_is_run_once():
+    """Conditions that the earlier ones decide are not asked: 5 paths of 2**6 combinations, the fifth for NaN."""
+
+    def f(x):
+        kind = 0 if x < 0 else 1 if x < 1 else 2
+        again = 0 if x < 0 else 1 if x < 1 else 2
+        assert kind == again
+        return x**kind if x < 5 else x if x > 4 else 1 / 0
+
+    traced, runs = runs_of(f, 1.0)
+    assert runs == 5
+    kernel = compile_trace(traced)
+    assert [kernel(value) for value in (-1.0, 0.5, 2.0, 5.0)] == [1.0, 0.5, 4.0, 5.0]
+    assert math.isnan(kernel(math.nan))
+
+
+def test_a_function_that_ends_without_a_result_only_for_nan():
+    def f(x):
+        if x <= 1:
+            return x
+        elif x > 1:
+            return x**2
+
+    kernel = sa.compile(sa.grad(f), 1.0)
+    assert [kernel(0.0), kernel(2.0)] == [1.0, 4.0]
+    assert math.isnan(sa.compile(f, 1.0)(math.nan))
+    with pytest.raises(ArgumentError, match="returned None"):
+        sa.compile(lambda x: x if x > 1 else None, 1.0)
+
+
+def test_conditions_inside_a_level_are_recognised_in_the_next_run():
+    """An inner derivative makes new nodes each time; the condition is the same, and is decided once."""
+
+    def f(x):
+        first = 1 if sa.grad(np.sin)(x) > 0 else 2
+        second = 1 if sa.grad(np.sin)(x) > 0 else 2
+        return x * first * second
+
+    traced, runs = runs_of(f, 1.0)
+    assert runs == 2
+    kernel = compile_trace(traced)
+    assert [kernel(0.0), kernel(1.0), kernel(3.0)] == [0.0, 1.0, 12.0]
+
+
+def test_a_result_that_does_not_depend_on_the_path_has_no_select():
+    def f(x):
+        side = "left" if x < 0 else "right"
+        return {"value": x * 2, "side": 1.0 if side == "left" else 3.0}
+
+    result = sa.trace(f, 1.0).expr()
+    assert not result["value"].has(sp.Piecewise)
+    assert result["side"].has(sp.Piecewise)
+
+
+def test_nan_is_a_value_that_fails_every_comparison():
+    def f(x):
+        if x < 0:
+            return 1.0
+        elif x >= 0:
+            return 2.0
+        return 3.0
+
+    kernel = sa.compile(f, 1.0)
+    assert [kernel(-1.0), kernel(0.0), kernel(math.nan)] == [1.0, 2.0, 3.0]
+
+
+def test_a_loop_without_a_known_end_is_refused():
+    def f(x):
+        while x > 1:
+            x = x / 2
+        return x
+
+    with pytest.raises(
+        LimitError, match=r"test_paths\.py:\d+: f has more than 64 paths.*64 times.*while_loop.*fori_loop"
+    ):
+        sa.compile(f, 1.0)
+    assert sa.grad(f)(6.0) == 0.125
+
+
+def test_the_limit_on_paths_can_be_raised():
+    def f(x):
+        return sum(value if value > 0 else 0 for value in x)
+
+    with pytest.raises(LimitError, match="more than 64 paths"):
+        sa.compile(f, np.zeros(7))
+    kernel = sa.compile(f, np.zeros(7), max_paths=128)
+    assert kernel(np.arange(-3.0, 4.0)) == 6.0
+    assert sa.jit(f, max_paths=128)(np.arange(-3.0, 4.0)) == 6.0
+
+
+def test_where_the_function_raises_the_kernel_returns_nan():
+    def f(x):
+        if x < 0:
+            raise ValueError("negative")
+        assert x != 3
+        return {"root": math.sqrt(x), "small": x < 1}
+
+    kernel = sa.compile(f, 1.0)
+    assert kernel(4.0) == {"root": 2.0, "small": 0.0}
+    assert np.isnan(kernel(-1.0)["root"])
+    assert np.isnan(kernel(3.0)["small"])
+
+
+def test_other_errors_on_a_path_come_out_with_the_path():
+    """A mistake on a rare branch must not become NaN: only what the function raises itself."""
+    for mistake, kind in ((lambda x: x.nothing, AttributeError), (lambda x: np.zeros(2) + np.zeros(3), ValueError)):
+        with pytest.raises(kind) as caught:
+            sa.compile(lambda x, mistake=mistake: x if x > 0 else mistake(x), 1.0)
+        assert re.search(
+            r"on the path where the condition at .*test_paths\.py:\d+ does not hold", caught.value.__notes__[0]
+        )
+
+
+def test_a_function_that_raises_on_every_path():
+    def f(x):
+        if x > 0:
+            raise ValueError("positive")
+        raise ValueError("not positive")
+
+    with pytest.raises(ArgumentError, match="f raises an error on every path"):
+        sa.compile(f, 1.0)
+
+
+def test_results_of_different_structure_are_refused():
+    with pytest.raises(ArgumentError, match=r"another structure or shape where the condition at .* does not hold"):
+        sa.compile(lambda x: (x, x) if x > 0 else x, 1.0)
+    with pytest.raises(ArgumentError, match="another structure or shape"):
+        sa.compile(lambda x: x if x[0] > 0 else x[:1], np.zeros(2))
+
+
+def test_a_function_that_changes_between_runs_is_refused():
+    state = random.Random(1)
+
+    def f(x):
+        shift = state.random()
+        return x if x > shift else -x
+
+    with pytest.raises(TraceError, match="f met another condition when it was run again"):
+        sa.compile(f, 1.0)
+
+
+def test_patterns_of_the_paths_are_united():
+    def f(x):
+        return x[0] ** 2 if x[0] > 0 else x[1] ** 2 + x[0] * x[2]
+
+    kernel = sa.compile(sa.hessian(f, sparse=True), np.zeros(3))
+    assert list(zip(*map(list, kernel.sparsity), strict=True)) == [(0, 0), (0, 2), (1, 1), (2, 0)]
+    assert kernel(np.array([1.0, 0.0, 0.0])).tolist() == [2.0, 0.0, 0.0, 0.0]
+    assert kernel(np.array([-1.0, 0.0, 0.0])).tolist() == [0.0, 1.0, 2.0, 1.0]
+
+
+def test_questions_that_need_a_number_are_refused_still():
+    for f in (lambda x: x[np.argmax(x)], lambda x: x[x > 0].sum(), lambda x: np.arange(3)[int(x[0])]):
+        with pytest.raises(TraceError, match="symbolic value"):
+            sa.compile(f, np.zeros(2))
+
+
+OPERATORS = (sp.StrictLessThan, sp.LessThan, sp.StrictGreaterThan, sp.GreaterThan, sp.Equality, sp.Unequality)
+COMPARE = {
+    sp.StrictLessThan: lambda a, b: a < b, sp.LessThan: lambda a, b: a <= b, sp.StrictGreaterThan: lambda a, b: a > b,
+    sp.GreaterThan: lambda a, b: a >= b, sp.Equality: lambda a, b: a == b, sp.Unequality: lambda a, b: a != b,
+}  # fmt: skip
+
+
+def test_what_is_implied_is_true():
+    """Random conditions about random points, NaN and equal values among them: an implied truth is the truth."""
+    choose = random.Random(5)
+    implied = 0
+    for _ in range(400):
+        graph = Graph()
+        values = [choose.choice([-1.0, 0.0, 0.0, 1.0, 2.0, math.nan]) for _ in range(3)]
+        nodes = [graph.leaf(sp.Symbol(f"x{k}")) for k in range(3)]
+        operands = [*zip(nodes, values, strict=True), *[(graph.number(c), c) for c in (-1.0, 0.0, 1.0)]]
+        known = Knowledge(graph)
+        conditions = []
+        for _ in range(12):
+            (left, a), (right, b) = choose.sample(operands, 2)
+            if left in graph.atoms and right in graph.atoms and not {left, right} & set(nodes):
+                continue
+            head = choose.choice(OPERATORS)
+            node, truth = graph.node(head, left, right), COMPARE[head](a, b)
+            if conditions and choose.random() < 0.4:
+                other, other_truth = choose.choice(conditions)
+                head = choose.choice([sp.And, sp.Or])
+                node = graph.node(head, node, other)
+                truth = truth and other_truth if head is sp.And else truth or other_truth
+            if choose.random() < 0.2:
+                node, truth = graph.node(sp.Not, node), not truth
+            found = known.truth(node)
+            assert found in (None, truth)
+            implied += found is not None
+            known.assume(node, truth)
+            conditions.append((node, truth))
+    assert implied > 500
