@@ -7,11 +7,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+import sympy as sp
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+import symad.tracing.operations as op
 from symad.errors import TraceError
-from symad.tracing.constants import as_truth, constant, is_boolean
-from symad.tracing.node_arrays import all_truths, converted, elementwise, numbers
+from symad.tracing.constants import constant, is_boolean
+from symad.tracing.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.place import stores_item, user_place
 from symad.tracing.scalar import Scalar
@@ -39,6 +41,13 @@ class Array(Traced, NDArrayOperatorsMixin):
     def __init__(self, nodes: Nodes, scope: Scope) -> None:
         self.nodes = nodes
         self.scope = scope
+
+    def __mul__(self, other: Any) -> Any:
+        """Multiply elementwise; a SymPy matrix answers itself, with the matrix product (as for ndarrays)."""
+        return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(other, self)
 
     # User code that asks isinstance(x, np.ndarray) has to take its array branch; NumPy's own C code is not fooled.
     __class__ = property(lambda self: np.ndarray)
@@ -115,14 +124,19 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.scope.check_open()
-        scope = join(self.scope, scope_of(value, default=self.scope))
-        new = nodes_of(value, scope)
-        if all_truths(scope.graph, self.nodes):
-            new = elementwise(scope.graph, as_truth, new)
+        scope = join(self.scope, scope_of(key, value, default=self.scope))
+        new = like(scope.graph, self.nodes, nodes_of(value, scope))
+        if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
+            mask = self._mask(key)  # one value for all that the mask picks: a choice, which needs no values
+            self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
         else:
-            new = numbers(scope.graph, new)
-        self.nodes[plain_index(key)] = new
+            self.nodes[plain_index(key)] = new
         self.scope = scope  # a value of a deeper level was stored: the array now lives no longer than that level
+
+    def _mask(self, key: Array) -> Nodes:
+        if key.shape != self.shape[: key.ndim]:
+            raise IndexError(f"boolean index did not match: shape {key.shape} for an array of shape {self.shape}")
+        return key.nodes.reshape(key.shape + (1,) * (self.ndim - key.ndim))
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -235,6 +249,10 @@ class Array(Traced, NDArrayOperatorsMixin):
         """Sort in place, following the values."""
         self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
 
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """Partition in place, following the values."""
+        self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
+
     def _only(self) -> Scalar:
         if self.size != 1 or self.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
@@ -256,7 +274,7 @@ class _Method:
 _METHODS = frozenset(
     {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "diagonal", "dot", "max"}
     | {"mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"}
-    | {"swapaxes", "take", "trace", "var", "put"}
+    | {"swapaxes", "take", "trace", "var", "put", "argpartition", "choose"}
 )
 
 

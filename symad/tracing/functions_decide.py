@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.array import wrap
-from symad.tracing.functions_reduce import traced
+from symad.tracing.array import plain_index, wrap
+from symad.tracing.functions_reduce import delivered, traced
 from symad.tracing.functions_select import values
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements
 
 ANSWERING: tuple[Callable[..., Any], ...] = (
     np.argmax, np.argmin, np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero,
-    np.flatnonzero, np.argwhere, np.isin, np.isclose, np.allclose, np.array_equal, np.array_equiv, np.nanargmax,
-    np.nanargmin, np.isneginf, np.isposinf,
+    np.flatnonzero, np.argwhere, np.isin, np.allclose, np.array_equal, np.array_equiv, np.nanargmax,
+    np.nanargmin,
 )  # fmt: skip
 
 
@@ -90,17 +90,19 @@ def extract(condition: Any, arr: Any) -> Any:
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """The elements of the choices that the index array picks."""
-    scope = scope_of(a, *choices)
+    scope = scope_of(a, out, *choices)
     parts = np.broadcast_arrays(*[nodes_of(choice, scope) for choice in choices])
-    picked = values(a)
-    return wrap(np.choose(picked, parts, mode=mode), scope)
+    return delivered(wrap(np.choose(plain_index(a), parts, mode=mode), scope), out)
 
 
 @implements(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """Sums of the traced weights by bin number."""
-    places = np.asarray(values(x))
-    made = np.full_like(weights, 0.0, shape=(max(minlength, int(places.max()) + 1),))
+    """Sums of the weights (or counts) by bin number; the numbers follow their values."""
+    places = np.asarray(plain_index(x))
+    if weights is None:
+        return np.bincount(places, minlength=minlength)
+    weights = traced(weights)
+    made = np.full_like(weights, 0.0, shape=(max(minlength, int(places.max(initial=-1)) + 1),))
     np.add.at(made, places, weights)
     return made
 
@@ -121,6 +123,18 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Traced values are real."""
     return True
+
+
+@implements(np.isreal)
+def isreal(x: Any) -> Any:
+    """True everywhere: traced values are real."""
+    return np.ones(np.shape(x), dtype=bool)
+
+
+@implements(np.iscomplex)
+def iscomplex(x: Any) -> Any:
+    """False everywhere: traced values are real."""
+    return np.zeros(np.shape(x), dtype=bool)
 
 
 @implements(np.real)

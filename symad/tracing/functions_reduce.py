@@ -11,7 +11,7 @@ import symad.tracing.node_arrays as node_arrays
 from symad.tracing.array import wrap
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
-from symad.tracing.traced import Traced
+from symad.tracing.traced import Traced, store_error
 
 
 def traced(value: Any) -> Any:
@@ -22,23 +22,46 @@ def traced(value: Any) -> Any:
     return wrap(nodes_of(value, scope), scope)
 
 
+def is_traced(value: Any) -> bool:
+    """Whether a value is a traced scalar or array (no type guard: NumPy's functions take both)."""
+    return isinstance(value, Traced)
+
+
+def together(*values: Any) -> list[Any]:
+    """Return several values as traced values of one scope."""
+    scope = scope_of(*values)
+    return [wrap(nodes_of(value, scope), scope) for value in values]
+
+
+def delivered(made: Any, out: Any) -> Any:
+    """Return the result, or write it into the traced array `out` and return that."""
+    if out is None:
+        return made
+    if not is_traced(out):
+        raise store_error()
+    if np.shape(out) != np.shape(made):
+        raise ValueError(f"out= has the shape {np.shape(out)}, and the result {np.shape(made)}")
+    out[...] = made
+    return out
+
+
+def given(**keywords: Any) -> dict[str, Any]:
+    """Return the keywords that a caller gave: not None, and not NumPy's mark for a missing one."""
+    return {name: value for name, value in keywords.items() if value is not None and value is not np._NoValue}
+
+
 def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any
     ) -> Any:
-        given = {name: value for name, value in more.items() if value is not np._NoValue}
-        if out is not None:
-            given["out"] = out
-        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given)
+        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given(dtype=dtype, out=out, **more))
 
     return handler
 
 
 def _extremum(ufunc: np.ufunc) -> Callable[..., Any]:
-    reduction = _reduction(ufunc)
-
     def handler(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-        return reduction(a, axis=axis, out=out, keepdims=keepdims, **more)
+        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given(out=out, **more))
 
     return handler
 
@@ -49,11 +72,113 @@ implements(np.max, np.amax)(_extremum(np.maximum))
 implements(np.min, np.amin)(_extremum(np.minimum))
 implements(np.any)(_extremum(np.logical_or))
 implements(np.all)(_extremum(np.logical_and))
-implements(np.nanmax)(_extremum(np.maximum))
-implements(np.nanmin)(_extremum(np.minimum))
+implements(np.nanmax)(_extremum(np.fmax))
+implements(np.nanmin)(_extremum(np.fmin))
+
+
+def _count(shape: tuple[int, ...], axis: Any, where: Any) -> Any:
+    """Return how many elements are reduced; with a mask, how many of them for each result (an axis is kept)."""
+    if where is not np._NoValue:
+        return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=True)
+    count = 1
+    for k in node_arrays.normalized_axes(axis, len(shape)):
+        count *= shape[k]
+    return count
+
+
+@implements(np.mean)
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = np._NoValue
+) -> Any:
+    """The sum divided by the number of elements (those under `where=`)."""
+    a = traced(a)
+    total = np.sum(a, axis=axis, dtype=dtype, keepdims=True, where=where)
+    return delivered(_kept(total / _count(a.shape, axis, where), axis, keepdims), out)
+
+
+def _kept(made: Any, axis: Any, keepdims: Any) -> Any:
+    """Return a result that has its reduced axes, of length 1, with or without them."""
+    return made if keepdims is True else np.squeeze(made, axis if axis is not None else tuple(range(np.ndim(made))))
+
+
+@implements(np.var)
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
+    where: Any = np._NoValue, mean: Any = np._NoValue, correction: Any = np._NoValue,
+) -> Any:  # fmt: skip
+    """sum((a - mean)**2) / (n - ddof), over the elements under `where=`."""
+    a = traced(a)
+    ddof = ddof if correction is np._NoValue else correction
+    centre = np.mean(a, axis=axis, dtype=dtype, keepdims=True, where=where) if mean is np._NoValue else mean
+    total = np.sum(np.square(a - centre), axis=axis, keepdims=True, where=where)
+    return delivered(_kept(total / (_count(a.shape, axis, where) - ddof), axis, keepdims), out)
+
+
+@implements(np.std)
+def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **keywords: Any) -> Any:
+    """The square root of the variance."""
+    return delivered(np.sqrt(var(a, axis, dtype, None, *args, **keywords)), out)
+
+
+@implements(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
+    """The weighted mean: sum(a * weights) / sum(weights)."""
+    shape = np.shape(a)
+    if weights is None:
+        weights = np.ones(shape)
+    elif np.shape(weights) != shape:
+        if axis is None:
+            raise TypeError("axis must be given when the shapes of a and weights differ")
+        axes = np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
+        weights = np.transpose(weights, np.argsort(axes))
+        weights = np.expand_dims(weights, [k for k in range(len(shape)) if k not in axes])
+    weights = np.broadcast_to(weights, shape)
+    total = np.sum(weights, axis=axis, keepdims=keepdims is True)
+    result = np.sum(np.multiply(a, weights), axis=axis, keepdims=keepdims is True) / total
+    return (result, np.broadcast_to(total, np.shape(result))) if returned else result
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    """Largest minus smallest."""
+    return delivered(np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims), out)
+
+
+def _running(ufunc: np.ufunc) -> Callable[..., Any]:
+    def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        a = np.ravel(traced(a)) if axis is None else traced(a)
+        return ufunc.accumulate(a, axis=0 if axis is None else axis, **given(dtype=dtype, out=out))
+
+    return handler
+
+
+implements(np.cumsum)(_running(np.add))
+implements(np.cumprod)(_running(np.multiply))
+
+
+def _cumulative(ufunc: np.ufunc) -> Callable[..., Any]:
+    def handler(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        x = np.atleast_1d(traced(x))
+        if axis is None and x.ndim > 1:
+            raise ValueError("for arrays with more than one axis, axis= is required")
+        axis = 0 if axis is None else axis
+        made = ufunc.accumulate(x, axis=axis, **given(dtype=dtype))
+        if include_initial:
+            made = np.concatenate([np.full_like(np.take(x, [0], axis), ufunc.identity), made], axis)
+        return delivered(made, out)
+
+    return handler
+
+
+implements(*available("cumulative_sum"))(_cumulative(np.add))
+implements(*available("cumulative_prod"))(_cumulative(np.multiply))
 
 
 def _without_nan(reduction: Callable[..., Any], neutral: float) -> Callable[..., Any]:
+    """A sum or product in which NaN is replaced by the neutral element."""
+
     def handler(a: Any, *args: Any, **keywords: Any) -> Any:
         return reduction(np.where(np.isnan(a), neutral, a), *args, **keywords)
 
@@ -66,115 +191,50 @@ implements(np.nancumsum)(_without_nan(np.cumsum, 0.0))
 implements(np.nancumprod)(_without_nan(np.cumprod, 1.0))
 
 
-@implements(np.nanmean)
-def nanmean(a: Any, axis: Any = None, **keywords: Any) -> Any:
-    """The mean of the elements that are not NaN."""
-    return np.nansum(a, axis=axis, **keywords) / np.sum(~np.isnan(a), axis=axis, **keywords)
+def _over_numbers(moment: Callable[..., Any]) -> Callable[..., Any]:
+    """A mean or variance over the elements that are not NaN."""
+
+    def handler(a: Any, *args: Any, where: Any = np._NoValue, **keywords: Any) -> Any:
+        numbers = ~np.isnan(traced(a))
+        return moment(a, *args, where=numbers if where is np._NoValue else numbers & where, **keywords)
+
+    return handler
+
+
+implements(np.nanmean)(_over_numbers(mean))
+implements(np.nanvar)(_over_numbers(var))
+implements(np.nanstd)(_over_numbers(std))
 
 
 @implements(np.cov)
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
-    """The covariance matrix of the rows (or columns) of m."""
-    rows = np.atleast_2d(traced(m)) if y is None else np.concatenate([np.atleast_2d(m), np.atleast_2d(y)])
-    rows = rows.T if not rowvar and np.ndim(m) > 1 else rows
-    deviation = rows - np.mean(rows, axis=1, keepdims=True)
-    made = (deviation @ deviation.T) / (rows.shape[1] - (int(not bias) if ddof is None else ddof))
-    return np.squeeze(made)
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
+    aweights: Any = None, *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """The covariance matrix of the rows (or columns) of m, and of y."""
+    node_arrays.require_float("np.cov", dtype)
+    parts = [np.atleast_2d(traced(part)) for part in (m, y) if part is not None]
+    parts = [part if rowvar or part.shape[0] == 1 else part.T for part in parts]
+    rows = np.concatenate(parts) if y is not None else parts[0]
+    ddof = int(not bias) if ddof is None else ddof
+    weights = [part if is_traced(part) else np.asarray(part) for part in (fweights, aweights)
+               if part is not None]  # fmt: skip
+    if not weights:
+        deviation = rows - np.mean(rows, axis=1, keepdims=True)
+        return np.squeeze((deviation @ deviation.T) / (rows.shape[1] - ddof))
+    weight = weights[0] * weights[1] if len(weights) > 1 else weights[0]
+    total = np.sum(weight)
+    deviation = rows - (np.sum(rows * weight, axis=1) / total)[:, None]
+    lost = ddof if aweights is None else ddof * np.sum(weight * aweights) / total
+    return np.squeeze((deviation @ (deviation * weight).T) / (total - lost))
 
 
 @implements(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """The matrix of correlation coefficients."""
-    made = np.atleast_2d(cov(x, y, rowvar))
+    made = np.atleast_2d(cov(x, y, rowvar, dtype=dtype))
     scale = np.sqrt(np.diagonal(made))
     return np.squeeze(made / scale[:, None] / scale[None, :])
-
-
-def _count(shape: tuple[int, ...], axis: Any) -> int:
-    count = 1
-    for k in node_arrays.normalized_axes(axis, len(shape)):
-        count *= shape[k]
-    return count
-
-
-@implements(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-    """The sum divided by the number of elements (those under `where=`)."""
-    a = traced(a)
-    mask = more.get("where", np._NoValue)
-    total = np.sum(a, axis=axis, keepdims=keepdims, where=mask)
-    if mask is np._NoValue:
-        count: Any = _count(a.shape, axis)
-    else:
-        count = np.sum(np.broadcast_to(mask, a.shape), axis=axis, keepdims=keepdims is True)
-    return np.divide(total, count, out=out) if out is not None else total / count
-
-
-@implements(np.average)
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
-    """The weighted mean: sum(a * weights) / sum(weights)."""
-    a = np.asarray(a) if not isinstance(a, Traced) else a
-    if weights is None:
-        weights = np.ones(a.shape)
-    elif np.shape(weights) != a.shape:
-        weights = np.expand_dims(weights, [k for k in range(a.ndim) if k != axis % a.ndim])
-        weights = np.broadcast_to(weights, a.shape)
-    total = np.sum(weights, axis=axis, keepdims=keepdims is True)
-    result = np.sum(a * weights, axis=axis, keepdims=keepdims is True) / total
-    return (result, total + result * 0) if returned else result
-
-
-@implements(np.var)
-def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, **more: Any
-) -> Any:
-    """sum((a - mean)**2) / (n - ddof)."""
-    a = traced(a)
-    ddof = more.get("correction", ddof) if more.get("correction", np._NoValue) is not np._NoValue else ddof
-    deviation = a - np.mean(a, axis=axis, keepdims=True)
-    total = np.sum(np.square(deviation), axis=axis, keepdims=keepdims)
-    return np.divide(total, _count(a.shape, axis) - ddof, **({} if out is None else {"out": out}))
-
-
-@implements(np.std)
-def std(a: Any, *args: Any, **keywords: Any) -> Any:
-    """The square root of the variance."""
-    return np.sqrt(np.var(traced(a), *args, **keywords))
-
-
-@implements(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    """Largest minus smallest."""
-    return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
-
-
-def _running(ufunc: np.ufunc) -> Callable[..., Any]:
-    def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        a = traced(a)
-        a = np.ravel(a) if axis is None else a
-        return ufunc.accumulate(a, axis=0 if axis is None else axis, **({} if out is None else {"out": out}))
-
-    return handler
-
-
-implements(np.cumsum)(_running(np.add))
-implements(np.cumprod)(_running(np.multiply))
-
-
-def _cumulative(ufunc: np.ufunc, start: float) -> Callable[..., Any]:
-    def handler(
-        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Any:
-        x = traced(x)
-        axis = 0 if axis is None else axis
-        made = ufunc.accumulate(x, axis=axis)
-        return np.concatenate([np.full_like(np.take(x, [0], axis), start), made], axis) if include_initial else made
-
-    return handler
-
-
-implements(*available("cumulative_sum"))(_cumulative(np.add, 0.0))
-implements(*available("cumulative_prod"))(_cumulative(np.multiply, 1.0))
 
 
 @implements(np.count_nonzero)
@@ -186,54 +246,10 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     """The sum along the diagonal."""
-    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
-@implements(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
-    """Differences of neighbours, n times."""
-    ends = [np._NoValue if end is np._NoValue else _as_edge(end, a, axis) for end in (prepend, append)]
-    parts = [part for part in (ends[0], a, ends[1]) if part is not np._NoValue]
-    a = np.concatenate(parts, axis=axis) if len(parts) > 1 else traced(a)
-    for _ in range(n):
-        rows = np.moveaxis(a, axis, -1)
-        a = np.moveaxis(rows[..., 1:] - rows[..., :-1], -1, axis)
-    return a
-
-
-def _as_edge(end: Any, a: Any, axis: int) -> Any:
-    if np.ndim(end):
-        return end
-    shape = list(np.shape(a))
-    shape[axis] = 1
-    return np.broadcast_to(traced(end) if isinstance(end, Traced) else np.asarray(end), shape)
-
-
-@implements(np.trapezoid)
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """Integral by the trapezoidal rule."""
-    rows = np.moveaxis(traced(y) if isinstance(y, Traced | list | tuple) else y, axis, -1)
-    widths = dx
-    if x is not None:
-        widths = np.diff(x) if np.ndim(x) == 1 else np.diff(np.moveaxis(x, axis, -1))
-    return np.sum(widths * (rows[..., 1:] + rows[..., :-1]) / 2.0, axis=-1)
-
-
-@implements(np.gradient)
-def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences, one-sided at the edges (uniform spacing, first-order edges)."""
-    f = traced(f)
-    axes = node_arrays.normalized_axes(axis, f.ndim)
-    steps = list(spacing) or [1.0]
-    steps = steps * len(axes) if len(steps) == 1 else steps
-    if edge_order != 1 or any(np.ndim(step) for step in steps):
-        raise NotImplementedError("np.gradient of a traced array takes uniform spacing and edge_order=1")
-    made = [_central(f, step, k) for step, k in zip(steps, axes, strict=True)]
-    return made[0] if len(made) == 1 else tuple(made)
-
-
-def _central(f: Any, step: Any, axis: int) -> Any:
-    rows = np.moveaxis(f, axis, 0)
-    inner = (rows[2:] - rows[:-2]) / (2.0 * step)
-    first, last = (rows[1:2] - rows[:1]) / step, (rows[-1:] - rows[-2:-1]) / step
-    return np.moveaxis(np.concatenate([first, inner, last]), 0, axis)
+@implements(np.linalg.trace)
+def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sum along the diagonals of matrices."""
+    return trace(x, offset, -2, -1, dtype)

@@ -1,4 +1,4 @@
-"""Choosing and rounding on traced values: where, select, clip, piecewise, round, sinc, polynomials, interpolation."""
+"""Choosing and rounding on traced values: where, select, clip, piecewise, round, sinc, tests of floats."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.operations as op
-from symad.tracing.array import Array, wrap
-from symad.tracing.functions_reduce import traced
-from symad.tracing.node_arrays import elementwise
+from symad.tracing.array import wrap
+from symad.tracing.functions_reduce import delivered, given, traced
+from symad.tracing.node_arrays import elementwise, require_float
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
 from symad.tracing.scalar import Scalar, quick_nodes
-from symad.tracing.traced import Traced, refuse_function
+from symad.tracing.traced import Traced
 from symad.tracing.values import values_of
 
 
@@ -57,29 +57,30 @@ def _is_traced(*values: Any) -> bool:
 
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any) -> Any:
-    """funclist[k](x) where condlist[k] holds (a last extra one elsewhere); every function is evaluated."""
-    conditions = list(condlist) if isinstance(condlist, list | tuple) else [condlist]
-    made: Any = funclist[-1] if len(funclist) == len(conditions) + 1 else 0.0
-    made = made(x, *args, **keywords) if callable(made) else made
-    for condition, function in reversed(list(zip(conditions, funclist, strict=False))):
-        value = function(x, *args, **keywords) if callable(function) else function
+    """funclist[k](x) where condlist[k] holds (the last such k; an extra function elsewhere); all are evaluated."""
+    several = isinstance(condlist, list | tuple) or np.ndim(condlist) > np.ndim(x)
+    conditions = list(condlist) if several else [condlist]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(f"{len(conditions)} conditions take as many functions, or one more, not {len(funclist)}")
+    values = [function(x, *args, **keywords) if callable(function) else function for function in funclist]
+    made = values.pop() if len(values) > len(conditions) else 0.0
+    for condition, value in zip(conditions, values, strict=True):
         made = chosen(condition, value, made)
     return made
 
 
 @implements(np.clip)
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **_: Any
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **more: Any
 ) -> Any:
     """minimum(maximum(a, low), high)."""
-    low, high = a_min if min is None else min, a_max if max is None else max
-    made = traced(a)
-    made = made if low is None or low is np._NoValue else np.maximum(made, low)
-    made = made if high is None or high is np._NoValue else np.minimum(made, high)
-    if out is None:
-        return made
-    out[...] = made
-    return out
+    bounds = given(low=a_min if min is None else min), given(high=a_max if max is None else max)
+    made, where = traced(a), more.pop("where", True)
+    require_float("np.clip", more.get("dtype"))
+    for pick, bound in zip((np.maximum, np.minimum), bounds, strict=True):
+        for limit in bound.values():
+            made = pick(made, limit)
+    return np.positive(made, **given(out=out), where=where) if out is not None or where is not True else made
 
 
 @implements(np.round, np.around)
@@ -87,15 +88,15 @@ def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """Round to the given number of decimals, halves to even."""
     a = traced(a)
     if decimals == 0:
-        return np.rint(a)
+        return delivered(np.rint(a), out)
     factor = 10.0 ** abs(decimals)
-    return np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor
+    return delivered(np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor, out)
 
 
 @implements(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
     """Round towards zero."""
-    return np.trunc(traced(x))
+    return delivered(np.trunc(traced(x)), out)
 
 
 @implements(np.sinc)
@@ -121,81 +122,34 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     largest = np.finfo(float).max
     made = np.where(np.isnan(x), nan, x)
     made = np.where(made == np.inf, largest if posinf is None else posinf, made)
-    return np.where(made == -np.inf, -largest if neginf is None else neginf, made)
+    made = np.where(made == -np.inf, -largest if neginf is None else neginf, made)
+    return made if copy else delivered(made, x)
+
+
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether |a - b| <= atol + rtol |b|."""
+    near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
+    made = near | np.equal(a, b)
+    return made | (np.isnan(a) & np.isnan(b)) if equal_nan else made
+
+
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    """Whether elements are infinity."""
+    return delivered(np.equal(x, np.inf), out)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    """Whether elements are minus infinity."""
+    return delivered(np.equal(x, -np.inf), out)
 
 
 @implements(*available("astype"))
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Float stays as it is (bool becomes 0 and 1), bool is x != 0, int truncates; complex and others are refused."""
     return x.astype(dtype)
-
-
-@implements(np.logspace)
-def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, **_: Any) -> Any:
-    """Numbers spaced evenly on a logarithmic scale."""
-    return np.power(base, linspace(start, stop, num, endpoint))
-
-
-@implements(np.polyval)
-def polyval(p: Any, x: Any) -> Any:
-    """The polynomial with coefficients p (highest first) at x, by Horner's rule."""
-    made: Any = 0
-    for coefficient in p:
-        made = made * x + coefficient
-    return made
-
-
-@implements(np.vander)
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 (NumPy's name)
-    """The Vandermonde matrix."""
-    x = traced(x)
-    columns = [x**k if k else np.ones_like(x) for k in range(len(x) if N is None else N)]
-    return np.stack(columns if increasing else columns[::-1], axis=1)
-
-
-@implements(np.convolve)
-def convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    """The discrete convolution of two vectors."""
-    scope = scope_of(a, v)
-    left, right = (Array(np.atleast_1d(nodes_of(value, scope)), scope) for value in (a, v))
-    if len(right) > len(left):
-        left, right = right, left
-    n, m = len(left), len(right)
-    made = [np.dot(left[max(0, k - m + 1) : k + 1], right[max(0, k - n + 1) : k + 1][::-1]) for k in range(n + m - 1)]
-    start, count = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
-    return np.stack(made[start : start + count])
-
-
-@implements(np.correlate)
-def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    """The cross-correlation of two vectors."""
-    return convolve(a, np.flip(v), mode)
-
-
-@implements(np.interp)
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Piecewise linear interpolation; traced abscissae and values are both allowed, the points xp are numbers."""
-    if period is not None or isinstance(xp, Traced):
-        refuse_function("np.interp with traced xp or a period", "the order of the points must be known")
-    xp = np.asarray(xp, dtype=float)
-    fp = fp if isinstance(fp, Traced) else np.asarray(fp, dtype=float)
-    made = fp[0] if left is None else left
-    for k in range(len(xp) - 1):
-        slope = (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
-        made = np.where(x >= xp[k], slope * (x - xp[k]) + fp[k], made)
-    made = np.where(x >= xp[-1], fp[-1], made)
-    return made if right is None else np.where(x > xp[-1], right, made)
-
-
-@implements(np.linspace)
-def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, **_: Any) -> Any:
-    """Evenly spaced numbers between two traced ends (the new axis first)."""
-    step = (stop - start) / (num - 1 if endpoint else num)
-    rows = [start + k * step for k in range(num)]
-    if endpoint and num > 1:
-        rows[-1] = stop + 0 * step
-    made = np.stack(rows)
-    return (made, step) if retstep else made
 
 
 def values(value: Any) -> Any:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import Array, plain_index, wrap
-from symad.tracing.node_arrays import Nodes, homogeneous, numbers
+from symad.tracing.functions_reduce import delivered, traced
+from symad.tracing.node_arrays import Nodes, homogeneous, require_float
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
 from symad.tracing.scope import Scope
-from symad.tracing.traced import Traced, refuse_function, store_error
 
 # The first argument is the array; the result is an array of its elements, or a list or tuple of such.
 MOVING: tuple[Callable[..., Any], ...] = (
@@ -20,6 +20,7 @@ MOVING: tuple[Callable[..., Any], ...] = (
     np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.tile,
     np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to, np.take, np.take_along_axis,
     np.diagonal, np.delete, np.copy, np.resize, *available("unstack"), np.lib.stride_tricks.sliding_window_view,
+    np.linalg.matrix_transpose, np.linalg.diagonal,
 )  # fmt: skip
 
 # All positional arguments (or the arrays of the one sequence) are arrays, numbers among them.
@@ -37,7 +38,7 @@ SEPARATE: tuple[Callable[..., Any], ...] = (
 )
 
 # Zeros are filled in around the elements.
-FILLING: tuple[Callable[..., Any], ...] = (np.tril, np.triu, np.diag, np.diagflat, np.trim_zeros)
+FILLING: tuple[Callable[..., Any], ...] = (np.tril, np.triu, np.diag, np.diagflat)
 
 
 def _wrap_all(result: Any, scope: Scope) -> Any:
@@ -49,26 +50,24 @@ def _wrap_all(result: Any, scope: Scope) -> Any:
 def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
     def handler(*args: Any, **keywords: Any) -> Any:
         array, *others = args or (keywords.pop(next(iter(keywords))),)
-        scope = scope_of(array, *others)
-        return _wrap_all(function(nodes_of(array, scope), *map(plain_index, others), **keywords), scope)
+        out = keywords.pop("out", None)
+        scope = scope_of(array, out) if out is not None else scope_of(array, *others)
+        others, keywords = list(map(plain_index, others)), {name: plain_index(v) for name, v in keywords.items()}
+        return delivered(_wrap_all(function(nodes_of(array, scope), *others, **keywords), scope), out)
 
     return handler
 
 
 def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
     def handler(arrays: Any, *others: Any, **keywords: Any) -> Any:
-        keywords.pop("dtype", None)
+        require_float(f"np.{function.__name__}", keywords.pop("dtype", None))
         keywords.pop("casting", None)
         out = keywords.pop("out", None)
-        scope = scope_of(arrays)
+        scope = scope_of(arrays, out)
         if function is np.block:
             return wrap(np.block(_nested(arrays, scope)), scope)
         parts = homogeneous(scope.graph, [nodes_of(part, scope) for part in arrays])
-        made = wrap(function(parts, *others, **keywords), scope)
-        if out is None:
-            return made
-        out[...] = made
-        return out
+        return delivered(wrap(function(parts, *others, **keywords), scope), out)
 
     return handler
 
@@ -112,20 +111,56 @@ for _function in FILLING:
 @implements(np.compress)
 def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
     """The slices for which the condition (by its values) holds."""
-    scope = scope_of(condition, a)
-    return wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope)
+    scope = scope_of(condition, a, out)
+    return delivered(wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope), out)
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """The array without the zeros at its ends, by value."""
+    filt = traced(filt)
+    indices = np.argwhere(filt != 0)
+    lengths = filt.shape
+    axes = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
+    key = [slice(None)] * filt.ndim
+    for k in axes:
+        first, last = (indices[:, k].min(), indices[:, k].max() + 1) if len(indices) else (lengths[k], lengths[k])
+        key[k] = slice(first if "f" in trim.lower() else 0, last if "b" in trim.lower() else lengths[k])
+    return filt[tuple(key)]
 
 
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
     """The function applied to each 1-D slice; the axes of its result take the place of the axis."""
-    axis %= arr.ndim
+    axis, arr = axis % np.ndim(arr), traced(arr)
     rows = np.moveaxis(arr, axis, -1)
     outer = rows.shape[:-1]
     made = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
     made = np.reshape(made, outer + made.shape[1:])
     inner = made.ndim - len(outer)
     return np.moveaxis(made, range(len(outer), made.ndim), range(axis, axis + inner))
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """func(a, axis) for each axis in turn; the axes stay, with length 1 where func drops them."""
+    made = traced(a)
+    for axis in np.atleast_1d(axes).tolist():
+        reduced = func(made, axis)
+        made = reduced if np.ndim(reduced) == np.ndim(made) else np.expand_dims(reduced, axis)
+    return made
+
+
+@implements(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> Any:
+    """The indices of the diagonal: a matter of the shape."""
+    return np.diag_indices_from(np.empty(arr.shape))
+
+
+@implements(np.shares_memory, np.may_share_memory)
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether writing into one of two traced arrays changes the other."""
+    return isinstance(a, Array) and isinstance(b, Array) and np.shares_memory(a.nodes, b.nodes)
 
 
 @implements(np.triu_indices_from)
@@ -150,23 +185,8 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values inserted before the given indices."""
     scope = scope_of(arr, values)
-    return wrap(np.insert(nodes_of(arr, scope), obj, nodes_of(values, scope), axis), scope)
-
-
-_PAD_MOVES = frozenset({"edge", "reflect", "symmetric", "wrap"})
-
-
-@implements(np.pad)
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> Any:
-    """The array with a border: constant, or made of its own elements (edge, reflect, symmetric, wrap)."""
-    border = keywords.pop("constant_values", 0)
-    scope = scope_of(array, border)
-    nodes = nodes_of(array, scope)
-    if mode in _PAD_MOVES:
-        return wrap(np.pad(nodes, pad_width, mode=mode, **keywords), scope)
-    if mode != "constant":
-        refuse_function(f"np.pad with mode={mode!r}", "it computes new values for the border")
-    return wrap(np.pad(nodes, pad_width, constant_values=nodes_of(border, scope)), scope)
+    array, new = homogeneous(scope.graph, [nodes_of(arr, scope), nodes_of(values, scope)])
+    return wrap(np.insert(array, plain_index(obj), new, axis), scope)
 
 
 @implements(np.shape)
@@ -213,39 +233,3 @@ def full_like(
 
 def _cast(value: Any, dtype: Any) -> Any:
     return np.asarray(value).astype(dtype) if isinstance(value, int | float | np.generic) else value
-
-
-@implements(np.copyto)
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """Write src into the traced array dst, where the mask holds."""
-    dst[...] = src if where is True else np.where(where, src, dst)
-
-
-@implements(np.fill_diagonal)
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Write val on the diagonal of a traced array, in place."""
-    scope = _target_scope(a, val)
-    np.fill_diagonal(a.nodes, numbers(scope.graph, nodes_of(val, scope)), wrap)
-    a.scope = scope
-
-
-@implements(np.put)
-def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    """Write v at flat positions, in place."""
-    scope = _target_scope(a, v)
-    np.put(a.nodes, plain_index(ind), numbers(scope.graph, nodes_of(v, scope)), mode)
-    a.scope = scope
-
-
-def _target_scope(target: Any, value: Any) -> Scope:
-    if not isinstance(target, Traced):
-        raise store_error()
-    return scope_of(target, value)
-
-
-@implements(np.ediff1d)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours of the flattened array, with optional ends."""
-    flat = np.ravel(ary)
-    parts = [to_begin, flat[1:] - flat[:-1], to_end]
-    return np.concatenate([np.ravel(part) for part in parts if part is not None])

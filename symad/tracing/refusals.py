@@ -48,8 +48,6 @@ REASONS: dict[Callable[..., Any], str] = {
     np.histogram2d: _COUNTING,
     np.histogramdd: _COUNTING,
     np.roots: _DECOMPOSITION,
-    np.poly: _DECOMPOSITION,
-    np.polyfit: _DECOMPOSITION,
     np.save: "a traced value belongs to a running trace",
     np.savez: "a traced value belongs to a running trace",
     np.savetxt: "a traced value belongs to a running trace",
