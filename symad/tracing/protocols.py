@@ -2,12 +2,15 @@
 
 import symad.tracing.functions_curves
 import symad.tracing.functions_decide
-import symad.tracing.functions_linear
+import symad.tracing.functions_least_squares
+import symad.tracing.functions_norms
 import symad.tracing.functions_pad
 import symad.tracing.functions_polynomials
+import symad.tracing.functions_products
 import symad.tracing.functions_reduce
 import symad.tracing.functions_select
 import symad.tracing.functions_shape
+import symad.tracing.functions_solve
 import symad.tracing.functions_write
 import symad.tracing.refusals
 import symad.tracing.special

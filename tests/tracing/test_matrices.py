@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+import symad as sa
+from symad.tracing.functions_solve import LARGEST
+
 GENERATOR = np.random.default_rng(7)
 A = GENERATOR.uniform(-1.0, 1.0, (3, 4))
 B = GENERATOR.uniform(-1.0, 1.0, (4, 2))
@@ -190,3 +193,68 @@ def test_square_matrices(function, agrees_on_symbols, agrees_on_numbers):
 @pytest.mark.parametrize("function", STACKS, ids=identify)
 def test_stacks(function, agrees_on_symbols):
     agrees_on_symbols(function, T, N, rtol=1e-9)
+
+
+RANK_3 = np.array([[1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], [0.0, 1.0, 5.0, 2.0], [3.0, 1.0, 1.0, 0.0]])
+ZERO_COLUMN = np.array([[0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 1.0, 5.0], [0.0, 3.0, 1.0, 1.0], [0.0, 1.0, 0.0, 2.0]])
+
+
+@pytest.mark.parametrize("matrix", [RANK_3, ZERO_COLUMN], ids=["dependent rows", "no pivot at all"])
+def test_the_determinant_of_a_singular_matrix_has_its_cofactors_as_derivative(matrix):
+    cofactors = [
+        [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(matrix, i, 0), j, 1)) for j in range(4)] for i in range(4)
+    ]
+    value, gradient = sa.value_and_grad(np.linalg.det)(matrix)
+    assert value == pytest.approx(0.0, abs=1e-13)
+    np.testing.assert_allclose(gradient, cofactors, rtol=1e-12, atol=1e-12)
+    sign, logarithm = sa.jvp(np.linalg.slogdet, (ZERO_COLUMN,), (np.eye(4),))[0]
+    assert (sign, logarithm) == (0.0, -np.inf)
+
+
+def test_a_large_singular_determinant_is_refused():
+    with pytest.raises(sa.TraceError, match=r"np.linalg.det of a singular 11 x 11 matrix"):
+        sa.grad(np.linalg.det)(np.zeros((11, 11)))
+
+
+def test_the_logarithm_of_a_determinant_does_not_overflow(agrees_on_symbols):
+    agrees_on_symbols(np.linalg.slogdet, 1e100 * M)
+
+
+@pytest.mark.parametrize("function", [lambda m: np.linalg.solve(m, m[0]), np.linalg.inv, np.linalg.cholesky])
+def test_numpys_own_errors_for_singular_matrices(function):
+    with pytest.raises(np.linalg.LinAlgError):
+        sa.jvp(function, (ZERO_COLUMN,), (M,))
+
+
+def test_a_matrix_without_rows_to_choose_from_is_singular_too():
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        sa.jvp(lambda x: np.linalg.solve(np.diag(x), x), (np.array([1.0, 0.0]),), (np.ones(2),))
+
+
+@pytest.mark.parametrize("function", [np.linalg.qr, np.linalg.pinv, lambda p: np.linalg.lstsq(p, p[:, 0])[0]])
+def test_least_squares_needs_full_rank(function):
+    with pytest.raises(sa.TraceError, match=r"np.linalg.\w+ of a matrix without full rank was called with a traced"):
+        sa.jvp(function, (RANK_3,), (M,))
+
+
+def test_the_signs_of_qr_are_lapacks(agrees_on_symbols, agrees_on_numbers):
+    for agrees in (agrees_on_symbols, agrees_on_numbers):
+        agrees(np.linalg.qr, np.triu(M))
+        agrees(np.linalg.qr, -np.triu(M)[:, :2])
+
+
+@pytest.mark.parametrize("name", ["det", "slogdet", "inv", "cholesky", "qr", "pinv"])
+def test_the_size_of_what_is_written_out_is_limited(name):
+    large = np.eye(LARGEST + 1)
+    with pytest.raises(sa.LimitError, match=rf"np.linalg.{name} of a traced 101 x 101 matrix.*the limit is n = 100"):
+        sa.jvp(getattr(np.linalg, name), (large,), (large,))
+
+
+def test_tensordot_checks_shapes():
+    with pytest.raises(ValueError, match="differ along the axes"):
+        sa.jvp(lambda x: np.tensordot(x, x.T, axes=2), (A,), (A,))
+
+
+def test_an_empty_sum_of_products_is_zero(agrees_on_symbols):
+    agrees_on_symbols(lambda a: np.einsum("ij,jk->ik", a[:, :0], a[:0]), A)
+    agrees_on_symbols(lambda a: np.tensordot(a[:, :0], a[:0], 1), A)
