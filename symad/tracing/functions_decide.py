@@ -34,53 +34,6 @@ for _function in ANSWERING:
     implements(_function)(_answering(_function))
 
 
-@implements(np.sort)
-def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The elements in the order of their values."""
-    a = traced(a)
-    a = np.ravel(a) if axis is None else a
-    axis = -1 if axis is None else axis
-    return np.take_along_axis(a, np.argsort(a, axis=axis, kind="stable"), axis)
-
-
-@implements(np.partition)
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = "introselect", order: Any = None) -> Any:
-    """The elements with the kth in its sorted place (here: all of them)."""
-    return sort(a, axis)
-
-
-@implements(np.median)
-def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    """The middle element by value, or the mean of the two middle ones."""
-    a = traced(a)
-    rows = np.ravel(a) if axis is None else np.moveaxis(a, axis, -1)
-    ordered = sort(rows)
-    n = ordered.shape[-1]
-    made = ordered[..., n // 2] if n % 2 else (ordered[..., n // 2 - 1] + ordered[..., n // 2]) / 2
-    if not keepdims:
-        return made
-    return np.reshape(made, [1] * a.ndim) if axis is None else np.expand_dims(made, axis)
-
-
-@implements(np.quantile)
-def quantile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
-    """The quantile q (a number), by linear interpolation between the sorted elements."""
-    rows = np.ravel(traced(a)) if axis is None else np.moveaxis(a, axis, -1)
-    ordered = sort(rows)
-    if np.ndim(q):
-        return np.stack([quantile(rows, part, axis=-1) for part in q])
-    place = float(q) * (ordered.shape[-1] - 1)
-    low = min(int(place), ordered.shape[-1] - 2) if ordered.shape[-1] > 1 else 0
-    high = min(low + 1, ordered.shape[-1] - 1)
-    return ordered[..., low] + (ordered[..., high] - ordered[..., low]) * (place - low)
-
-
-@implements(np.percentile)
-def percentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
-    """The percentile q (a number from 0 to 100)."""
-    return quantile(a, np.asarray(q) / 100.0, axis, **keywords)
-
-
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> Any:
     """The elements where the condition holds."""

@@ -20,7 +20,7 @@ MOVING: tuple[Callable[..., Any], ...] = (
     np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.tile,
     np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to, np.take, np.take_along_axis,
     np.diagonal, np.delete, np.copy, np.resize, *available("unstack"), np.lib.stride_tricks.sliding_window_view,
-    np.linalg.matrix_transpose, np.linalg.diagonal,
+    np.linalg.matrix_transpose, np.linalg.diagonal, np.fft.fftshift, np.fft.ifftshift,
 )  # fmt: skip
 
 # All positional arguments (or the arrays of the one sequence) are arrays, numbers among them.

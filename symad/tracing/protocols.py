@@ -4,6 +4,7 @@ import symad.tracing.functions_curves
 import symad.tracing.functions_decide
 import symad.tracing.functions_least_squares
 import symad.tracing.functions_norms
+import symad.tracing.functions_order
 import symad.tracing.functions_pad
 import symad.tracing.functions_polynomials
 import symad.tracing.functions_products

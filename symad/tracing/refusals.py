@@ -10,51 +10,67 @@ import numpy as np
 from symad.tracing.registry import implements
 from symad.tracing.traced import numpy_name, refuse_function
 
-_DECOMPOSITION = "a decomposition has no traced form yet"
-_COMPLEX = "it gives complex numbers, and only real functions are differentiated"
-_VALUES = "the shape of its result depends on the values"
-_COUNTING = "its result is a count or a set, which has no derivative"
+Function = Callable[..., Any]
 
-REASONS: dict[Callable[..., Any], str] = {
-    np.linalg.eig: _DECOMPOSITION,
-    np.linalg.eigh: _DECOMPOSITION,
-    np.linalg.eigvals: _DECOMPOSITION,
-    np.linalg.eigvalsh: _DECOMPOSITION,
-    np.linalg.svd: _DECOMPOSITION,
-    np.linalg.svdvals: _DECOMPOSITION,
-    np.linalg.matrix_rank: _COUNTING,
-    np.fft.fft: _COMPLEX,
-    np.fft.ifft: _COMPLEX,
-    np.fft.rfft: _COMPLEX,
-    np.fft.irfft: _COMPLEX,
-    np.fft.fft2: _COMPLEX,
-    np.fft.ifft2: _COMPLEX,
-    np.fft.fftn: _COMPLEX,
-    np.fft.ifftn: _COMPLEX,
-    np.angle: _COMPLEX,
-    np.sort_complex: _COMPLEX,
-    np.unique: _VALUES,
-    np.unique_values: _VALUES,
-    np.intersect1d: _VALUES,
-    np.union1d: _VALUES,
-    np.setdiff1d: _VALUES,
-    np.histogram: _COUNTING,
-    np.histogram2d: _COUNTING,
-    np.histogramdd: _COUNTING,
-    np.roots: _DECOMPOSITION,
-    np.save: "a traced value belongs to a running trace",
-    np.savez: "a traced value belongs to a running trace",
-    np.savetxt: "a traced value belongs to a running trace",
-    np.packbits: _COUNTING,
-}
+_FOURIER = ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn",
+            "hfft", "ihfft")  # fmt: skip
+
+# Reason, what to do instead, and the functions.
+_REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
+    (
+        "eigenvectors come from an iteration that has no traced form",
+        "for a simple eigenvalue d(value) = w @ dA @ v, with left and right eigenvectors and w @ v = 1; w is v if A is "
+        "symmetric",
+        (np.linalg.eig, np.linalg.eigh, np.linalg.eigvals, np.linalg.eigvalsh),
+    ),
+    (
+        "singular vectors come from an iteration that has no traced form",
+        "for a simple singular value d(value) = u @ dA @ v, with its singular vectors",
+        (np.linalg.svd, np.linalg.svdvals),
+    ),
+    (
+        "the roots are eigenvalues of a matrix",
+        "for a simple root r of p, dr = -(the change of p at r) / (the derivative of p at r)",
+        (np.roots,),
+    ),
+    (
+        "it gives complex numbers, and only real functions are differentiated",
+        "write real sums: np.cos(2 * np.pi * np.outer(k, k) / n) @ x with k = np.arange(n), and the same with np.sin",
+        tuple(getattr(np.fft, name) for name in _FOURIER),
+    ),
+    (
+        "it gives complex numbers, and only real functions are differentiated",
+        "use np.arctan2, np.sign, np.sort",
+        (np.angle, np.sort_complex),
+    ),
+    (
+        "the shape of its result depends on the values",
+        "np.sort(x) has all elements, in order",
+        (np.unique, np.unique_values, np.unique_all, np.unique_counts, np.unique_inverse, np.intersect1d, np.union1d,
+         np.setdiff1d, np.setxor1d),
+    ),
+    (
+        "its result is a count, which has no derivative",
+        "give it ordinary numbers; np.bincount takes traced weights",
+        (np.histogram, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.linalg.matrix_rank, np.packbits),
+    ),
+    (
+        "a traced value belongs to a running trace",
+        "return the value, and save the result",
+        (np.save, np.savez, np.savez_compressed, np.savetxt),
+    ),
+)  # fmt: skip
+
+REASONS: dict[Function, str] = {function: why for why, _, functions in _REFUSED for function in functions}
 
 
-def _refusing(name: str, why: str) -> Callable[..., Any]:
+def _refusing(name: str, why: str, do: str) -> Function:
     def handler(*args: Any, **keywords: Any) -> Any:
-        refuse_function(name, why)
+        refuse_function(name, why, do)
 
     return handler
 
 
-for _function, _why in REASONS.items():
-    implements(_function)(_refusing(numpy_name(_function), _why))
+for _why, _do, _functions in _REFUSED:
+    for _function in _functions:
+        implements(_function)(_refusing(numpy_name(_function), _why, _do))

@@ -51,6 +51,8 @@ ON_NUMBERS = [
     lambda x: x[np.where(x > 0)],
     lambda x: x[np.nonzero(x > 0)[0]],
     lambda x: np.median(x),
+    lambda x: np.median(np.where(x > 0, x, np.nan)),
+    lambda x: np.percentile(np.where(x.reshape(2, 2) > 0, x.reshape(2, 2), np.nan), 40, axis=1),
     lambda x: np.median(x.reshape(2, 2), axis=0),
     lambda x: np.percentile(x, 30),
     lambda x: np.quantile(x, [0.25, 0.5]),
