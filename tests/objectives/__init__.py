@@ -1,0 +1,1 @@
+"""Objective functions of the optimisation literature in plain NumPy, a table for the tests; see corpus.py."""
