@@ -1,4 +1,4 @@
-"""Functions of a constant integer order, unrolled: Hermite polynomials and spherical Bessel functions.
+"""Functions of a constant integer order, unrolled: Hermite polynomials and the four spherical Bessel functions.
 
 Each is written once over a machine: `Machine` gives the native lowering, `FLOATS` the float function.
 """
@@ -22,8 +22,21 @@ def hermite(machine: Any, order: Any, u: Any) -> Any:
     """
     below, value = machine.const(0.0), machine.const(1.0)
     twice = machine.mul(machine.const(2.0), u)
-    for k in range(_constant_order(machine, order, "hermite")):
+    for k in range(constant_order(machine, order, "hermite")):
         below, value = value, machine.sub(machine.mul(twice, value), machine.mul(machine.const(2.0 * k), below))
+    return value
+
+
+def normal_hermite(machine: Any, order: Any, u: Any) -> Any:
+    """Hermite polynomial He_n(u) for a constant n, by He_(k+1) = u He_k - k He_(k-1) (DLMF 18.9.1).
+
+    >>> from codegen.float_machine import FLOATS
+    >>> normal_hermite(FLOATS, 3, 0.5)  # u**3 - 3 u
+    -1.375
+    """
+    below, value = machine.const(0.0), machine.const(1.0)
+    for k in range(constant_order(machine, order, "hermitenorm")):
+        below, value = value, machine.sub(machine.mul(u, value), machine.mul(machine.const(float(k)), below))
     return value
 
 
@@ -36,15 +49,67 @@ def spherical_bessel(machine: Any, order: Any, u: Any) -> Any:
     >>> spherical_bessel(FLOATS, 1, 0.0), round(spherical_bessel(FLOATS, 1, 2.0), 15)
     (0.0, 0.435397774979992)
     """
-    n = _constant_order(machine, order, "jn")
+    n = constant_order(machine, order, "jn")
     border = float(max(1, n))
     near = machine.compare("olt", machine.abs(u), machine.const(border))
     return machine.select(near, _bessel_series(machine, n, u, border), _bessel_upward(machine, n, u))
 
 
-def _bessel_series(machine: Any, n: int, u: Any, border: float) -> Any:
-    """u**n / (2n+1)!! times the sum of (-u*u/2)**k / (k! (2n+3)...(2n+2k+1)), by Horner's rule."""
-    z = machine.mul(machine.const(-0.5), machine.mul(u, u))
+def spherical_neumann(machine: Any, order: Any, u: Any) -> Any:
+    """Spherical Bessel function y_n(u) for a constant n, by upward recurrence (DLMF 10.51.1); -inf at 0.
+
+    >>> from codegen.float_machine import FLOATS
+    >>> round(spherical_neumann(FLOATS, 1, 2.0), 15)
+    -0.350612004276055
+    """
+    n = constant_order(machine, order, "yn")
+    below = machine.div(machine.call("llvm.sin.f64", (u,)), u)  # y_(-1)
+    value = machine.negate(machine.div(machine.call("llvm.cos.f64", (u,)), u))
+    upward = _upward(machine, n, u, below, value)
+    at_zero = machine.compare("oeq", u, machine.const(0.0))
+    return machine.select(at_zero, machine.const(-math.inf), upward)
+
+
+def spherical_modified(machine: Any, order: Any, u: Any) -> Any:
+    """Modified spherical Bessel function i_n(u) for a constant n: series near 0, sqrt(pi/2u) I_(n+1/2)(u) beyond.
+
+    >>> from codegen.float_machine import FLOATS
+    >>> round(spherical_modified(FLOATS, 1, 0.5), 15)
+    0.170870708437772
+    """
+    n = constant_order(machine, order, "spherical_in")
+    border = float(max(1, n))
+    size = machine.abs(u)
+    general = machine.call("scipy.iv.2.0", (machine.const(n + 0.5), size))
+    far = machine.mul(general, machine.sqrt(machine.div(machine.const(math.pi / 2), size)))
+    if n % 2:
+        far = machine.select(machine.compare("olt", u, machine.const(0.0)), machine.negate(far), far)
+    near = machine.compare("olt", size, machine.const(border))
+    return machine.select(near, _bessel_series(machine, n, u, border, 0.5), far)
+
+
+def spherical_decaying(machine: Any, order: Any, u: Any) -> Any:
+    """Modified spherical Bessel function k_n(u) for a constant n, by upward recurrence of positive terms.
+
+    >>> from codegen.float_machine import FLOATS
+    >>> round(spherical_decaying(FLOATS, 0, 1.0), 15)
+    0.577863674895461
+    """
+    n = constant_order(machine, order, "spherical_kn")
+    decay = machine.mul(machine.const(math.pi / 2), machine.call("exp", (machine.negate(u),)))
+    below = value = machine.div(decay, u)
+    for k in range(n):
+        factor = machine.div(machine.const(2.0 * k + 1.0), u)
+        below, value = value, machine.add(machine.mul(factor, value), below)
+    return value
+
+
+def _bessel_series(machine: Any, n: int, u: Any, border: float, half: float = -0.5) -> Any:
+    """u**n / (2n+1)!! times the sum of (-u*u/2)**k / (k! (2n+3)...(2n+2k+1)), by Horner's rule.
+
+    With half=+0.5 the sum is that of i_n.
+    """
+    z = machine.mul(machine.const(half), machine.mul(u, u))
     term, count = 1.0, 0
     while term > 1e-18:
         count += 1
@@ -61,14 +126,18 @@ def _bessel_series(machine: Any, n: int, u: Any, border: float) -> Any:
 
 def _bessel_upward(machine: Any, n: int, u: Any) -> Any:
     below = machine.div(machine.call("llvm.cos.f64", (u,)), u)  # j_(-1)
-    value = machine.div(machine.call("llvm.sin.f64", (u,)), u)
+    return _upward(machine, n, u, below, machine.div(machine.call("llvm.sin.f64", (u,)), u))
+
+
+def _upward(machine: Any, n: int, u: Any, below: Any, value: Any) -> Any:
     for k in range(n):
         factor = machine.div(machine.const(2.0 * k + 1.0), u)
         below, value = value, machine.sub(machine.mul(factor, value), below)
     return value
 
 
-def _constant_order(machine: Any, order: Any, name: str) -> int:
+def constant_order(machine: Any, order: Any, name: str) -> int:
+    """Return an order as a number; LoweringError when it is not a constant integer in range."""
     value = machine.constant(order)
     if value is None or value != math.floor(value) or not 0 <= value <= HIGHEST_ORDER:
         raise LoweringError(

@@ -79,6 +79,11 @@ def multiply(*factors: Real) -> Real:
     return result
 
 
+def logarithm(u: Real) -> Real:
+    """log(u), -inf at zero."""
+    return mp.log(u) if u else -mp.inf
+
+
 def maximum(*values: Real) -> Real:
     """Largest value; nan if any is nan."""
     return mp.nan if any(mp.isnan(value) for value in values) else max(values)

@@ -13,23 +13,23 @@ from mpmath import mp
 import codegen.float_functions as number
 import codegen.heads as heads
 import codegen.reference_functions as reference
+import codegen.special_heads as s
+import codegen.special_references as exact
+import codegen.special_templates as templates
 import codegen.templates as native
 from codegen.float_machine import FLOATS
 from codegen.lambert import lambert
 from codegen.program import Head
-from codegen.recurrences import hermite, spherical_bessel
-from codegen.rows import Intrinsic, libm, scipy
+from codegen.recurrences import (
+    hermite,
+    normal_hermite,
+    spherical_bessel,
+    spherical_decaying,
+    spherical_modified,
+    spherical_neumann,
+)
+from codegen.rows import Intrinsic, libm, scipy, written
 from codegen.scipy_ufuncs import scipy_number, scipy_ufunc
-
-
-def _mp_polygamma(order: Any, u: Any) -> Any:
-    return mp.polygamma(int(order), u)
-
-
-def _mp_spherical_bessel(order: Any, u: Any) -> Any:
-    if u == 0:
-        return mp.mpf(1 if order == 0 else 0)
-    return mp.sqrt(mp.pi / (2 * abs(u))) * mp.besselj(order + mp.mpf("0.5"), abs(u)) * (mp.sign(u) if order % 2 else 1)
 
 
 def _number_zeta(s: float, a: float = 1.0) -> float:
@@ -51,11 +51,6 @@ def _number_elliptic_moment(a: float, b: float, m: float) -> float:
     return native.moment_factor(a) * float(scipy_ufunc("hyp2f1")(a + 0.5, b + 0.5, a + 1.0, m))
 
 
-def _mp_elliptic_moment(a: Any, b: Any, m: Any) -> Any:
-    half = mp.mpf("0.5")
-    return mp.pi / 2 * mp.rf(half, a) / mp.factorial(a) * mp.hyp2f1(a + half, b + half, a + 1, m)
-
-
 def _number_bessel(name: str) -> Callable[..., float]:
     return lambda order, u: float(scipy_ufunc(name)(order, u))
 
@@ -64,7 +59,83 @@ def _bessel(head: Head, name: str, symbols: tuple[str, str], exact: Callable[...
     return Intrinsic(head, native.bessel(name, *symbols), _number_bessel(name), reference.real(exact), ulp)
 
 
-SPECIAL = [
+def _ellipj(kind: str, output: int) -> Intrinsic:
+    head = getattr(s, f"jacobi_{kind}")
+    return scipy(head, "ellipj", lambda u, m: s.jacobi_value(kind, u, m), 32.0, output)
+
+
+ERROR_FUNCTIONS = [
+    scipy(s.erfcx, "erfcx", lambda u: mp.exp(u * u) * mp.erfc(u), 8.0),
+    scipy(s.dawsn, "dawsn", lambda u: mp.sqrt(mp.pi) / 2 * mp.exp(-u * u) * mp.erfi(u), 8.0),
+    written(s.erfc_ratio, templates.erfc_ratio, exact.erfc_ratio, 256.0),
+    scipy(s.log_ndtr, "log_ndtr", exact.log_ndtr, 16.0),
+    written(s.normal_hazard, templates.normal_hazard, lambda u: mp.npdf(u) / mp.ncdf(u), 16.0),
+    scipy(s.owens_t, "owens_t", exact.owens_t, 16.0),
+    scipy(s.stdtr, "stdtr", exact.stdtr, 64.0),
+]
+
+GAMMA_FUNCTIONS = [
+    written(s.gammaln, templates.gammaln, lambda u: mp.re(mp.loggamma(u)), 8.0),
+    written(s.rgamma, templates.rgamma, mp.rgamma, 16.0),
+    scipy(s.gammasgn, "gammasgn", lambda u: mp.sign(mp.gamma(u)) if u else mp.mpf(1), 0.0),
+    scipy(s.betaln, "betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), 64.0),
+    scipy(sp.RisingFactorial, "poch", mp.rf, 64.0),
+    scipy(s.gammainc, "gammainc", exact.lower_gamma, 64.0),
+    scipy(s.gammaincc, "gammaincc", lambda a, u: mp.gammainc(a, u, regularized=True) if u >= 0 else mp.nan, 64.0),
+    written(sp.lowergamma, templates.incomplete_gamma("gammainc"), lambda a, u: mp.gammainc(a, 0, u), 64.0),
+    written(sp.uppergamma, templates.incomplete_gamma("gammaincc"), mp.gammainc, 64.0),
+    written(s.gamma_kernel, templates.gamma_kernel, lambda a, c, u: mp.power(u, a) * mp.exp(-u - c), 32.0),
+    scipy(s.betainc, "betainc", exact.incomplete_beta, 64.0),
+    scipy(s.betaincc, "betaincc", lambda a, b, u: exact.incomplete_beta(b, a, 1 - u), 64.0),
+    written(
+        s.beta_kernel, templates.beta_kernel, lambda a, b, c, u: mp.power(u, a) * mp.power(1 - u, b) * mp.exp(-c), 32.0
+    ),
+]
+
+BESSEL_FUNCTIONS = [
+    scipy(s.ive, "ive", lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 64.0),
+    scipy(s.kve, "kve", lambda v, u: mp.besselk(v, u) * mp.exp(u), 64.0),
+    written(sp.yn, spherical_neumann, exact.spherical_yn, 64.0),
+    written(s.spherical_in, spherical_modified, exact.spherical_in, 64.0),
+    written(s.spherical_kn, spherical_decaying, exact.spherical_kn, 16.0),
+]
+
+
+ENTROPIES_AND_POWERS = [
+    written(s.logit, templates.logit, lambda u: mp.log(u) - mp.log1p(-u), 8.0),
+    written(s.xlog1py, templates.xlog1py, lambda u, v: u * mp.log1p(v) if u else mp.mpf(0), 4.0),
+    written(s.log_ratio, templates.log_ratio, lambda u, v: mp.log(u / v), 8.0),
+    written(s.entr, templates.entr, exact.entr, 4.0),
+    written(s.rel_entr, templates.rel_entr, lambda u, v: exact.entropy(u, v, mp.mpf(0)), 8.0),
+    written(s.kl_div, templates.kl_div, lambda u, v: exact.entropy(u, v, v - u), 64.0),
+    written(s.exprel, templates.exprel, lambda u: mp.expm1(u) / u if u else mp.mpf(1), 4.0),
+    scipy(s.powm1, "powm1", lambda u, v: mp.powm1(u, v), 16.0),
+    written(s.boxcox, templates.box_cox("log"), lambda u, p: exact.box_cox(reference.logarithm(u), p), 16.0),
+    written(s.boxcox1p, templates.box_cox("log1p"), lambda u, p: exact.box_cox(reference.logarithm(1 + u), p), 16.0),
+    written(s.inv_boxcox, templates.inverse_box_cox("exp"), exact.inverse_box_cox, 64.0),
+    written(s.inv_boxcox1p, templates.inverse_box_cox("expm1"), exact.inverse_box_cox_1p, 64.0),
+    scipy(s.sindg, "sindg", exact.of_degrees(mp.sin), 4.0),
+    scipy(s.cosdg, "cosdg", exact.of_degrees(mp.cos), 4.0),
+    scipy(s.tandg, "tandg", exact.of_degrees(mp.tan), 8.0),
+    scipy(s.cotdg, "cotdg", exact.of_degrees(mp.cot), 8.0),
+]
+
+HYPERGEOMETRIC_FUNCTIONS = [
+    scipy(s.hyp0f1, "hyp0f1", mp.hyp0f1, 64.0),
+    scipy(s.hyp1f1, "hyp1f1", mp.hyp1f1, 64.0),
+    scipy(s.hyp2f1, "hyp2f1", mp.hyp2f1, 64.0),
+    scipy(s.hyperu, "hyperu", mp.hyperu, 4096.0),
+    written(s.hermitenorm, normal_hermite, lambda n, u: 2 ** (-n / 2) * mp.hermite(n, u / mp.sqrt(2)), 64.0),
+    scipy(s.ellipkm1, "ellipkm1", lambda p: mp.pi / (2 * mp.agm(1, mp.sqrt(p))), 8.0),
+    _ellipj("sn", 0),
+    _ellipj("cn", 1),
+    _ellipj("dn", 2),
+    _ellipj("am", 3),
+    scipy(s.wrightomega, "wrightomega", lambda u: mp.lambertw(mp.exp(u)), 8.0),
+    scipy(s.spence, "spence", lambda u: mp.polylog(2, 1 - u), 16.0),
+]
+
+SYMPY_FUNCTIONS = [
     libm(sp.erf, "erf", math.erf, mp.erf, 1.5, "odd"),
     libm(sp.erfc, "erfc", math.erfc, mp.erfc, 4.0),
     scipy(sp.erfi, "erfi", mp.erfi, 16.0),
@@ -73,7 +144,7 @@ SPECIAL = [
     Intrinsic(sp.gamma, native.gamma, number.gamma, reference.real(mp.gamma), 12.0),
     Intrinsic(sp.loggamma, native.loggamma, number.loggamma, reference.real(mp.loggamma), 8.0),
     scipy(sp.digamma, "psi", mp.digamma, 16.0),
-    Intrinsic(sp.polygamma, native.polygamma, _number_polygamma, reference.real(_mp_polygamma), 16.0),
+    Intrinsic(sp.polygamma, native.polygamma, _number_polygamma, reference.real(exact.polygamma), 16.0),
     scipy(sp.beta, "beta", mp.beta, 32.0),
     _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 64.0),
     _bessel(sp.bessely, "yv", ("y0", "y1"), mp.bessely, 64.0),
@@ -90,17 +161,17 @@ SPECIAL = [
         heads.elliptic_moment,
         native.elliptic_moment,
         _number_elliptic_moment,
-        reference.real(_mp_elliptic_moment),
+        reference.real(exact.elliptic_moment),
         64.0,
     ),
     Intrinsic(sp.LambertW, lambert, scipy_number("lambertw"), reference.real(reference.lambert), 16.0),
     Intrinsic(sp.zeta, native.zeta, _number_zeta, reference.real(mp.zeta), 32.0),
     scipy(sp.Ei, "expi", mp.ei, 32.0),
-    scipy(sp.expint, "expn", mp.expint, 32.0),
+    written(sp.expint, templates.exponential_integral, mp.expint, 32.0),
     scipy(sp.Si, "sici", mp.si, 32.0, 0),
-    scipy(sp.Ci, "sici", mp.ci, 32.0, 1),
+    scipy(sp.Ci, "sici", lambda u: mp.ci(abs(u)), 32.0, 1),  # of -u: the real part
     scipy(sp.Shi, "shichi", mp.shi, 32.0, 0),
-    scipy(sp.Chi, "shichi", mp.chi, 32.0, 1),
+    scipy(sp.Chi, "shichi", lambda u: mp.chi(abs(u)), 32.0, 1),
     scipy(sp.fresnels, "fresnel", mp.fresnels, 64.0, 0),
     scipy(sp.fresnelc, "fresnel", mp.fresnelc, 64.0, 1),
     scipy(sp.binomial, "binom", mp.binomial, 64.0),
@@ -113,7 +184,12 @@ SPECIAL = [
     scipy(sp.laguerre, "eval_laguerre", lambda n, u: mp.laguerre(n, 0, u), 64.0),
     scipy(sp.assoc_laguerre, "eval_genlaguerre", mp.laguerre, 64.0),
     Intrinsic(sp.hermite, hermite, partial(hermite, FLOATS), reference.real(mp.hermite), 64.0),
-    Intrinsic(sp.jn, spherical_bessel, partial(spherical_bessel, FLOATS), reference.real(_mp_spherical_bessel), 64.0),
+    Intrinsic(sp.jn, spherical_bessel, partial(spherical_bessel, FLOATS), reference.real(exact.spherical_bessel), 64.0),
     scipy(sp.gegenbauer, "eval_gegenbauer", mp.gegenbauer, 128.0),
     scipy(sp.jacobi, "eval_jacobi", mp.jacobi, 128.0),
 ]
+
+SPECIAL = [
+    *SYMPY_FUNCTIONS, *ERROR_FUNCTIONS, *GAMMA_FUNCTIONS, *BESSEL_FUNCTIONS, *ENTROPIES_AND_POWERS,
+    *HYPERGEOMETRIC_FUNCTIONS,
+]  # fmt: skip

@@ -17,6 +17,7 @@ import sympy as sp
 import codegen.heads as h
 from codegen.program import Head
 from symad.graph.builder import Builder, Exact, simplest
+from symad.rules import special
 
 Partial = Callable[..., int | None]
 Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)
@@ -66,15 +67,6 @@ def _power_exponent(build: Builder, p: int, u: int, v: int) -> int | None:
 
 def _is_zero(build: Builder, u: int) -> int:
     return build.call(sp.Equality, u, build.zero)
-
-
-def _spherical_bessel(build: Builder, p: int, n: int, u: int) -> int:
-    """Derivative of j_n by (n j_(n-1) - (n+1) j_(n+1)) / (2n+1): no 0/0 at u = 0 (DLMF 10.51.2)."""
-    if build.constant(n) == 0:
-        return build.neg(build.call(sp.jn, build.one, u))
-    above = build.mul(build.add(n, build.one), build.call(sp.jn, build.add(n, build.one), u))
-    below = build.mul(n, build.call(sp.jn, build.sub(n, build.one), u))
-    return build.div(build.sub(below, above), build.add(build.mul(build.two, n), build.one))
 
 
 def _elliptic_moment(build: Builder, p: int, a: int, b: int, m: int) -> int:
@@ -140,17 +132,19 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     # removable singularities
     sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
     sp.sinc: (lambda b, p, u: b.neg(b.call(sp.jn, b.one, u)),),
-    sp.jn: (_zero, _spherical_bessel),
     sp.elliptic_k: (lambda b, p, m: b.mul(b.half, b.call(h.elliptic_moment, b.one, b.one, m)),),
     sp.elliptic_e: (
         _elliptic_e_first,
         lambda b, p, z, m: b.div(b.sub(p, b.call(sp.elliptic_f, z, m)), b.mul(b.two, m)),
     ),
     h.elliptic_moment: (_zero, _zero, _elliptic_moment),
+    **special.SPECIAL,
 }
 
 # Operands (orders, branches) in which no derivative exists or is known; their rows above are never asked.
-REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {sp.jn: (0,), sp.LambertW: (1,), h.elliptic_moment: (0, 1)}
+REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {
+    **special.REFUSED, sp.LambertW: (1,), h.elliptic_moment: (0, 1)
+}  # fmt: skip
 
 
 def _extremum(compare: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:

@@ -11,6 +11,7 @@ from mpmath import mp
 from sympy.codegen import cfunctions
 
 from codegen import heads
+from codegen import special_heads as s
 
 WIDE = [-40.0, -3.7, -1.0, -0.5, -1e-8, 1e-8, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 20.0, 37.25]
 TAILS = [-700.0, -300.0, -1e-300, 1e-300, 300.0, 700.0]
@@ -22,13 +23,16 @@ PAIRS = [(1.5, 2.5), (-1.5, 2.5), (3.25, -0.75), (0.5, 4.0), (7.0, 2.0), (-7.0, 
 ORDERS = [(0.0, 1.5), (1.0, 2.5), (2.0, 0.75), (3.0, 8.5), (0.5, 2.25)]
 DEGREES = [(0.0, 0.3), (1.0, -0.4), (2.0, 0.6), (5.0, 0.85), (7.0, -0.2)]
 
+ENTROPY = [(1.5, 2.5), (1.0, 1.0), (1.0, 1.0 + 1e-9), (1.05, 1.0), (0.0, 2.0), (0.0, 0.0), (-1.0, 1.0), (1.0, 0.0)]
+INCOMPLETE = [(0.5, 0.05), (2.5, 3.7), (10.0, 12.0)]
+
 SPECIAL_POINTS: dict[Any, list[Any]] = {
     sp.erfinv: UNIT, sp.erfcinv: [0.05, 0.5, 0.75, 1.25, 1.9], sp.elliptic_k: [-2.0, -0.5, 0.1, 0.5, 0.9],
     sp.elliptic_e: [-2.0, -0.5, 0.1, 0.5, 0.9], sp.digamma: POSITIVE, sp.loggamma: POSITIVE,
     sp.gamma: [0.05, 0.25, 0.5, 1.5, 4.0, 8.5, 20.0, -1.5], sp.factorial: [0.0, 0.5, 3.0, 4.5, 10.0],
     sp.LambertW: [-0.36, -0.3, -0.2, -0.1, -1e-9, 1e-9, 0.25, 1.0, 5.0, 100.0, 1e10, 1e300],
-    sp.zeta: [-1.5, -0.5, 0.5, 1.5, 2.0, 3.7, 20.0], sp.Ei: MODERATE, sp.Si: MODERATE, sp.Ci: POSITIVE,
-    sp.Shi: MODERATE, sp.Chi: POSITIVE, sp.airyai: [-2.7, -0.5, 0.5, 2.0, 8.5], sp.airybi: [-2.7, -0.5, 0.5, 2.0, 8.5],
+    sp.zeta: [-1.5, -0.5, 0.5, 1.5, 2.0, 3.7, 20.0], sp.Ei: MODERATE, sp.Si: MODERATE, sp.Ci: MODERATE,
+    sp.Shi: MODERATE, sp.Chi: MODERATE, sp.airyai: [-2.7, -0.5, 0.5, 2.0, 8.5], sp.airybi: [-2.7, -0.5, 0.5, 2.0, 8.5],
     sp.airyaiprime: [-2.7, -0.5, 0.5, 2.0, 8.5], sp.airybiprime: [-2.7, -0.5, 0.5, 2.0, 8.5],
     sp.fresnels: MODERATE, sp.fresnelc: MODERATE, sp.erfi: [-2.7, -0.5, 0.25, 1.25, 3.7],
     sp.asin: UNIT, sp.acos: UNIT, sp.atanh: UNIT, sp.acosh: [1.0, 1.25, 2.0, 20.0, 1e10],
@@ -37,7 +41,8 @@ SPECIAL_POINTS: dict[Any, list[Any]] = {
     heads.log2: POSITIVE, heads.log10: POSITIVE, heads.log1p: [-0.95, -1e-9, *POSITIVE], cfunctions.Sqrt: POSITIVE,
     sp.polygamma: [(0.0, 2.5), (1.0, 0.5), (2.0, 3.7), (3.0, 8.5)], sp.beta: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0)],
     sp.besselj: ORDERS, sp.bessely: ORDERS, sp.besseli: ORDERS, sp.besselk: ORDERS,
-    sp.elliptic_f: [(0.3, 0.5), (1.2, 0.25), (-0.7, -1.0)], sp.expint: [(1.0, 0.5), (2.0, 3.7), (3.0, 0.05)],
+    sp.elliptic_f: [(0.3, 0.5), (1.2, 0.25), (-0.7, -1.0)],
+    sp.expint: [(1.0, 0.5), (2.0, 3.7), (3.0, 0.05), (0.0, 2.5), (-3.0, 0.7)],
     sp.binomial: [(5.0, 2.0), (4.5, 1.5), (10.0, 3.0)], sp.legendre: DEGREES, sp.chebyshevt: DEGREES,
     sp.hermite: DEGREES, sp.jn: [(0.0, 1.5), (1.0, 2.5), (2.0, 3.75), (3.0, 8.5)],
     sp.assoc_laguerre: [(2.0, 0.5, 0.3), (5.0, 1.0, 2.4)],
@@ -51,6 +56,38 @@ SPECIAL_POINTS: dict[Any, list[Any]] = {
     sp.Heaviside: [(-1.5, 0.5), (0.0, 0.25), (0.0, 1.0), (2.0, 0.5)],
     heads.logaddexp: [*PAIRS, (700.0, 710.0), (-700.0, -710.0)], cfunctions.fma: [(1.5, 2.5, -0.75), (0.1, 0.3, 7.0)],
     heads.direction_cosine: [*PAIRS, (3e200, 4e200)], heads.hypot: [*PAIRS, (3e200, 4e200)],
+}  # fmt: skip
+SPECIAL_POINTS |= {
+    s.erfcx: [-20.0, -2.7, -0.5, 0.0, 0.25, 1.25, 3.7, 40.0, 1e5], s.dawsn: [*MODERATE, 1e5],
+    s.erfc_ratio: [(1.0, u) for u in (-40.0, -2.5, 0.0, 0.7, 1.4, 1.6, 5.0, 40.0, 1e5)] + [(4.0, 1.4), (4.0, 1.6)],
+    s.log_ndtr: [-1e5, -40.0, -2.5, -0.5, 0.0, 0.7, 5.0], s.normal_hazard: [-1e5, -40.0, -2.5, 0.0, 0.7, 5.0],
+    s.owens_t: [(0.3, 0.4), (-1.2, 2.0), (2.5, -0.7)], s.stdtr: [(1.0, 0.5), (3.5, -2.0), (30.0, 1.2)],
+    s.gammaln: [-3.5, -0.5, *POSITIVE, 1e10], s.rgamma: [-3.0, -2.5, -1.0, -0.5, 0.0, *POSITIVE, 171.0],
+    s.gammasgn: [-2.5, -1.5, -0.5, 0.0, 0.5, 20.0], s.betaln: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0), (1e3, 2e3)],
+    sp.RisingFactorial: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0)],
+    **dict.fromkeys((s.gammainc, s.gammaincc, sp.lowergamma, sp.uppergamma), INCOMPLETE),
+    s.gamma_kernel: [(1.5, 0.3, 0.7), (0.0, 0.3, 4.5), (0.0, 0.3, 0.0), (1.5, 0.3, 0.0), (30.0, 71.0, 28.0)],
+    **{head: [(1.5, 2.5, 0.7), (3.0, 1.0, 0.2), (2.0, 3.0, 0.0), (2.0, 3.0, 1.0)] for head in (s.betainc, s.betaincc)},
+    s.beta_kernel: [(0.5, 1.5, 0.3, 0.7), (0.0, 1.0, 0.3, 0.0), (1.0, 0.0, 0.3, 1.0), (2.0, 2.0, 0.3, 1e-9)],
+    s.ive: [*ORDERS, (1.0, 700.0)], s.kve: [*ORDERS, (1.0, 700.0)],
+    **{head: [(0.0, 0.3), (1.0, -0.4), (2.0, 5.5), (5.0, 8.5)] for head in (sp.yn, s.spherical_kn)},
+    s.spherical_in: [(0.0, 0.3), (0.0, 0.0), (1.0, -0.4), (2.0, 5.5), (3.0, -5.0), (5.0, 4.9), (5.0, 8.5)],
+    s.logit: [1e-300, 1e-9, 0.1, 0.25, 0.4, 0.5000001, 0.75, 0.9, 0.999999],
+    s.xlog1py: [(1.5, 2.5), (0.0, -1.0), (-2.5, -0.999), (3.0, 1e-9)],
+    s.log_ratio: [(1.5, 2.5), (1.0, 1.0), (1.0, 1.0 + 1e-9), (1e300, 1e-300), (7.0, 2.0)],
+    s.entr: [-1.0, 0.0, 1e-300, *POSITIVE],
+    s.rel_entr: ENTROPY, s.kl_div: ENTROPY,
+    s.exprel: [-40.0, -3.7, -1e-9, 0.0, 1e-9, 0.5, 20.0], s.powm1: [(1.0 + 1e-9, 2.0), (2.5, -1.5), (0.3, 0.1)],
+    s.boxcox: [(1.3, 2.7), (0.4, -1.5), (1.3, 0.0), (2.0, 1e-9), (0.0, 2.0)],
+    s.boxcox1p: [(1.3, 2.7), (-0.4, -1.5), (1.3, 0.0), (1e-9, 1.5), (-1.0, 2.0)],
+    s.inv_boxcox: [(1.3, 2.7), (0.4, -1.5), (1.3, 0.0), (2.0, 1e-9)],
+    s.inv_boxcox1p: [(1.3, 2.7), (0.4, -1.5), (1.3, 0.0), (1e-9, 2.0)],
+    **{head: [-200.0, -33.0, 10.0, 60.0, 135.0] for head in (s.sindg, s.cosdg, s.tandg, s.cotdg)},
+    s.hyp0f1: [(1.5, 0.7), (2.5, -3.0)], s.hyp1f1: [(0.5, 1.5, 0.7), (2.0, 2.5, -3.0)],
+    s.hyp2f1: [(0.5, 1.5, 2.5, 0.7), (2.0, 1.0, 2.5, -3.0)], s.hyperu: [(0.5, 1.5, 0.7), (2.0, 2.5, 3.0)],
+    s.hermitenorm: DEGREES, s.ellipkm1: [1e-300, 1e-9, 0.3, 1.0, 3.0],
+    **{head: [(0.7, 0.5), (-3.0, 0.2), (9.0, 0.7)] for head in (s.jacobi_sn, s.jacobi_cn, s.jacobi_dn, s.jacobi_am)},
+    s.wrightomega: [-40.0, -2.5, 0.0, 0.7, 5.0, 1e3], s.spence: [0.0, 0.3, 0.999, 1.0, 2.5, 20.0],
 }  # fmt: skip
 TRUTHS = {sp.And, sp.Or, sp.Xor, sp.Nand, sp.Nor, sp.Implies}
 PAIRED = {

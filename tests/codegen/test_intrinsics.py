@@ -12,13 +12,15 @@ from kernel_points import EDGES, OWN_TESTS, SPECIAL_POINTS, TAILS, TRUTHS, point
 from mpmath import mp
 
 import codegen.heads as heads
+import codegen.special_heads as s
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
 from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
 from codegen.scipy_ufuncs import scipy_ufunc
 from codegen.symbols import symbol
 
 CONSTANT_FIRST = {
-    **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn), 1),
+    **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn, sp.yn, sp.expint), 1),
+    **dict.fromkeys((s.erfc_ratio, s.spherical_in, s.spherical_kn, s.hermitenorm), 1),
     heads.elliptic_moment: 2,
 }  # operands that have to be constants
 
