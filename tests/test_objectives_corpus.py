@@ -111,6 +111,12 @@ def test_value_at_the_optimum(name: str) -> None:
         assert abs(row.objective(point) - row.minimum) <= row.tolerance * max(1, abs(row.minimum))
 
 
+@pytest.mark.parametrize("name", [name for name, row in PROBLEMS.items() if row.first is not None])
+def test_value_at_the_start(name: str) -> None:
+    row = PROBLEMS[name]
+    np.testing.assert_allclose(row.objective(row.start), row.first, rtol=1e-5, atol=1e-13)
+
+
 @smooth
 def test_the_optimum_is_stationary(name: str) -> None:
     """With constraints: the gradient is a combination of their gradients, those of inequalities taken >= 0."""

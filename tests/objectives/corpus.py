@@ -15,11 +15,12 @@ Function = Callable[..., Any]
 class Problem:
     """A function, the start and the optimum that its paper gives, and where it stands.
 
-    `at` holds the optimal points. `rounded` points are printed with few digits (or the paper gives the value alone):
-    Newton's method completes them. `tolerance` is what the digits of `minimum` allow. `smooth=False`: a kink or an
-    irregular optimum, where the gradient need not vanish. `unpacked` functions take the numbers one by one,
-    `residuals` return what is squared and summed. `equal` functions vanish, `at_least_zero` functions are >= 0.
-    `dynamic`: the shape of an intermediate array depends on values, so that there is no kernel for all of them.
+    `first` is the value at the start, where it is printed or easily worked out by hand. `at` holds the optimal points.
+    `rounded` points are printed with few digits (or the paper gives the value alone): Newton's method completes them.
+    `tolerance` is what the digits of `minimum` allow. `smooth=False`: a kink or an irregular optimum, where the
+    gradient need not vanish. `unpacked` functions take the numbers one by one, `residuals` return what is squared and
+    summed. `equal` functions vanish, `at_least_zero` functions are >= 0. `dynamic`: the shape of an intermediate array
+    depends on values, so that there is no kernel for all of them.
     """
 
     function: Function
@@ -27,6 +28,7 @@ class Problem:
     minimum: float
     at: tuple[np.ndarray, ...]
     source: str
+    first: float | None = None
     tolerance: float = 1e-10
     rounded: bool = False
     smooth: bool = True

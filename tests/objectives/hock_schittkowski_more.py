@@ -12,13 +12,15 @@ def hs46_constraints(x):
     return [x[0] ** 2 * x[3] + math.sin(x[3] - x[4]) - 1, x[1] + x[2] ** 4 * x[3] ** 2 - 2]
 
 
-@problem(start=[sqrt(2) / 2, 1.75, 0.5, 2, 2], minimum=0, at=[1] * 5, source="HS 46", equal=hs46_constraints)
+@problem(
+    start=[sqrt(2) / 2, 1.75, 0.5, 2, 2], first=3.337626, minimum=0, at=[1] * 5, source="HS 46", equal=hs46_constraints
+)
 def hs46(x):
     return (x[0] - x[1]) ** 2 + sum((x[k] - 1) ** p for k, p in zip((2, 3, 4), (2, 4, 6), strict=True))
 
 
 @problem(
-    start=[2, sqrt(2), -1, 2 - sqrt(2), 0.5], minimum=0, at=[1] * 5, source="HS 47",
+    start=[2, sqrt(2), -1, 2 - sqrt(2), 0.5], first=20.7381, minimum=0, at=[1] * 5, source="HS 47",
     equal=lambda x: [x[0] + x[1] ** 2 + x[2] ** 3 - 3, x[1] - x[2] ** 2 + x[3] - 1, x[0] * x[4] - 1],
 )  # fmt: skip
 def hs47(x):
@@ -26,13 +28,13 @@ def hs47(x):
     return np.sum((-d) ** np.array([2, 3, 4, 4]))
 
 
-@problem(start=[3, 5, -3, 2, -2], minimum=0, at=[1] * 5, source="HS 48",
+@problem(start=[3, 5, -3, 2, -2], first=84, minimum=0, at=[1] * 5, source="HS 48",
          equal=lambda x: [x.sum() - 5, x[2] - 2 * (x[3] + x[4]) + 3])  # fmt: skip
 def hs48(x):
     return (x[0] - 1) ** 2 + (x[1] - x[2]) ** 2 + (x[3] - x[4]) ** 2
 
 
-@problem(start=[10, 7, 2, -3, 0.8], minimum=0, at=[1] * 5, source="HS 49",
+@problem(start=[10, 7, 2, -3, 0.8], first=266, minimum=0, at=[1] * 5, source="HS 49",
          equal=lambda x: np.stack([x[0] + x[1] + x[2] + 4 * x[3] - 7, x[2] + 5 * x[4] - 6]))  # fmt: skip
 def hs49(x):
     return (x[0] - x[1]) ** 2 + (x[2] - 1) ** 2 + (x[3] - 1) ** 4 + (x[4] - 1) ** 6
@@ -45,19 +47,19 @@ def hs50_constraints(x):
     return np.dot(A, x) - 6
 
 
-@problem(start=[35, -31, 11, 5, -5], minimum=0, at=[1] * 5, source="HS 50", equal=hs50_constraints)
+@problem(start=[35, -31, 11, 5, -5], first=7516, minimum=0, at=[1] * 5, source="HS 50", equal=hs50_constraints)
 def hs50(x):
     powers = [2, 2, 4, 2]
     return sum((x[i] - x[i + 1]) ** powers[i] for i in range(4))
 
 
-@problem(start=[2.5, 0.5, 2, -1, 0.5], minimum=0, at=[1] * 5, source="HS 51",
+@problem(start=[2.5, 0.5, 2, -1, 0.5], first=8.5, minimum=0, at=[1] * 5, source="HS 51",
          equal=lambda x: [x[0] + 3 * x[1] - 4, x[2] + x[3] - 2 * x[4], x[1] - x[4]])  # fmt: skip
 def hs51(x):
     return (x[0] - x[1]) ** 2 + (x[1] + x[2] - 2) ** 2 + (x[3] - 1) ** 2 + (x[4] - 1) ** 2
 
 
-@problem(start=[2] * 5, minimum=1859 / 349, at=np.array([-33, 11, 180, -158, 11]) / 349, source="HS 52",
+@problem(start=[2] * 5, first=42, minimum=1859 / 349, at=np.array([-33, 11, 180, -158, 11]) / 349, source="HS 52",
          equal=lambda x: [x[0] + 3 * x[1], x[2] + x[3] - 2 * x[4], x[1] - x[4]])  # fmt: skip
 def hs52(x):
     residuals = (4 * x[0] - x[1], x[1] + x[2] - 2, x[3] - 1, x[4] - 1)
@@ -65,7 +67,7 @@ def hs52(x):
 
 
 @problem(
-    start=[2] * 5, minimum=176 / 43, at=np.array([-33, 11, 27, -5, 11]) / 43, source="HS 53", low=-10, high=10,
+    start=[2] * 5, first=6, minimum=176 / 43, at=np.array([-33, 11, 27, -5, 11]) / 43, source="HS 53", low=-10, high=10,
     equal=lambda x: [x[0] + 3 * x[1], x[2] + x[3] - 2 * x[4], x[1] - x[4]],
 )  # fmt: skip
 def hs53(x):
@@ -82,7 +84,7 @@ C56, D56 = math.asin(sqrt(4 / 7)), math.asin(sqrt(2 / 7))
 
 
 @problem(
-    start=[1, 1, 1, *[math.asin(sqrt(1 / 4.2))] * 3, math.asin(sqrt(5 / 7.2))], minimum=-3.456,
+    start=[1, 1, 1, *[math.asin(sqrt(1 / 4.2))] * 3, math.asin(sqrt(5 / 7.2))], first=-1, minimum=-3.456,
     at=[2.4, 1.2, 1.2, C56, D56, D56, pi / 2], source="HS 56", equal=hs56_constraints,
 )  # fmt: skip
 def hs56(x):
@@ -90,7 +92,8 @@ def hs56(x):
 
 
 @problem(
-    start=[2, 2, 2], minimum=0.03256820025, at=[1.104859024, 1.196674194, 1.535262257], source="HS 60", tolerance=1e-9,
+    start=[2, 2, 2], first=1, minimum=0.03256820025, at=[1.104859024, 1.196674194, 1.535262257], source="HS 60",
+    tolerance=1e-9,
     low=-10, high=10, equal=lambda x: [x[0] * (1 + x[1] ** 2) + x[2] ** 4 - 4 - 3 * 2**0.5],
 )  # fmt: skip
 def hs60(x):
@@ -98,7 +101,8 @@ def hs60(x):
 
 
 @problem(
-    start=[0, 0, 0], minimum=-143.6461422, at=[5.326770157, -2.118998639, 3.210464239], source="HS 61", tolerance=1e-9,
+    start=[0, 0, 0], first=0, minimum=-143.6461422, at=[5.326770157, -2.118998639, 3.210464239], source="HS 61",
+    tolerance=1e-9,
     equal=lambda x: [3 * x[0] - 2 * x[1] ** 2 - 7, 4 * x[0] - x[2] ** 2 - 11],
 )  # fmt: skip
 def hs61(x):
@@ -108,7 +112,8 @@ def hs61(x):
 
 
 @problem(
-    start=[0.7, 0.2, 0.1], minimum=-26272.51448, at=[0.6178126908, 0.328202223, 0.05398508606], source="HS 62", low=0,
+    start=[0.7, 0.2, 0.1], first=-25698.3, minimum=-26272.51448, at=[0.6178126908, 0.328202223, 0.05398508606],
+    source="HS 62", low=0,
     high=1, tolerance=1e-8, equal=lambda x: [sum(x) - 1],
 )  # fmt: skip
 def hs62(x):
@@ -119,7 +124,7 @@ def hs62(x):
 
 
 @problem(
-    start=[2, 2, 2], minimum=961.7151721, at=[3.512118414, 0.2169881741, 3.552174034], source="HS 63", low=0,
+    start=[2, 2, 2], first=976, minimum=961.7151721, at=[3.512118414, 0.2169881741, 3.552174034], source="HS 63", low=0,
     tolerance=1e-9, equal=lambda x: [8 * x[0] + 14 * x[1] + 7 * x[2] - 56, x @ x - 25],
 )  # fmt: skip
 def hs63(x):
@@ -127,7 +132,8 @@ def hs63(x):
 
 
 @problem(
-    start=[1, 1, 1], minimum=6299.842428, at=[108.7347175, 85.12613942, 204.3247078], source="HS 64", low=1e-5,
+    start=[1, 1, 1], first=266035, minimum=6299.842428, at=[108.7347175, 85.12613942, 204.3247078], source="HS 64",
+    low=1e-5,
     tolerance=1e-9, at_least_zero=lambda x: [1 - 4 / x[0] - 32 / x[1] - 120 / x[2]],
 )  # fmt: skip
 def hs64(x):
@@ -138,7 +144,7 @@ def hs64(x):
 
 
 @problem(
-    start=[-5, 5, 0], minimum=0.9535288567, at=[3.650461821, 3.65046169, 4.62041750], source="HS 65",
+    start=[-5, 5, 0], first=1225 / 9, minimum=0.9535288567, at=[3.650461821, 3.65046169, 4.62041750], source="HS 65",
     tolerance=1e-8, low=[-4.5, -4.5, -5], high=[4.5, 4.5, 5], at_least_zero=lambda x: [48 - x.T.dot(x)],
 )  # fmt: skip
 def hs65(x):
@@ -146,7 +152,7 @@ def hs65(x):
 
 
 @problem(
-    start=[0, 1.05, 2.9], minimum=0.5181632741, at=[0.1841264879, 1.202167873, 3.327322322], source="HS 66",
+    start=[0, 1.05, 2.9], first=0.58, minimum=0.5181632741, at=[0.1841264879, 1.202167873, 3.327322322], source="HS 66",
     tolerance=1e-9, low=0, high=[100, 100, 10], at_least_zero=lambda x: [x[1] - exp(x[0]), x[2] - exp(x[1])],
 )  # fmt: skip
 def hs66(x):
@@ -154,7 +160,8 @@ def hs66(x):
 
 
 @problem(
-    start=[1, 5, 5, 1], minimum=17.0140173, at=[1, 4.7429994, 3.8211503, 1.3794082], source="HS 71", low=1, high=5,
+    start=[1, 5, 5, 1], first=16, minimum=17.0140173, at=[1, 4.7429994, 3.8211503, 1.3794082], source="HS 71", low=1,
+    high=5,
     tolerance=1e-7, equal=lambda x: [np.sum(x**2) - 40], at_least_zero=lambda x: [np.prod(x) - 25],
 )  # fmt: skip
 def hs71(x):
@@ -168,7 +175,8 @@ def hs73_constraints(x):
 
 
 @problem(
-    start=[1] * 4, minimum=29.894378, at=[0.6355216, 0, 0.3127019, 0.05177655], source="HS 73", low=0, tolerance=1e-6,
+    start=[1] * 4, first=130.8, minimum=29.894378, at=[0.6355216, 0, 0.3127019, 0.05177655], source="HS 73", low=0,
+    tolerance=1e-6,
     at_least_zero=hs73_constraints, equal=lambda x: [np.sum(x) - 1],
 )  # fmt: skip
 def hs73(x):
@@ -176,7 +184,8 @@ def hs73(x):
 
 
 @problem(
-    start=[0.5] * 4, minimum=-4.681818181, at=[3 / 11, 23 / 11, 0, 6 / 11], source="HS 76", low=0, tolerance=1e-9,
+    start=[0.5] * 4, first=-1.25, minimum=-4.681818181, at=[3 / 11, 23 / 11, 0, 6 / 11], source="HS 76", low=0,
+    tolerance=1e-9,
     at_least_zero=lambda x: np.array(
         [5 - x[0] - 2 * x[1] - x[2] - x[3], 4 - 3 * x[0] - x[1] - 2 * x[2] + x[3], x[1] + 4 * x[2] - 1.5]
     ),
@@ -194,7 +203,7 @@ def hs77_constraints(x):
 
 
 @problem(
-    start=[2] * 5, minimum=0.24150513, at=[1.166172, 1.182111, 1.380257, 1.506036, 0.6109203], source="HS 77",
+    start=[2] * 5, first=4, minimum=0.24150513, at=[1.166172, 1.182111, 1.380257, 1.506036, 0.6109203], source="HS 77",
     tolerance=1e-6, equal=hs77_constraints,
 )  # fmt: skip
 def hs77(x):
@@ -214,14 +223,14 @@ def hs78_constraints(x):
 POINT78 = [-1.717142, 1.595708, 1.827248, -0.7636429, -0.7636435]
 
 
-@problem(start=[-2, 1.5, 2, -1, -1], minimum=-2.91970041, at=POINT78, source="HS 78", tolerance=2e-6,
+@problem(start=[-2, 1.5, 2, -1, -1], first=-6, minimum=-2.91970041, at=POINT78, source="HS 78", tolerance=2e-6,
          equal=hs78_constraints)  # fmt: skip
 def hs78(x):
     return math.prod(x)
 
 
 @problem(
-    start=[2] * 5, minimum=0.0787768209, at=[1.191127, 1.362603, 1.472818, 1.635017, 1.679081], source="HS 79",
+    start=[2] * 5, first=1, minimum=0.0787768209, at=[1.191127, 1.362603, 1.472818, 1.635017, 1.679081], source="HS 79",
     tolerance=1e-6,
     equal=lambda x: [
         x[0] + x[1] ** 2 + x[2] ** 3 - 2 - 3 * sqrt(2), x[1] - x[2] ** 2 + x[3] + 2 - 2 * sqrt(2), x[0] * x[4] - 2,
@@ -233,7 +242,7 @@ def hs79(x):
 
 
 @problem(
-    start=[-2, 2, 2, -1, -1], minimum=0.0539498478, at=POINT78, source="HS 80", tolerance=2e-6,
+    start=[-2, 2, 2, -1, -1], first=math.exp(-8), minimum=0.0539498478, at=POINT78, source="HS 80", tolerance=2e-6,
     low=[-2.3, -2.3, -3.2, -3.2, -3.2], high=[2.3, 2.3, 3.2, 3.2, 3.2], equal=hs78_constraints,
 )  # fmt: skip
 def hs80(x):
@@ -241,7 +250,8 @@ def hs80(x):
 
 
 @problem(
-    start=[-2, 2, 2, -1, -1], minimum=0.0539498478, at=POINT78, source="HS 81", tolerance=2e-6,
+    start=[-2, 2, 2, -1, -1], first=math.exp(-8) - 0.5, minimum=0.0539498478, at=POINT78, source="HS 81",
+    tolerance=2e-6,
     equal=hs78_constraints,
 )  # fmt: skip
 def hs81(x):
@@ -255,7 +265,8 @@ def hs93_constraints(x):
 
 
 @problem(
-    start=[5.54, 4.4, 12.02, 11.8, 0.702, 0.852], minimum=135.075961, source="HS 93", low=0, tolerance=1e-6,
+    start=[5.54, 4.4, 12.02, 11.82, 0.702, 0.852], first=137.066, minimum=135.075961, source="HS 93", low=0,
+    tolerance=1e-6,
     at=[5.332666, 4.656744, 10.43299, 12.08230, 0.7526074, 0.87865084], at_least_zero=hs93_constraints,
 )  # fmt: skip
 def hs93(x):
@@ -275,7 +286,8 @@ def hs100_constraints(x):
 
 
 @problem(
-    start=[1, 2, 0, 4, 0, 1, 1], minimum=680.6300573, source="HS 100", tolerance=1e-7, at_least_zero=hs100_constraints,
+    start=[1, 2, 0, 4, 0, 1, 1], first=714, minimum=680.6300573, source="HS 100", tolerance=1e-7,
+    at_least_zero=hs100_constraints,
     at=[2.330499, 1.951372, -0.4775414, 4.365726, -0.6244870, 1.038131, 1.594227],
 )  # fmt: skip
 def hs100(x):
@@ -296,7 +308,8 @@ def hs112_constraints(x):
 
 
 @problem(
-    start=[0.1] * 10, minimum=-47.707579, source="HS 112; its printed point is not quite the optimum", low=1e-6,
+    start=[0.1] * 10, first=-20.960285, minimum=-47.707579,
+    source="HS 112; its printed point is not quite the optimum", low=1e-6,
     at=[0.01773548, 0.08200180, 0.8825646, 0.7233256e-3, 0.4907851, 0.4335469e-3, 0.01727298, 0.007765639, 0.01984929,
         0.05269826],
     tolerance=1e-6, equal=hs112_constraints, smooth=False,
@@ -321,7 +334,7 @@ def hs113_constraints(x):
 
 
 @problem(
-    start=[2, 3, 5, 5, 1, 2, 7, 3, 6, 10], minimum=24.3062091, source="HS 113", tolerance=1e-6,
+    start=[2, 3, 5, 5, 1, 2, 7, 3, 6, 10], first=753, minimum=24.3062091, source="HS 113", tolerance=1e-6,
     at=[2.171996, 2.363683, 8.773926, 5.095984, 0.9906548, 1.430574, 1.321644, 9.828726, 8.280092, 8.375927],
     at_least_zero=hs113_constraints,
 )  # fmt: skip

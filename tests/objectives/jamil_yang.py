@@ -92,7 +92,7 @@ def bohachevsky_3(x):
     return x @ np.diag([1, 2]) @ x - 0.3 * np.cos(a + b) + 0.3
 
 
-@problem(start=[0, 0], minimum=0, at=[1, 3], source="JY 20", unpacked=True)
+@problem(start=[0, 0], first=74, minimum=0, at=[1, 3], source="JY 20", unpacked=True)
 def booth(x, y):
     return (x + 2 * y - 7) ** 2 + (2 * x + y - 5) ** 2
 
@@ -154,7 +154,7 @@ def chung_reynolds(x):
     return sum([v**2 for v in x]) ** 2
 
 
-@problem(start=[0, 0, 0, 0], minimum=0, at=[1, 1, 1, 1], source="JY 36", unpacked=True)
+@problem(start=[0, 0, 0, 0], first=42, minimum=0, at=[1, 1, 1, 1], source="JY 36", unpacked=True)
 def colville(x1, x2, x3, x4):
     f = 100 * (x1 - x2**2) ** 2 + (1 - x1) ** 2 + 90 * (x4 - x3**2) ** 2 + (1 - x3) ** 2
     f += 10.1 * ((x2 - 1) ** 2 + (x4 - 1) ** 2)
@@ -322,7 +322,7 @@ def hartman_6(x):
 
 
 @problem(
-    start=[0, 0], minimum=0, source="JY 65", rounded=True, unpacked=True,
+    start=[0, 0], first=170, minimum=0, source="JY 65", rounded=True, unpacked=True,
     at=[[3, 2], [-2.805118, 3.131312], [-3.779310, -3.283186], [3.584428, -1.848126]],
 )  # fmt: skip
 def himmelblau(x, y):

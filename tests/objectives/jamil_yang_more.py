@@ -11,12 +11,12 @@ from objectives.corpus import problem
 π = np.pi
 
 
-@problem(start=[-1.2, 1.5], minimum=0, at=[1, 1], source="JY 70", unpacked=True)
+@problem(start=[-1.2, 1.5], first=100 * 0.06**2 + 4.84, minimum=0, at=[1, 1], source="JY 70", unpacked=True)
 def leon(x1, x2):
     return 100 * (x2 - x1**2) ** 2 + (1 - x1) ** 2
 
 
-@problem(start=[3, -4], minimum=0, at=[0, 0], source="JY 71")
+@problem(start=[3, -4], first=12.26, minimum=0, at=[0, 0], source="JY 71")
 def matyas(x):
     Q = np.array([[0.26, -0.24], [-0.24, 0.26]])
     return x.T @ Q @ x

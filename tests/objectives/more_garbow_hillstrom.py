@@ -8,13 +8,14 @@ import numpy as np
 from objectives.corpus import problem
 
 
-@problem(start=[-1.2, 1], minimum=0, at=[1, 1], source="MGH 1", residuals=True)
+@problem(start=[-1.2, 1], first=24.2, minimum=0, at=[1, 1], source="MGH 1", residuals=True)
 def rosenbrock(x):
     return [10 * (x[1] - x[0] ** 2), 1 - x[0]]
 
 
 @problem(
-    start=[0.5, -2], minimum=48.9842, at=[11.4128, -0.896805], source="MGH 2", rounded=True, tolerance=2e-6,
+    start=[0.5, -2], first=400.5, minimum=48.9842, at=[11.4128, -0.896805], source="MGH 2", rounded=True,
+    tolerance=2e-6,
     residuals=True,
 )  # fmt: skip
 def freudenstein_roth_local(x):
@@ -22,7 +23,7 @@ def freudenstein_roth_local(x):
     return np.array([-13 + x1 + ((5 - x2) * x2 - 2) * x2, -29 + x1 + ((x2 + 1) * x2 - 14) * x2])
 
 
-@problem(start=[0.5, -2], minimum=0, at=[5, 4], source="MGH 2")
+@problem(start=[0.5, -2], first=400.5, minimum=0, at=[5, 4], source="MGH 2")
 def freudenstein_roth(x):
     f = np.zeros(2)
     f[0] = -13 + x[0] + ((5 - x[1]) * x[1] - 2) * x[1]
@@ -30,7 +31,7 @@ def freudenstein_roth(x):
     return f[0] ** 2 + f[1] ** 2
 
 
-@problem(start=[0, 1], minimum=0, at=[1.09815933e-5, 9.10614674], source="MGH 3", rounded=True)
+@problem(start=[0, 1], first=1.13526171735, minimum=0, at=[1.09815933e-5, 9.10614674], source="MGH 3", rounded=True)
 def powell_badly_scaled(x):
     fvec = np.zeros(2)
     fvec[0] = 1e4 * x[0] * x[1] - 1.0
@@ -38,12 +39,12 @@ def powell_badly_scaled(x):
     return np.dot(fvec, fvec)
 
 
-@problem(start=[1, 1], minimum=0, at=[1e6, 2e-6], source="MGH 4", unpacked=True)
+@problem(start=[1, 1], first=999998000003, minimum=0, at=[1e6, 2e-6], source="MGH 4", unpacked=True)
 def brown_badly_scaled(a, b):
     return (a - 1e6) ** 2 + (b - 2e-6) ** 2 + (a * b - 2) ** 2
 
 
-@problem(start=[1, 1], minimum=0, at=[3, 0.5], source="MGH 5")
+@problem(start=[1, 1], first=14.203125, minimum=0, at=[3, 0.5], source="MGH 5")
 def beale(x):
     y = [1.5, 2.25, 2.625]
     s = 0.0
@@ -53,7 +54,14 @@ def beale(x):
 
 
 @problem(
-    start=[0.3, 0.4], minimum=124.362, at=[0.2578, 0.2578], source="MGH 6", rounded=True, tolerance=1e-5, residuals=True
+    start=[0.3, 0.4],
+    first=4171.31,
+    minimum=124.362,
+    at=[0.2578, 0.2578],
+    source="MGH 6",
+    rounded=True,
+    tolerance=1e-5,
+    residuals=True,
 )
 def jennrich_sampson(x):
     m = 10
@@ -68,7 +76,7 @@ def theta(x1, x2):
         return atan(x2 / x1) / (2 * pi) + 0.5
 
 
-@problem(start=[-1, 0, 0], minimum=0, at=[1, 0, 0], source="MGH 7")
+@problem(start=[-1, 0, 0], first=2500, minimum=0, at=[1, 0, 0], source="MGH 7")
 def helical_valley(x):
     f1 = 10 * (x[2] - 10 * theta(x[0], x[1]))
     f2 = 10 * (sqrt(x[0] ** 2 + x[1] ** 2) - 1)
@@ -79,7 +87,15 @@ def helical_valley(x):
 BARD_Y = np.array([0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39, 0.37, 0.58, 0.73, 0.96, 1.34, 2.10, 4.39])
 
 
-@problem(start=[1, 1, 1], minimum=8.21487e-3, at=[0.08241, 1.133, 2.3437], source="MGH 8", rounded=True, tolerance=1e-8)
+@problem(
+    start=[1, 1, 1],
+    first=41.6817,
+    minimum=8.21487e-3,
+    at=[0.08241, 1.133, 2.3437],
+    source="MGH 8",
+    rounded=True,
+    tolerance=1e-8,
+)
 def bard(x):
     m = len(BARD_Y)
     f = np.zeros(m)
@@ -91,7 +107,13 @@ def bard(x):
 
 
 @problem(
-    start=[0.4, 1, 0], minimum=1.12793e-8, at=[0.398956, 1.00002, 0], source="MGH 9", rounded=True, tolerance=1e-13
+    start=[0.4, 1, 0],
+    first=3.88811e-6,
+    minimum=1.12793e-8,
+    at=[0.398956, 1.00002, 0],
+    source="MGH 9",
+    rounded=True,
+    tolerance=1e-13,
 )
 def gaussian(x):
     half = [0.0009, 0.0044, 0.0175, 0.0540, 0.1295, 0.2420, 0.3521]
@@ -104,7 +126,8 @@ def gaussian(x):
 
 
 @problem(
-    start=[0.02, 4000, 250], minimum=87.9458, at=[0.00560964, 6181.346, 345.2236], source="MGH 10", rounded=True,
+    start=[0.02, 4000, 250], first=1.69361e9, minimum=87.9458, at=[0.00560964, 6181.346, 345.2236], source="MGH 10",
+    rounded=True,
     tolerance=1e-6, residuals=True,
 )  # fmt: skip
 def meyer(x):
@@ -126,7 +149,8 @@ def gulf_research(x, m=20):
 
 
 @problem(
-    start=[0, 10, 20], minimum=0, at=[[1, 10, 1], [10, 1, -1], [3, 3, 0]], source="MGH 12", unpacked=True,
+    start=[0, 10, 20], first=1031.154, minimum=0, at=[[1, 10, 1], [10, 1, -1], [3, 3, 0]], source="MGH 12",
+    unpacked=True,
     residuals=True,
 )  # fmt: skip
 def box_three_dimensional(x1, x2, x3):
@@ -135,7 +159,7 @@ def box_three_dimensional(x1, x2, x3):
     ]  # fmt: skip
 
 
-@problem(start=[3, -1, 0, 1], minimum=0, at=[0, 0, 0, 0], source="MGH 13", unpacked=True)
+@problem(start=[3, -1, 0, 1], first=215, minimum=0, at=[0, 0, 0, 0], source="MGH 13", unpacked=True)
 def powell_singular(x1, x2, x3, x4):
     f = np.empty(4)
     f[0] = x1 + 10 * x2
@@ -145,7 +169,7 @@ def powell_singular(x1, x2, x3, x4):
     return f.dot(f)
 
 
-@problem(start=[-3, -1, -3, -1], minimum=0, at=[1, 1, 1, 1], source="MGH 14")
+@problem(start=[-3, -1, -3, -1], first=19192, minimum=0, at=[1, 1, 1, 1], source="MGH 14")
 def wood(x):
     def sq(z):
         return z * z
@@ -169,13 +193,15 @@ class KowalikOsborne:
 
 
 problem(
-    start=[0.25, 0.39, 0.415, 0.39], minimum=3.07505e-4, at=[0.192807, 0.191282, 0.123057, 0.136062], source="MGH 15",
+    start=[0.25, 0.39, 0.415, 0.39], first=5.31317e-3, minimum=3.07505e-4, at=[0.192807, 0.191282, 0.123057, 0.136062],
+    source="MGH 15",
     rounded=True, tolerance=1e-9,
 )(KowalikOsborne())  # fmt: skip
 
 
 @problem(
-    start=[25, 5, -5, -1], minimum=85822.2, at=[-11.5944, 13.2036, -0.403439, 0.236779], source="MGH 16", rounded=True,
+    start=[25, 5, -5, -1], first=7926693.34, minimum=85822.2, at=[-11.5944, 13.2036, -0.403439, 0.236779],
+    source="MGH 16", rounded=True,
     tolerance=1e-6,
 )  # fmt: skip
 def brown_dennis(x):
@@ -196,7 +222,8 @@ OSBORNE1 = [
 
 
 @problem(
-    start=[0.5, 1.5, -1, 0.01, 0.02], minimum=5.46489e-5, at=[0.375410, 1.93585, -1.46469, 0.0128675, 0.0221227],
+    start=[0.5, 1.5, -1, 0.01, 0.02], first=0.879026, minimum=5.46489e-5,
+    at=[0.375410, 1.93585, -1.46469, 0.0128675, 0.0221227],
     source="MGH 17", rounded=True, tolerance=1e-10,
 )  # fmt: skip
 def osborne_1(x):
@@ -207,7 +234,7 @@ def osborne_1(x):
     return np.inner(f, f)
 
 
-@problem(start=[1, 2, 1, 1, 1, 1], minimum=0, at=[1, 10, 1, 5, 4, 3], source="MGH 18", residuals=True)
+@problem(start=[1, 2, 1, 1, 1, 1], first=0.779070, minimum=0, at=[1, 10, 1, 5, 4, 3], source="MGH 18", residuals=True)
 def biggs_exp6(x):
     t = 0.1 * np.linspace(1, 13, 13)
     y = np.exp(-t) - 5 * np.exp(-10 * t) + 3 * np.exp(-4 * t)

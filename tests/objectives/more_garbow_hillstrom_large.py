@@ -17,7 +17,8 @@ OSBORNE2 = """
 
 
 @problem(
-    start=[1.3, 0.65, 0.65, 0.7, 0.6, 3, 5, 7, 2, 4.5, 5.5], minimum=4.01377e-2, source="MGH 19", rounded=True,
+    start=[1.3, 0.65, 0.65, 0.7, 0.6, 3, 5, 7, 2, 4.5, 5.5], first=2.09342, minimum=4.01377e-2, source="MGH 19",
+    rounded=True,
     at=[1.30998, 0.431554, 0.633662, 0.599431, 0.754183, 0.904286, 1.36581, 4.82370, 2.39868, 4.56887, 5.67534],
     tolerance=1e-7,
 )  # fmt: skip
@@ -33,7 +34,7 @@ def osborne_2(x):
 
 
 @problem(
-    start=[0] * 6, minimum=2.28767e-3, at=[-0.015725, 1.012435, -0.232992, 1.260430, -1.513729, 0.992996],
+    start=[0] * 6, first=30, minimum=2.28767e-3, at=[-0.015725, 1.012435, -0.232992, 1.260430, -1.513729, 0.992996],
     source="MGH 20", rounded=True, tolerance=1e-8,
 )  # fmt: skip
 def watson(x):
@@ -49,7 +50,7 @@ def watson(x):
     return np.sum(f**2)
 
 
-@problem(start=[-1.2, 1, -1.2, 1, -1.2, 1], minimum=0, at=ones(6), source="MGH 21", residuals=True)
+@problem(start=[-1.2, 1, -1.2, 1, -1.2, 1], first=3 * 24.2, minimum=0, at=ones(6), source="MGH 21", residuals=True)
 def extended_rosenbrock(x):
     f = np.zeros_like(x)
     f[0::2] = 10 * (x[1::2] - x[0::2] ** 2)
@@ -57,7 +58,7 @@ def extended_rosenbrock(x):
     return f
 
 
-@problem(start=[3, -1, 0, 1] * 2, minimum=0, at=zeros(8), source="MGH 22")
+@problem(start=[3, -1, 0, 1] * 2, first=2 * 215, minimum=0, at=zeros(8), source="MGH 22")
 def extended_powell_singular(x):
     s = 0.0
     for i in range(0, len(x), 4):
@@ -66,13 +67,22 @@ def extended_powell_singular(x):
     return s
 
 
-@problem(start=[1, 2, 3, 4], minimum=2.24997e-5, at=[0.25001] * 4, source="MGH 23", rounded=True, tolerance=1e-10)
+@problem(
+    start=[1, 2, 3, 4],
+    first=885.063,
+    minimum=2.24997e-5,
+    at=[0.25001] * 4,
+    source="MGH 23",
+    rounded=True,
+    tolerance=1e-10,
+)
 def penalty_1(x, a=1e-5):
     return a * np.sum((x - 1) ** 2) + (np.sum(x**2) - 0.25) ** 2
 
 
 @problem(
-    start=[0.5] * 4, minimum=9.37629e-6, at=[0.199999, 0.191333, 0.480149, 0.518801], source="MGH 24", rounded=True,
+    start=[0.5] * 4, first=2.34001, minimum=9.37629e-6, at=[0.199999, 0.191333, 0.480149, 0.518801], source="MGH 24",
+    rounded=True,
     tolerance=1e-11,
 )  # fmt: skip
 def penalty_2(x):
@@ -184,7 +194,14 @@ def linear_full_rank(x, m=7):
     return f
 
 
-@problem(start=ones(3), minimum=10 / 11, at=[3 / 11, 0, 0], source="MGH 33: m(m - 1)/(2(2m + 1))", residuals=True)
+@problem(
+    start=ones(3),
+    first=sum((6 * i - 1) ** 2 for i in range(1, 6)),
+    minimum=10 / 11,
+    at=[3 / 11, 0, 0],
+    source="MGH 33: m(m - 1)/(2(2m + 1))",
+    residuals=True,
+)
 def linear_rank_one(x, m=5):
     i = np.arange(1, m + 1)
     j = np.arange(1, len(x) + 1)
