@@ -37,7 +37,7 @@ class Table:
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
-        key = (type(atom), atom, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+        key = (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
         found = self._memo.get(key)
         return self._append(key, type(atom), (), atom) if found is None else found
 

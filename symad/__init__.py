@@ -2,7 +2,7 @@
 
 The map, by purpose (start here; each name's docstring has an example):
 
-trace         trace, from_sympy, Trace
+trace         trace, from_sympy, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
 native        compile, jit, Kernel
@@ -26,6 +26,7 @@ from symad.errors import (
 from symad.native import compile, jit
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
+from symad.tracing.scope import source_lines
 from symad.tracing.trace import Trace, trace
 from symad.transforms import (
     derivative,
@@ -44,6 +45,6 @@ from symad.transforms import (
 __all__ = [
     "ArgumentError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError", "SparseMatrix", "Trace",
     "TraceError", "Verification", "WorkbenchError", "compile", "derivative", "from_sympy", "grad", "hessian", "hvp",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linearize", "register_container", "trace",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linearize", "register_container", "source_lines", "trace",
     "value_and_grad", "verify", "vjp",
 ]  # fmt: skip

@@ -15,12 +15,15 @@ import codegen
 import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.heads import Alias
+from codegen.intrinsics import intrinsic
 from codegen.kernel import Pack, Unpack
 from codegen.program import Head, Input, Output, Program, reachable
 from codegen.table import Table
 from symad.derivatives.sparse import SparseMatrix
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, LoweringError
+from symad.graph.table import Graph
 from symad.tracing.paths import MAX_PATHS
+from symad.tracing.place import located, written_place
 from symad.tracing.trace import Trace, trace
 from symad.tracing.traced import Traced
 from symad.tracing.trees import Tree, paths_of
@@ -111,6 +114,7 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
     graph = traced.graph
     table = Table()
     row_of = {node: table.leaf(graph.atoms[node]) for node in traced.inputs.flat}
+    lowered: set[Head] = set()
     for node in reachable(graph, traced.outputs.flat):
         if node in row_of:
             continue
@@ -118,12 +122,23 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
         if graph.heads[node] is Alias:
             row_of[node] = row_of[operands[0]]
         elif operands:
+            if graph.heads[node] not in lowered:
+                lowered.add(graph.heads[node])
+                _check_lowering(graph, node)
             row_of[node] = _interned(table, graph.heads[node], tuple([row_of[operand] for operand in operands]))
         else:
-            row_of[node] = table.leaf(_constant(graph.atoms[node], traced))
+            row_of[node] = table.leaf(_constant(graph, node, traced))
     inputs = _input_arrays(traced)
     outputs = tuple(_output(array.shape, array.ravel().tolist(), row_of, table) for array in traced.outputs.arrays)
     return Program(table.heads, table.operands, table.atoms, inputs, outputs, name, _sparsity(traced))
+
+
+def _check_lowering(graph: Graph, node: int) -> None:
+    """Raise LoweringError, with the user's line, for a head that codegen does not know."""
+    try:
+        intrinsic(graph.heads[node])
+    except LoweringError as error:
+        raise located(error, graph, node) from error
 
 
 def _interned(table: Table, head: Head, operands: tuple[int, ...]) -> int:
@@ -133,10 +148,12 @@ def _interned(table: Table, head: Head, operands: tuple[int, ...]) -> int:
     return table.row(head, operands)
 
 
-def _constant(atom: sp.Basic, traced: Trace) -> sp.Basic:
+def _constant(graph: Graph, node: int, traced: Trace) -> sp.Basic:
+    atom = graph.atoms[node]
     if isinstance(atom, sp.Symbol):
         raise ArgumentError(
             f"the free symbol {atom} in the traced function",
+            where=written_place(graph, node),
             why=f"it is not one of the arguments ({', '.join(traced.names)}), so the kernel has no value for it",
             do="pass it as an argument or substitute a number",
         )

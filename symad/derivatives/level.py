@@ -22,6 +22,7 @@ from symad.graph.builder import Builder
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
+from symad.tracing.place import user_frame
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
@@ -76,6 +77,7 @@ class Level:
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
         scope.parameters = frozenset(self.parameters.flat)
+        scope.graph.place_all(len(scope.graph.marks), user_frame)
 
     @property
     def epsilon(self) -> Epsilon:
@@ -113,6 +115,7 @@ def deliver(scope: Scope, tree: Tree) -> Any:
     Inside another level the values stay traced if they depend on that level's parameters; if they do not, they
     are numbers, and their derivative there is a structural zero.
     """
+    scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
     outside = {node for outer in _around(scope) for node in outer.parameters}
     depends, symbolic = _dependence(scope, tree.flat, outside)
     if scope.parent is not None and (depends or symbolic):

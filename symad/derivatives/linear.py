@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.rules.partials import Edge, edges
+from symad.tracing.place import located
 
 Row: TypeAlias = tuple[int, tuple[Edge, ...]]
 Term: TypeAlias = tuple[int, int | None]  # a value, and the guard under which it is not zero
@@ -81,7 +83,10 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     active = set(parameters)
     rows: list[Row] = []
     for node in between(build, outputs, parameters):
-        row = edges(build, node, active.__contains__)
+        try:
+            row = edges(build, node, active.__contains__)
+        except RuleError as error:
+            raise located(error, build.graph, node) from error
         if row:
             active.add(node)
             rows.append((node, tuple(sorted(row, key=_source))))

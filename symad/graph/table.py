@@ -9,11 +9,16 @@ The rows follow the conventions of `codegen.program`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from operator import itemgetter
+from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 import sympy as sp
+from mpmath.libmp import from_float
 
 from codegen.heads import Alias, negative_zero
 from codegen.portable import decode_rows, encode_rows
@@ -22,6 +27,8 @@ from codegen.table import Table
 from symad.errors import LimitError
 
 Number: TypeAlias = bool | int | float | Fraction
+
+_PRECISION = 53  # bits of a float
 
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
@@ -38,7 +45,30 @@ class Graph(Table):
     False
     """
 
-    __slots__ = ()
+    __slots__ = ("marks", "placed")
+
+    def __init__(self, *, lines: bool = True) -> None:
+        super().__init__()
+        self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
+        self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
+
+    def place(self, frame: FrameType) -> None:
+        """Note that the nodes made since the last call belong to the instruction that a frame is at."""
+        self.placed = end = len(self.heads)
+        self.marks.append((end, frame.f_code, frame.f_lasti))
+
+    def place_all(self, start: int, find_frame: Callable[[], FrameType | None]) -> None:
+        """Let one mark stand for those from number `start` on: for what a library did inside one call of the user's."""
+        if len(self.marks) > start or self.placed < len(self.heads):
+            frame = find_frame()
+            if frame is not None:
+                del self.marks[start:]
+                self.place(frame)
+
+    def instruction_of(self, node: int) -> tuple[CodeType, int] | None:
+        """Return the code object and the instruction that made a node, None when that was not noted."""
+        at = bisect_right(self.marks, node, key=itemgetter(0))
+        return None if at == len(self.marks) else self.marks[at][1:]
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
@@ -67,8 +97,18 @@ class Graph(Table):
         key = (type(value), value, value == 0 and math.copysign(1.0, value))
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = self.leaf(_atom(value))
+            found = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
+            self._memo[key] = found
         return found
+
+    def _float(self, value: float) -> int:
+        """Return the leaf of a float that is not 0; the Float is made as SymPy makes it, at a fifth of the cost."""
+        if not math.isfinite(value):
+            return self.leaf(_atom(value))
+        mpf = from_float(value)
+        atom = sp.Expr.__new__(sp.Float)
+        atom._mpf_, atom._prec = mpf, _PRECISION
+        return self._append((sp.Float, mpf, _PRECISION), sp.Float, (), atom)
 
     def own_leaf(self, atom: sp.Basic) -> int:
         """Return a new leaf that is never merged with another: what stands for an input."""

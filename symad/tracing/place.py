@@ -8,14 +8,19 @@ import linecache
 import sys
 import sysconfig
 import traceback
+from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import sympy as sp
 
 import codegen
+from symad.errors import WorkbenchError
+from symad.graph.table import Graph
+
+Failure = TypeVar("Failure", bound=WorkbenchError)
 
 _PACKAGES = ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file__, 0))
 _OWN_FOLDERS = (
@@ -43,6 +48,23 @@ def user_place() -> str:
     """Return `file:line` of that frame, "" when there is none."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def written_place(graph: Graph, node: int) -> str:
+    """Return `file:line` of the user's code that made a node, "" when that is not known."""
+    instruction = graph.instruction_of(node)
+    if instruction is None or is_library(instruction[0].co_filename):
+        return ""
+    code, offset = instruction
+    (line, *_) = next(islice(code.co_positions(), offset // 2, None))
+    return f"{code.co_filename}:{line or code.co_firstlineno}"
+
+
+def located(error: Failure, graph: Graph, node: int) -> Failure:
+    """Return an error about a node with the user's line that made it, unless it names a place already."""
+    if error.where:
+        return error
+    return type(error)(error.what, where=written_place(graph, node), why=error.why, do=error.do)
 
 
 def raised_place(error: BaseException) -> str:

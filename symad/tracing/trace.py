@@ -15,6 +15,7 @@ from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.paths import MAX_PATHS, Paths
+from symad.tracing.place import user_frame
 from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
@@ -85,6 +86,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
         )
         inputs = shapes.refill([scope.graph.own_leaf(symbol) for symbol in symbols])
         scope.parameters = frozenset(inputs.flat)
+        scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide
         outputs = paths.explore(
