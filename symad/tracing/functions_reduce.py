@@ -50,11 +50,12 @@ def given(**keywords: Any) -> dict[str, Any]:
     return {name: value for name, value in keywords.items() if value is not None and value is not np._NoValue}
 
 
-def _reduction(ufunc: np.ufunc) -> Callable[..., Any]:
+def _reduction(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any
     ) -> Any:
-        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given(dtype=dtype, out=out, **more))
+        node_arrays.require_float(name, dtype)
+        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given(out=out, **more))
 
     return handler
 
@@ -66,8 +67,8 @@ def _extremum(ufunc: np.ufunc) -> Callable[..., Any]:
     return handler
 
 
-implements(np.sum)(_reduction(np.add))
-implements(np.prod)(_reduction(np.multiply))
+implements(np.sum)(_reduction("np.sum", np.add))
+implements(np.prod)(_reduction("np.prod", np.multiply))
 implements(np.max, np.amax)(_extremum(np.maximum))
 implements(np.min, np.amin)(_extremum(np.minimum))
 implements(np.any)(_extremum(np.logical_or))
@@ -91,8 +92,9 @@ def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = np._NoValue
 ) -> Any:
     """The sum divided by the number of elements (those under `where=`)."""
+    node_arrays.require_float("np.mean", dtype)
     a = traced(a)
-    total = np.sum(a, axis=axis, dtype=dtype, keepdims=True, where=where)
+    total = np.sum(a, axis=axis, keepdims=True, where=where)
     return delivered(_kept(total / _count(a.shape, axis, where), axis, keepdims), out)
 
 
@@ -107,9 +109,10 @@ def var(
     where: Any = np._NoValue, mean: Any = np._NoValue, correction: Any = np._NoValue,
 ) -> Any:  # fmt: skip
     """sum((a - mean)**2) / (n - ddof), over the elements under `where=`."""
+    node_arrays.require_float("np.var", dtype)
     a = traced(a)
     ddof = ddof if correction is np._NoValue else correction
-    centre = np.mean(a, axis=axis, dtype=dtype, keepdims=True, where=where) if mean is np._NoValue else mean
+    centre = np.mean(a, axis=axis, keepdims=True, where=where) if mean is np._NoValue else mean
     total = np.sum(np.square(a - centre), axis=axis, keepdims=True, where=where)
     return delivered(_kept(total / (_count(a.shape, axis, where) - ddof), axis, keepdims), out)
 
@@ -144,27 +147,29 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
     return delivered(np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims), out)
 
 
-def _running(ufunc: np.ufunc) -> Callable[..., Any]:
+def _running(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        node_arrays.require_float(name, dtype)
         a = np.ravel(traced(a)) if axis is None else traced(a)
-        return ufunc.accumulate(a, axis=0 if axis is None else axis, **given(dtype=dtype, out=out))
+        return ufunc.accumulate(a, axis=0 if axis is None else axis, **given(out=out))
 
     return handler
 
 
-implements(np.cumsum)(_running(np.add))
-implements(np.cumprod)(_running(np.multiply))
+implements(np.cumsum)(_running("np.cumsum", np.add))
+implements(np.cumprod)(_running("np.cumprod", np.multiply))
 
 
-def _cumulative(ufunc: np.ufunc) -> Callable[..., Any]:
+def _cumulative(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(
         x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
     ) -> Any:
+        node_arrays.require_float(name, dtype)
         x = np.atleast_1d(traced(x))
         if axis is None and x.ndim > 1:
             raise ValueError("for arrays with more than one axis, axis= is required")
         axis = 0 if axis is None else axis
-        made = ufunc.accumulate(x, axis=axis, **given(dtype=dtype))
+        made = ufunc.accumulate(x, axis=axis)
         if include_initial:
             made = np.concatenate([np.full_like(np.take(x, [0], axis), ufunc.identity), made], axis)
         return delivered(made, out)
@@ -172,8 +177,8 @@ def _cumulative(ufunc: np.ufunc) -> Callable[..., Any]:
     return handler
 
 
-implements(*available("cumulative_sum"))(_cumulative(np.add))
-implements(*available("cumulative_prod"))(_cumulative(np.multiply))
+implements(*available("cumulative_sum"))(_cumulative("np.cumulative_sum", np.add))
+implements(*available("cumulative_prod"))(_cumulative("np.cumulative_prod", np.multiply))
 
 
 def _without_nan(reduction: Callable[..., Any], neutral: float) -> Callable[..., Any]:
@@ -246,7 +251,8 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     """The sum along the diagonal."""
-    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+    node_arrays.require_float("np.trace", dtype)
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1, out=out)
 
 
 @implements(np.linalg.trace)

@@ -9,7 +9,7 @@ import numpy as np
 
 from symad.tracing.array import Array, plain_index, wrap
 from symad.tracing.functions_reduce import delivered, traced
-from symad.tracing.node_arrays import Nodes, homogeneous, require_float
+from symad.tracing.node_arrays import Nodes, all_truths, converted, homogeneous, require_float
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
 from symad.tracing.scope import Scope
@@ -226,10 +226,9 @@ def full_like(
 ) -> Any:
     """A traced array full of one value; it can receive traced values. `dtype` bool or int gives plain constants."""
     scope = scope_of(a, fill_value)
-    fill = nodes_of(fill_value if dtype is None else _cast(fill_value, dtype), scope)
-    wanted = nodes_of(a, scope).shape if shape is None else shape
-    return Array(np.array(np.broadcast_to(fill, wanted)), scope)
-
-
-def _cast(value: Any, dtype: Any) -> Any:
-    return np.asarray(value).astype(dtype) if isinstance(value, int | float | np.generic) else value
+    like_nodes = nodes_of(a, scope)
+    if dtype is None and all_truths(scope.graph, like_nodes):
+        dtype = bool
+    fill = nodes_of(fill_value, scope)
+    fill = fill if dtype is None else converted(scope.graph, fill, dtype)
+    return Array(np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape)), scope)

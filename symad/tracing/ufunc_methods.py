@@ -39,13 +39,13 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     if ufunc.__name__.endswith("(vectorized)"):  # np.frompyfunc: the user's own Python function, element by element
         return _python_results(ufunc(*[Array(nodes, scope).__array__(object) for nodes in operands]), scope)
     if ufunc.signature:
-        return _deliver(scope, _product(ufunc, scope, operands, keywords), targets, where)
+        return _deliver(ufunc, scope, _product(ufunc, scope, operands, keywords), targets, where)
     parts = SEVERAL_OUTPUTS.get(ufunc.__name__)
     if parts is None:
-        return _deliver(scope, elementwise(scope.graph, builder(ufunc), *operands), targets, where)
+        return _deliver(ufunc, scope, elementwise(scope.graph, builder(ufunc), *operands), targets, where)
     made = [elementwise(scope.graph, part, *operands) for part in parts]
     places = targets or [None] * len(made)
-    return tuple(_deliver(scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+    return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
 
 
 def _python_results(made: Any, scope: Scope) -> Any:
@@ -79,7 +79,7 @@ def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         where=None if where is True else _mask(scope, where, nodes.shape),
     )
     _check_shape(targets, result)
-    return _deliver(scope, result, targets, True)
+    return _deliver(ufunc, scope, result, targets, True)
 
 
 def _mask(scope: Scope, where: Any, shape: tuple[int, ...]) -> Nodes:
@@ -103,7 +103,7 @@ def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> An
     scope = scope_of(*inputs, *keywords.get("out", ()))
     nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
     result = node_arrays.accumulate(scope.graph, builder(ufunc), nodes, keywords.get("axis", 0))
-    return _deliver(scope, result, keywords.get("out", ()), True)
+    return _deliver(ufunc, scope, result, keywords.get("out", ()), True)
 
 
 @implements_method("reduceat")
@@ -115,7 +115,7 @@ def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     ends = [*starts[1:], len(rows)]
     parts = [ufunc.reduce(rows[first : max(end, first + 1)]) for first, end in zip(starts, ends, strict=True)]
     made = np.moveaxis(np.stack(parts), 0, axis)
-    return _deliver(scope, nodes_of(made, scope), keywords.get("out", ()), True)
+    return _deliver(ufunc, scope, nodes_of(made, scope), keywords.get("out", ()), True)
 
 
 @implements_method("outer")
@@ -164,13 +164,13 @@ def _prepared(ufunc: np.ufunc, scope: Scope, nodes: Nodes) -> Nodes:
     return nodes
 
 
-def _deliver(scope: Scope, result: Nodes, targets: Sequence[Any], where: Any) -> Any:
+def _deliver(ufunc: np.ufunc, scope: Scope, result: Nodes, targets: Sequence[Any], where: Any) -> Any:
     """Wrap the result, or write it into `out=` (under `where=`)."""
     target = targets[0] if targets else None
     if target is None:
         if where is not True:
             raise TraceError(
-                "a ufunc was called with where= and without out=",
+                f"np.{ufunc.__name__} was called with where= and without out=",
                 where=user_place(),
                 why="the elements left out would be uninitialised memory",
                 do="give out=np.zeros_like(x), or use np.where(condition, a, b)",
