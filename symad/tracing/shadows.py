@@ -28,9 +28,11 @@ from symad.tracing.traced import NumberError, StoreError
 Namespace = dict[str, Any]
 
 _ABSENT = object()
+_RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "loop of ufunc does not support argument", "Cannot cast ufunc", "not supported for the input types",
     "No loop matching the specified signature", "must be real number", "object arrays are not supported",
+    "can't convert type 'Scalar'",
 )  # fmt: skip
 
 
@@ -40,17 +42,17 @@ def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
     Errors are those of the function. Where a conversion to plain numbers was the cause and shadowed names do not
     help, TraceError says what was met and what to write instead.
     """
-    attempt = _active.get()
+    attempt, retries = _active.get(), 0
     while True:
         try:
             with _shadowed(attempt):
                 return f(*arguments())
         except (TypeError, ValueError, AttributeError) as error:  # a TraceError is a TypeError
-            better = _better(attempt, error)
+            better = _better(attempt, error) if retries < _RETRIES else None
             if better is None:
                 _explain(error)
                 raise
-            attempt = better
+            attempt, retries = better, retries + 1
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ original function.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
@@ -26,9 +28,11 @@ from symad.tracing.node_arrays import constants, converted, elementwise
 from symad.tracing.operands import holds_traced, nodes_of, scope_of
 from symad.tracing.operations import Build
 from symad.tracing.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
+from symad.tracing.scalar import Scalar
 from symad.tracing.scope import innermost_scope
 from symad.tracing.traced import Traced
 from symad.tracing.ufuncs import UFUNCS
+from symad.tracing.values import SymbolicValueError, value_of
 
 Function = Callable[..., Any]
 
@@ -44,6 +48,7 @@ def stand_in(original: Function, traced_form: Function) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
+        args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
         if not holds_traced((*args, *keywords.values())):
             return original(*args, **keywords)
         return traced_form(*map(_without_objects, args), **keywords)
@@ -115,7 +120,18 @@ def _as_int(value: Any, *base: Any) -> Any:
 BUILTINS = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
 
 
-# math
+# math and statistics
+
+
+def _math(original: Function, form: Function) -> Function:
+    """Return the traced form; where the arguments have values, it raises what the original raises for them."""
+
+    def apply(*args: Any) -> Any:
+        with contextlib.suppress(SymbolicValueError, TypeError):  # TypeError: of a list
+            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args])
+        return form(*args)
+
+    return apply
 
 
 def _of_row(name: str) -> Function:
@@ -153,6 +169,12 @@ _MATH: dict[str, Function] = {
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
 }  # fmt: skip
 
+_STATISTICS: dict[str, Function] = {
+    "mean": np.mean, "fmean": np.average, "median": np.median, "pvariance": np.var, "pstdev": np.std,
+    "variance": lambda values: np.var(values, ddof=1), "stdev": lambda values: np.std(values, ddof=1),
+    "geometric_mean": lambda values: np.exp(np.mean(np.log(traced(values)))),
+}  # fmt: skip
+
 
 # NumPy's functions that make arrays
 
@@ -167,6 +189,10 @@ def _array(value: Any, dtype: Any = None, *, ndmin: int = 0, **_: Any) -> Any:
 
 def _as_array(value: Any, dtype: Any = None, *_: Any, **keywords: Any) -> Any:
     return value if isinstance(value, Array) and dtype is None else _array(value, dtype)
+
+
+def _from_iterable(values: Any, dtype: Any, count: int = -1) -> Any:
+    return _array(values if count < 0 else values[:count], dtype)
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
@@ -222,15 +248,19 @@ def replacements() -> dict[int, tuple[Any, Any]]:
 
 @functools.lru_cache(maxsize=4)
 def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
-    pairs: list[tuple[Any, Any]] = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
-    pairs = [(original, stand_in(original, form)) for original, form in pairs]
+    known = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
+    pairs: list[tuple[Any, Any]] = [(original, stand_in(original, _math(original, form))) for original, form in known]
+    pairs += [
+        (getattr(statistics, name), stand_in(getattr(statistics, name), form)) for name, form in _STATISTICS.items()
+    ]
     pairs += [(function, stand_in(function, handler)) for function, handler in FUNCTIONS.items()]
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
     pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
+    pairs.append((np.fromiter, stand_in(np.fromiter, _from_iterable)))
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
-    for module in (math, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first
+    for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first
         changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
         table[id(module)] = (module, _Module(module, changed))
     return table
