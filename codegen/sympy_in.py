@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import sympy as sp
@@ -145,13 +146,22 @@ def _flatten(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
 
 
 def _parts(item: Any) -> tuple[tuple[int, ...], list[Any]]:
-    if isinstance(item, sp.MatrixBase):
-        return item.shape, list(item.flat())
-    if isinstance(item, sp.NDimArray):
-        return item.shape, list(item._array) if not hasattr(item, "_sparse_array") else list(sp.flatten(item))
+    if isinstance(item, sp.MatrixBase | sp.NDimArray):
+        return item.shape, entries(item)
     if isinstance(item, list | tuple | sp.Tuple):
         return (len(item),), list(item)
     return (-1,), [item]
+
+
+def entries(array: Any) -> list[sp.Basic]:
+    """Return the entries of a SymPy matrix or array in C order.
+
+    >>> entries(sp.Array([[1, 2], [3, 4]])), entries(sp.Matrix([5, 6]))
+    ([1, 2, 3, 4], [5, 6])
+    """
+    if isinstance(array, sp.MatrixBase):
+        return list(array.flat())
+    return [array[index] for index in product(*map(range, array.shape))]
 
 
 def _take(rows: Iterator[int], count: int) -> tuple[int, ...]:

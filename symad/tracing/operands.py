@@ -14,23 +14,23 @@ import numpy as np
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
-from codegen.sympy_in import walk
+from codegen.sympy_in import entries, walk
 from symad.errors import TraceError
-from symad.graph.table import Graph
 from symad.tracing.constants import as_number, is_boolean
 from symad.tracing.node_arrays import Nodes, constants
 from symad.tracing.place import user_place
 from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, innermost_scope, join
+from symad.tracing.sympy_symbols import TracedSymbol, traced_symbols
 from symad.tracing.traced import Traced
 
 
 def scope_of(*values: Any, default: Scope | None = None) -> Scope:
     """Return the deepest scope among the traced values in `values` (also inside lists and object arrays)."""
     found = default
-    for traced in _traced_in(values):
-        if found is not traced.scope:
-            found = traced.scope if found is None else join(found, traced.scope)
+    for scope in _scopes_in(values):
+        if found is not scope:
+            found = scope if found is None else join(found, scope)
     found = innermost_scope() if found is None else found
     if found is None:
         raise TraceError("no traced value was found", where=user_place(), why="no trace is running", do="")
@@ -40,7 +40,7 @@ def scope_of(*values: Any, default: Scope | None = None) -> Scope:
 
 def holds_traced(values: Any) -> bool:
     """Whether there is a traced value among `values` (also inside lists and object arrays)."""
-    return next(_traced_in(values), None) is not None
+    return next(_scopes_in(values), None) is not None
 
 
 def nodes_of(value: Any, scope: Scope) -> Nodes:
@@ -88,33 +88,39 @@ def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
     """Add a SymPy expression, condition, matrix or array to the graph."""
     graph = scope.graph
     if isinstance(value, sp.MatrixBase | sp.NDimArray):
-        shape = tuple(value.shape)
-        flat = [value[index] for index in np.ndindex(*shape)]
+        shape, flat = tuple(value.shape), entries(value)
     elif isinstance(value, sp.MatrixExpr):
         raise _refusal(f"the matrix expression {value}", "its entries are not written out", "use .as_explicit()")
     elif isinstance(value, sp.Expr | Boolean):
         shape, flat = (), [value]
     else:
         raise _refusal(f"a SymPy object of type {type(value).__name__}", "it is no number")
-    made = walk(flat, partial(_leaf, graph), lambda head, operands: graph.node(head, *operands), binary=True)
+    made = walk(flat, partial(_leaf, scope), lambda head, operands: graph.node(head, *operands), binary=True)
     return np.array(made, dtype=np.int64).reshape(shape)
 
 
-def _leaf(graph: Graph, atom: sp.Basic) -> int:
+def _leaf(scope: Scope, atom: sp.Basic) -> int:
+    if isinstance(atom, TracedSymbol):
+        return atom.node_in(scope)
     if atom in (sp.I, sp.zoo):
         raise _refusal(f"the complex number {atom}", "only real functions are differentiated")
-    return graph.leaf(atom)
+    return scope.graph.leaf(atom)
 
 
 def _refusal(what: str, why: str, do: str = "use numbers or NumPy arrays of them") -> TraceError:
     return TraceError(f"{what} met a traced value", where=user_place(), why=why, do=do)
 
 
-def _traced_in(values: Any) -> Iterator[Traced]:
+def _scopes_in(values: Any) -> Iterator[Scope]:
+    """Yield the scopes of traced values, also of those inside SymPy expressions."""
     for value in values:
         if isinstance(value, Traced):
-            yield value
+            yield value.scope
         elif isinstance(value, list | tuple):
-            yield from _traced_in(value)
+            yield from _scopes_in(value)
         elif isinstance(value, np.ndarray) and value.dtype == object:
-            yield from _traced_in(value.ravel().tolist())
+            yield from _scopes_in(value.ravel().tolist())
+        elif isinstance(value, sp.MatrixBase | sp.NDimArray):
+            yield from _scopes_in(entries(value))
+        elif isinstance(value, sp.Basic):
+            yield from (symbol.scope for symbol in traced_symbols(value))

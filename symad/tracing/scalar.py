@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import sympy as sp
+import sympy.core.cache
 
 import codegen.heads as h
 from symad.errors import TraceError
-from symad.tracing.constants import constant
+from symad.tracing.constants import constant, is_boolean
 from symad.tracing.node_arrays import converted
 from symad.tracing.place import formats_text, stores_item, user_place
 from symad.tracing.scope import Scope, join
@@ -21,6 +23,7 @@ from symad.tracing.traced import Traced, refuse_number, store_error
 from symad.tracing.ufuncs import UFUNCS
 from symad.tracing.values import shown_value, truth_of, value_of
 
+_SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
@@ -40,6 +43,8 @@ def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             right = scope.graph.number(other)
         elif kind in _NUMPY_NUMBERS:
             right = scope.graph.number(other.item())
+        elif isinstance(other, sp.MatrixBase):
+            return NotImplemented  # SymPy's rules for matrices: 2 * M is a matrix, and its * is the matrix product
         else:
             return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
         if not scope.open:
@@ -51,8 +56,16 @@ def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
 
 def _equality(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
     """== and != also answer (by identity) what is no number at all: None, texts, dicts, sets."""
-    compare = _binary(ufunc)
-    return lambda self, other: NotImplemented if isinstance(other, _NO_NUMBERS) else compare(self, other)
+    compare, equal = _binary(ufunc), ufunc is np.equal
+
+    def method(self: Scalar, other: Any) -> Any:
+        if isinstance(other, _NO_NUMBERS):
+            return NotImplemented
+        if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
+            return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
+        return compare(self, other)
+
+    return method
 
 
 def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
@@ -61,7 +74,7 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
     def method(self: Scalar, other: Any) -> Any:
         scope = self.scope
         if type(other) not in _NUMBERS:
-            return ufunc(other, self)
+            return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
         if not scope.open:
             scope.check_open()
         return Scalar(build(scope.graph, scope.graph.number(other), self.node), scope)
@@ -128,6 +141,8 @@ class Scalar(Traced):
         return other // self, other % self
 
     def __hash__(self) -> int:
+        if sys._getframe(1).f_code.co_filename == _SYMPY_CACHE:  # which would keep the graph and compare nodes by ==
+            raise TypeError("unhashable type: 'Scalar'")
         return hash((Scalar, self.node))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

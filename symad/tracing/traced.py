@@ -12,10 +12,11 @@ from symad.errors import TraceError
 from symad.tracing.place import source_segment, user_place
 from symad.tracing.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.scope import Scope
+from symad.tracing.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
 
 class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
-    """A SymPy function got a traced value; SymPy's operators catch it and let the traced value answer."""
+    """SymPy asked for an expression and got none; its operators catch this and let the traced value answer."""
 
     def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
         TraceError.__init__(self, what, where=where, why=why, do=do)
@@ -52,13 +53,21 @@ class Traced:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return UFUNC_METHODS[method](ufunc, inputs, kwargs)
 
-    def _sympy_(self) -> NoReturn:
-        raise SymPyRefusalError(
-            "a traced value was given to a SymPy function",
-            where=user_place(),
-            why="SymPy functions take SymPy expressions",
-            do="use the NumPy function (np.sin instead of sympy.sin); SymPy expressions may be mixed in by + - * / **",
-        )
+    def _sympy_(self) -> Any:
+        """Return an expression that stands for this value in SymPy functions; operators get none, and then ask here."""
+        if equality_asks():
+            return Equal(self)
+        node: int | None = getattr(self, "node", None)
+        if node is None:
+            raise SymPyRefusalError(
+                "a traced array was given to a SymPy function",
+                where=user_place(),
+                why="SymPy functions take scalars",
+                do="use the NumPy function (np.sin instead of sympy.sin), or give it one element at a time",
+            )
+        if operator_asks():
+            raise SymPyRefusalError("a traced value met an operator of SymPy", where=user_place())
+        return expression_of(self.scope, node)
 
 
 def numpy_name(function: Callable[..., Any]) -> str:
