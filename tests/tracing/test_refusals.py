@@ -70,7 +70,7 @@ STORED = (
 ON_A_VECTOR = [
     (lambda x: np.asarray(x, dtype=float), "asks for an ordinary float64 array of a traced value"),
     (lambda x: np.add(np.ones(3), x, out=np.zeros(3)), f"{STORED} would be lost; make the array with np.zeros_like(x)"),
-    (lambda x: np.add(x, 1, where=[True, False, True]), "a ufunc was called with where= and without out="),
+    (lambda x: np.add(x, 1, where=[True, False, True]), "np.add was called with where= and without out="),
     (lambda x: np.add.at(np.zeros(3), 0, x[0]), STORED),
     (lambda x: x.astype(complex), "astype(complex128) of a traced value: traced values are real numbers"),
     (lambda x: x.view(np.matrix), "view() of a traced array as another type"),
