@@ -52,6 +52,14 @@ SCALAR = {
     "log(cosh(x)) at 1": (lambda x: np.log(np.cosh(x)), 1.0,
                           (math.log(math.cosh(1)), math.tanh(1), math.cosh(1) ** -2,
                            -2 * math.tanh(1) / math.cosh(1) ** 2, (4 * math.sinh(1) ** 2 - 2) / math.cosh(1) ** 4)),
+    "if: sqrt not taken": (lambda x: math.sqrt(x) if x > 0 else 0.0, -3.0, (0, 0, 0, 0, 0)),
+    "if: sqrt not taken at its singular point": (lambda x: np.sqrt(x) if x > 0 else 0.0, 0.0, (0, 0, 0, 0, 0)),
+    "if: log of a negative number not taken": (lambda x: math.log(-x) if x < 0 else np.log(x), 10.0,
+                                               (math.log(10), 0.1, -0.01, 0.002, -0.0006)),
+    "if: nested chain not taken": (lambda x: np.exp(1 / np.sqrt(np.log(x))) if x > 0 else x, -1.0, (-1, 1, 0, 0, 0)),
+    "if: 0 * inf not taken": (lambda x: 2 * x if x < 1 else 0 * np.exp(1000 * x), 0.9, (1.8, 2, 0, 0, 0)),
+    "if: sqrt of Python's max with 0": (lambda x: math.sqrt(max(0.0, x**2 - 4)), 1.0, (0, 0, 0, 0, 0)),
+    "if: x log x at 0": (lambda x: 0.0 if x == 0 else x * np.log(x), 0.0, (0, 0, 0, 0, 0)),
     "Mod": (lambda x: np.mod(x, 3.0) ** 2, 7.5, (2.25, 3, 2, 0, 0)),
 }  # fmt: skip
 
