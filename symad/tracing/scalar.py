@@ -49,7 +49,10 @@ def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
         if not scope.open:
             scope.check_open()
-        return Scalar(build(scope.graph, self.node, right), scope)
+        node = build(scope.graph, self.node, right)
+        if node >= scope.graph.placed:
+            scope.graph.place(sys._getframe(1))
+        return Scalar(node, scope)
 
     return method
 
@@ -77,7 +80,10 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
         if not scope.open:
             scope.check_open()
-        return Scalar(build(scope.graph, scope.graph.number(other), self.node), scope)
+        node = build(scope.graph, scope.graph.number(other), self.node)
+        if node >= scope.graph.placed:
+            scope.graph.place(sys._getframe(1))
+        return Scalar(node, scope)
 
     return method
 
@@ -89,7 +95,10 @@ def _unary(ufunc: np.ufunc) -> Callable[[Scalar], Scalar]:
         scope = self.scope
         if not scope.open:
             scope.check_open()
-        return Scalar(build(scope.graph, self.node), scope)
+        node = build(scope.graph, self.node)
+        if node >= scope.graph.placed:
+            scope.graph.place(sys._getframe(1))
+        return Scalar(node, scope)
 
     return method
 
@@ -152,7 +161,10 @@ class Scalar(Traced):
             if build is not None and scope.open:
                 nodes = [self.node] if len(inputs) == 1 else quick_nodes(inputs, scope)
                 if nodes is not None:
-                    return Scalar(build(scope.graph, *nodes), scope)
+                    node = build(scope.graph, *nodes)
+                    if node >= scope.graph.placed:
+                        scope.graph.place(sys._getframe(1))
+                    return Scalar(node, scope)
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
     def __bool__(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from symad.errors import TraceError
-from symad.tracing.place import source_segment, user_place
+from symad.tracing.place import source_segment, user_frame, user_place
 from symad.tracing.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.scope import Scope
 from symad.tracing.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
@@ -48,10 +48,16 @@ class Traced:
         handler = FUNCTIONS.get(function)
         if handler is None:
             refuse_function(numpy_name(function), "it has no traced form")
-        return handler(*args, **kwargs)
+        start = len(self.scope.graph.marks)
+        result = handler(*args, **kwargs)
+        self.scope.graph.place_all(start, user_frame)
+        return result
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return UFUNC_METHODS[method](ufunc, inputs, kwargs)
+        start = len(self.scope.graph.marks)
+        result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
+        self.scope.graph.place_all(start, user_frame)
+        return result
 
     def _sympy_(self) -> Any:
         """Return an expression that stands for this value in SymPy functions; operators get none, and then ask here."""
