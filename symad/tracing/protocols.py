@@ -12,6 +12,7 @@ import symad.tracing.functions_reduce
 import symad.tracing.functions_select
 import symad.tracing.functions_shape
 import symad.tracing.functions_solve
+import symad.tracing.functions_special
 import symad.tracing.functions_write
 import symad.tracing.refusals
 import symad.tracing.special
