@@ -179,6 +179,7 @@ def test_shapes_that_depend_on_values_are_not_compiled(name: str) -> None:
 
 @static
 def test_compiled(name: str) -> None:
+    """At the start and near it, and the value far away too, where other branches are taken."""
     f = PROBLEMS[name].objective
     x, near = points_of(name)
     kernel, curvature = symad.compile(f, x), symad.compile(symad.hessian(f), x)
@@ -186,3 +187,16 @@ def test_compiled(name: str) -> None:
         np.testing.assert_allclose(kernel(point), f(point), rtol=1e-12, atol=1e-13)
         expected = symad.hessian(f)(point)
         np.testing.assert_allclose(curvature(point), expected, rtol=1e-10, atol=1e-12 * np.max(abs(expected)))
+    for shift in np.random.default_rng(1).normal(size=(8, *x.shape)):
+        far = x + 2 * shift * np.maximum(1, abs(x))
+        expected = outcome(f, far)
+        assert np.isnan(expected) or np.isclose(kernel(far), expected, rtol=1e-9, atol=1e-11)
+
+
+def outcome(f: Plain, x: np.ndarray) -> float:
+    """Return f(x), NaN outside of the domain of f."""
+    with np.errstate(all="ignore"):
+        try:
+            return f(x)
+        except (ValueError, ArithmeticError):
+            return np.nan

@@ -273,3 +273,67 @@ def polynomial_fit(c):
 def k_means(c):
     data = np.array([0.0, 1.0, 2.0, 3.0])
     return sum(min((d - c[0]) ** 2, (d - c[1]) ** 2) for d in data)
+
+
+GROUPS = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+LABELS = np.array([0, 0, 1, 2, 0, 1, 2, 2, 2])
+SHARE = np.array([[2, 1, 1], [1, 1, 3]]) / [[4], [5]]
+
+
+@problem(start=[[0.1, -0.2, 0.3], [0, 0.5, -0.4]], minimum=-np.sum(np.log(SHARE[GROUPS, LABELS])), at=np.log(SHARE),
+         source="Bishop 4.3.4: softmax regression on two groups")  # fmt: skip
+def softmax_regression(weights):
+    logits = np.eye(2)[GROUPS] @ weights
+    logits = logits - logits.max(axis=1, keepdims=True)
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return -np.log(probabilities[np.arange(len(LABELS)), LABELS]).sum()
+
+
+RETURNS = np.array([[0.2, 0.1], [0.4, -0.1], [0.1, 0.3], [-0.1, 0.2]])
+BEST = np.linalg.solve(np.cov(RETURNS.T, ddof=0), RETURNS.mean(axis=0))
+
+
+@problem(start=[0.5, 0.5], minimum=-math.sqrt(RETURNS.mean(axis=0) @ BEST), at=[BEST, 0.1 * BEST],
+         source="Sharpe (1966): the ratio of reward to risk")  # fmt: skip
+def sharpe_ratio(w):
+    returns = RETURNS.dot(w)
+    return -np.mean(returns) / np.std(returns)
+
+
+STATIONS = np.array([0.0, 0.4, 1.0])
+OBSERVED = np.array([0.5, -0.3, 0.8])
+
+
+def squared_exponential(s, t):
+    return math.exp(-0.5 * (s - t) ** 2 / 0.3**2)
+
+
+NEAR = np.array([[squared_exponential(s, t) for t in STATIONS] for s in STATIONS])
+VARIANCE = OBSERVED @ np.linalg.solve(NEAR, OBSERVED) / 3
+
+
+@problem(start=[0.4], minimum=1.5 + 0.5 * math.log(np.linalg.det(VARIANCE * NEAR)), at=[VARIANCE],
+         source="Rasmussen and Williams (2006), 5.8")  # fmt: skip
+def gaussian_process(theta):
+    n = len(STATIONS)
+    K = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            K[i, j] = K[j, i] = theta[0] * squared_exponential(STATIONS[i], STATIONS[j])
+    L = np.linalg.cholesky(K)
+    alpha = np.linalg.solve(L.T, np.linalg.solve(L, OBSERVED))
+    return 0.5 * OBSERVED @ alpha + np.sum(np.log(np.diag(L)))
+
+
+@problem(start=[0.4, -0.3, 0.8], minimum=0, at=[1, 0.5, 2], source="a Kalman filter on its own predictions")
+def kalman_gain(p):
+    def filtered(gain, drift, scale):
+        state, path = np.zeros((2, 1)), []
+        F = np.array([[1, 0.1], [0, 1]])
+        for measured in (1.0, 1.1, 0.9):
+            state = F @ state + drift * np.array([[0.005], [0.1]])
+            state = state + gain * np.array([[0.5], [0.1]]) * (scale * measured - state[0, 0])
+            path.append(state[0, 0])
+        return np.array(path)
+
+    return float(np.sum((filtered(*p) - filtered(1, 0.5, 2)) ** 2))
