@@ -19,7 +19,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append:
     a = np.concatenate(parts, axis=axis) if len(parts) > 1 else traced(a)
     for _ in range(n):
         rows = np.moveaxis(a, axis, -1)
-        a = np.moveaxis(rows[..., 1:] - rows[..., :-1], -1, axis)
+        subtract = np.not_equal if a.dtype == bool else np.subtract
+        a = np.moveaxis(subtract(rows[..., 1:], rows[..., :-1]), -1, axis)
     return a
 
 

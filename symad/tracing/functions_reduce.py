@@ -77,10 +77,10 @@ implements(np.nanmax)(_extremum(np.fmax))
 implements(np.nanmin)(_extremum(np.fmin))
 
 
-def _count(shape: tuple[int, ...], axis: Any, where: Any) -> Any:
-    """Return how many elements are reduced; with a mask, how many of them for each result (an axis is kept)."""
+def _count(shape: tuple[int, ...], axis: Any, keepdims: Any, where: Any) -> Any:
+    """Return how many elements are reduced; with a mask, how many of them for each result."""
     if where is not np._NoValue:
-        return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=True)
+        return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=keepdims is True)
     count = 1
     for k in node_arrays.normalized_axes(axis, len(shape)):
         count *= shape[k]
@@ -94,13 +94,8 @@ def mean(
     """The sum divided by the number of elements (those under `where=`)."""
     node_arrays.require_float("np.mean", dtype)
     a = traced(a)
-    total = np.sum(a, axis=axis, keepdims=True, where=where)
-    return delivered(_kept(total / _count(a.shape, axis, where), axis, keepdims), out)
-
-
-def _kept(made: Any, axis: Any, keepdims: Any) -> Any:
-    """Return a result that has its reduced axes, of length 1, with or without them."""
-    return made if keepdims is True else np.squeeze(made, axis if axis is not None else tuple(range(np.ndim(made))))
+    total = np.add.reduce(a, axis=axis, keepdims=keepdims is True, **given(where=where))
+    return delivered(total / _count(a.shape, axis, keepdims, where), out)
 
 
 @implements(np.var)
@@ -113,8 +108,8 @@ def var(
     a = traced(a)
     ddof = ddof if correction is np._NoValue else correction
     centre = np.mean(a, axis=axis, keepdims=True, where=where) if mean is np._NoValue else mean
-    total = np.sum(np.square(a - centre), axis=axis, keepdims=True, where=where)
-    return delivered(_kept(total / (_count(a.shape, axis, where) - ddof), axis, keepdims), out)
+    total = np.add.reduce(np.square(a - centre), axis=axis, keepdims=keepdims is True, **given(where=where))
+    return delivered(total / (_count(a.shape, axis, keepdims, where) - ddof), out)
 
 
 @implements(np.std)

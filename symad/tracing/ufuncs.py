@@ -16,7 +16,7 @@ import sympy as sp
 import codegen.heads as h
 import symad.tracing.operations as op
 from symad.graph.table import Graph
-from symad.tracing.constants import fold, is_boolean
+from symad.tracing.constants import constant, fold, is_boolean
 from symad.tracing.operations import Build, commutative, comparison, composed, connective, function, scaled
 
 _HALF = Fraction(1, 2)
@@ -28,6 +28,8 @@ def _floor_divide(graph: Graph, left: int, right: int) -> int:
     folded = fold(graph, (left, right), lambda a, b: a // b if b else None, np.floor_divide)
     if folded is not None:
         return folded
+    if constant(graph, right) == 0:
+        return op.divide(graph, left, right)
     whole = op.subtract(graph, left, op.remainder(graph, left, right))
     return graph.node(h.rint, op.divide(graph, whole, right))
 

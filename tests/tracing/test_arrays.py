@@ -178,3 +178,16 @@ def test_dtype_and_sizes(vector):
     assert (vector.nbytes, vector.itemsize, len(vector)) == (24, 8, 3)
     assert not np.iscomplexobj(vector)
     assert np.isrealobj(vector)
+
+
+# The memory of an array, which a traced one does not have.
+MEMORY = {"base", "byteswap", "ctypes", "data", "device", "dump", "dumps", "flags", "getfield", "resize", "setfield"}
+MEMORY |= {"setflags", "strides", "to_device", "tobytes", "tofile"}
+
+
+def test_every_attribute_of_an_array_is_one_of_a_traced_array(vector):
+    matrix = np.stack([vector, vector])
+    public = {name for name in dir(np.ndarray) if not name.startswith("_")}
+    assert {name for name in public if not hasattr(matrix, name)} == MEMORY
+    with pytest.raises(AttributeError, match="a traced array has no attribute 'tobytes'"):
+        vector.tobytes()
