@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from symad.errors import ArgumentError
+
 
 def name_of(f: Callable[..., Any]) -> str:
     """Return a name to show for a function."""
@@ -25,3 +27,29 @@ def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [parameter.name for parameter in parameters if parameter.kind in kinds][:count]
     return names + [f"argument_{k}" for k in range(len(names), count)]
+
+
+def check_function(f: object) -> None:
+    """Raise ArgumentError for what cannot be called: often the result of a function in place of the function."""
+    if not callable(f):
+        raise ArgumentError(
+            f"a value of type {type(f).__name__} in place of a function",
+            why="a transform takes a function and returns one",
+            do="give the function itself, and the arguments in the call after it: grad(f)(x)",
+        )
+
+
+def check_call(f: object, examples: tuple[Any, ...]) -> None:
+    """Raise ArgumentError unless a function takes that many positional arguments."""
+    check_function(f)
+    try:
+        signature = inspect.signature(f)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # a builtin does not always have one
+        return
+    try:
+        signature.bind(*examples)
+    except TypeError as error:
+        raise ArgumentError(
+            f"{name_of(f)} with {len(examples)} example arguments ({error})",  # type: ignore[arg-type]
+            do="give one example for each argument, of its structure and shape: compile(f, np.zeros(3), 1.0)",
+        ) from None

@@ -73,6 +73,19 @@ def raised_place(error: BaseException) -> str:
     return f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
 
 
+def library_function(error: BaseException) -> str:
+    """Return the SciPy or NumPy function that the user's code had called when an error was raised, "" if none."""
+    name = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if not _is_own(frame):
+            name = ""
+        elif not name:
+            module = frame.f_globals.get("__name__", "")
+            public = ".".join(part for part in module.split(".") if not part.startswith("_"))
+            name = f"{public}.{frame.f_code.co_name}" if public.startswith(("scipy", "numpy")) else ""
+    return name
+
+
 def raised_by_user(error: BaseException) -> bool:
     """Whether an error comes from a raise or assert statement in the user's own code."""
     trace = error.__traceback__

@@ -21,7 +21,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from symad.errors import TraceError
-from symad.tracing.place import is_library, raised_place, user_globals
+from symad.tracing.place import is_library, library_function, raised_place, user_globals
 from symad.tracing.stand_ins import BUILTINS, arrays_are_traced, replacements
 from symad.tracing.traced import NumberError, StoreError
 
@@ -137,14 +137,23 @@ def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
 
 
 def _explain(error: BaseException) -> None:
-    """Raise a TraceError in place of what NumPy says of object arrays with traced values in them."""
-    if isinstance(error, TypeError) and not isinstance(error, TraceError) and str(error).startswith(_OBJECT_LOOPS):
+    """Raise a TraceError in place of what NumPy and SciPy say of object arrays with traced values in them."""
+    if isinstance(error, TraceError) or not _is_conversion(error):
+        return
+    name = library_function(error)
+    if name:
         raise TraceError(
-            f"a NumPy function got an object array ({error})",
+            f"{name} got a traced value ({error})",
             where=raised_place(error),
-            why="np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
-            do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+            why="it computes with plain numbers, which would lose the derivative",
+            do="write this step with NumPy functions, or with those of scipy.special",
         ) from error
+    raise TraceError(
+        f"a NumPy function got an object array ({error})",
+        where=raised_place(error),
+        why="np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
+        do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+    ) from error
 
 
 # Putting the stand-ins in place. Several threads may shadow one module: the last one to leave restores it.

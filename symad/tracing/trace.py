@@ -13,7 +13,7 @@ import symad.tracing.containers as containers
 from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.names import argument_names, check_call, name_of
 from symad.tracing.paths import MAX_PATHS, Paths
 from symad.tracing.place import user_frame
 from symad.tracing.scope import open_scope
@@ -76,6 +76,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     >>> trace(lambda x: x**2 if x > 0 else -x, 1.0).expr()
     Piecewise((x**2, x > 0), (-x, True))
     """
+    check_call(f, args)
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         shapes = lift(scope, args, paths_of(args, names), differentiable=True)

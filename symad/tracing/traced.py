@@ -88,10 +88,7 @@ def refuse_function(
     raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)
 
 
-_IN_NUMPY = "use the NumPy function (np.sin instead of math.sin), and leave out float(...)"
-
-
-def refuse_number(kind: str, do: str = _IN_NUMPY) -> NoReturn:
+def refuse_number(kind: str, do: str = "") -> NoReturn:
     """Raise the TraceError for code that asks a traced value for a plain number."""
     segment = source_segment()
     asked = f"{segment!r} asks" if segment else "this asks"
@@ -99,8 +96,14 @@ def refuse_number(kind: str, do: str = _IN_NUMPY) -> NoReturn:
         f"{asked} for {kind} of a traced value",
         where=user_place(),
         why="a plain number would lose its derivative",
-        do=do,
+        do=do or _way_out(segment),
     )
+
+
+def _way_out(segment: str) -> str:
+    if segment.startswith(("math.", "float(", "complex(")) or "." not in segment.partition("(")[0]:
+        return "use the NumPy function (np.sin instead of math.sin), and leave out float(...)"
+    return "write this step with NumPy functions: what computes with plain numbers inside a library cannot be traced"
 
 
 def store_error() -> StoreError:
