@@ -138,12 +138,14 @@ class Paths:
 
     def _check_alike(self, first: Tree, other: Tree, path: Decisions, other_path: Decisions) -> None:
         shapes = [[array.shape for array in tree.arrays] for tree in (first, other)]
-        if first.structure != other.structure or shapes[0] != shapes[1]:
-            raise ArgumentError(
-                f"the result of {self._name} has another structure or shape where {_text(other_path)}",
-                why=f"it is {first.structure} of shapes {shapes[0]} where {_text(path)}",
-                do="return the same structure on every path",
-            )
+        if first.structure == other.structure and shapes[0] == shapes[1]:
+            return
+        met, expected = (shapes[1], shapes[0]) if first.structure == other.structure else (other, first)
+        raise ArgumentError(
+            f"{self._name} returns {_form(met)} where {_text(other_path)}",
+            why=f"it returns {_form(expected)} where {_text(path)}",
+            do="return the same structure and shapes on every path",
+        )
 
     def _stripped(self, nodes: Sequence[int]) -> list[int]:
         """Return nodes without aliases: inner levels make new ones in each run, and the values are the same."""
@@ -199,6 +201,12 @@ def _aligned(values: list[Any]) -> list[Any]:
     for k, leaves in zip(whole, zip(*columns, strict=True), strict=True):
         made[k] = optree.tree_unflatten(parts[0][1], leaves)
     return made
+
+
+def _form(value: Tree | list[tuple[int, ...]]) -> str:
+    if isinstance(value, Tree):
+        return str(value.structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return ("shape " if len(value) == 1 else "shapes ") + ", ".join(map(str, value))
 
 
 def _text(decisions: Sequence[Decision]) -> str:
