@@ -20,7 +20,8 @@ class Problem:
     `tolerance` is what the digits of `minimum` allow. `smooth=False`: a kink or an irregular optimum, where the
     gradient need not vanish. `unpacked` functions take the numbers one by one, `residuals` return what is squared and
     summed. `equal` functions vanish, `at_least_zero` functions are >= 0. `dynamic`: the shape of an intermediate array
-    depends on values, so that there is no kernel for all of them.
+    depends on values, so that there is no kernel for all of them. A `source` in lower case is no paper, but a
+    computation of every day.
     """
 
     function: Function

@@ -19,7 +19,7 @@ def rastrigin(x):
     return float(10 * n + np.sum(x**2 - 10 * np.cos(2 * np.pi * x)))
 
 
-@problem(start=[0.5, 2.0, -1.5], minimum=0, at=np.ones(3), source="LM 19, Levy")
+@problem(start=[0.5, 2.0, -1.5], minimum=0, at=np.ones(3), source="LM, Levy")
 def levy(x):
     x = np.array(x, dtype=np.float64, copy=True)
     x -= 1
@@ -84,7 +84,7 @@ def happy_cat(x):
     return abs(n2 - n) ** 0.25 + (0.5 * n2 + sum(x)) / n + 0.5
 
 
-@problem(start=[1, 2], minimum=-5.1621259, at=[2.00299219, 1.006096], source="JY 68, Langermann, m = 5", rounded=True,
+@problem(start=[1, 2], minimum=-5.1621259, at=[2.00299219, 1.006096], source="JY, Langermann, m = 5", rounded=True,
          tolerance=1e-7)  # fmt: skip
 def langermann(x):
     A = np.array([[3, 5], [5, 2], [2, 1], [1, 4], [7, 9]])
@@ -116,7 +116,7 @@ def cone(x):
     return math.sqrt(real**2 + imaginary**2)
 
 
-@problem(start=[1.2, 3.4], minimum=0.9, at=[0, 0], source="JY 95, Price 2")
+@problem(start=[1.2, 3.4], minimum=0.9, at=[0, 0], source="JY, Price 2")
 def price_2(x):
     assert x.shape == (2,)
     if not np.all(np.isfinite(x)):

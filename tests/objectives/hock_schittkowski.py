@@ -23,7 +23,8 @@ A = (598 / 1200) ** 0.5
 
 
 @problem(
-    start=[-2, 1.6], minimum=0.0504261879, at=[2 * A * cos(math.acos(1 / (400 * A**3)) / 3), 1.5], source="HS 2",
+    start=[-2, 1], first=909, minimum=0.0504261879, at=[2 * A * cos(math.acos(1 / (400 * A**3)) / 3), 1.5],
+    source="HS 2",
     low=[-inf, 1.5],
 )  # fmt: skip
 def hs2(x):

@@ -1,4 +1,4 @@
-"""Functions with kinks and cases: Lukšan and Vlček's collection (2000), penalties, and others that decide on values."""
+"""Functions with kinks and cases: those of Lukšan and Vlček (LV, 2000), penalties, others that decide on values."""
 
 import math
 from math import sqrt
@@ -8,20 +8,20 @@ import numpy as np
 from objectives.corpus import problem
 
 
-@problem(start=[1, -0.1], minimum=1.9522245, at=[1.139286, 0.899365], source="LV 2.1, CB2", smooth=False,
+@problem(start=[1, -0.1], minimum=1.9522245, at=[1.139286, 0.899365], source="LV, CB2", smooth=False,
          tolerance=1e-6)  # fmt: skip
 def cb2(x):
     return max(x[0] ** 2 + x[1] ** 4, (2 - x[0]) ** 2 + (2 - x[1]) ** 2, 2 * math.exp(-x[0] + x[1]))
 
 
-@problem(start=[2, 2], minimum=2, at=[1, 1], source="LV 2.2, CB3", smooth=False)
+@problem(start=[2, 2], minimum=2, at=[1, 1], source="LV, CB3", smooth=False)
 def cb3(x):
     x1, x2 = x
     f = [x1**4 + x2**2, (2 - x1) ** 2 + (2 - x2) ** 2, 2 * np.exp(-x1 + x2)]
     return np.max(f)
 
 
-@problem(start=[1, 1], minimum=-3, at=[0, -3], source="LV 2.3, DEM", smooth=False)
+@problem(start=[1, 1], minimum=-3, at=[0, -3], source="LV, DEM", smooth=False)
 def dem(x):
     f = np.zeros(3)
     f[0] = 5 * x[0] + x[1]
@@ -30,7 +30,7 @@ def dem(x):
     return f.max()
 
 
-@problem(start=[-1, 5], minimum=7.2, at=[1.2, 2.4], source="LV 2.4, QL", smooth=False, unpacked=True)
+@problem(start=[-1, 5], minimum=7.2, at=[1.2, 2.4], source="LV, QL", smooth=False, unpacked=True)
 def ql(x1, x2):
     f1 = x1**2 + x2**2
     f2 = f1 + 10 * (-4 * x1 - x2 + 4)
@@ -43,24 +43,24 @@ def ql(x1, x2):
     return biggest
 
 
-@problem(start=[-0.5, -0.6], minimum=-sqrt(2), at=[1 / sqrt(2), 1 / sqrt(2)], source="LV 2.5, LQ", smooth=False)
+@problem(start=[-0.5, -0.6], minimum=-sqrt(2), at=[1 / sqrt(2), 1 / sqrt(2)], source="LV, LQ", smooth=False)
 def lq(x):
     return np.maximum(-x[0] - x[1], -x[0] - x[1] + (x[0] ** 2 + x[1] ** 2 - 1))
 
 
-@problem(start=[0.9, 0.6], minimum=-1, at=[1, 0], source="LV 2.6, Mifflin 1", smooth=False)
+@problem(start=[0.9, 0.6], minimum=-1, at=[1, 0], source="LV, Mifflin 1", smooth=False)
 def mifflin_1(x):
     violation = x[0] ** 2 + x[1] ** 2 - 1
     return -x[0] + 20 * (violation if violation > 0 else 0)
 
 
-@problem(start=[-1, -1], minimum=-1, at=[1, 0], source="LV 2.7, Mifflin 2", smooth=False)
+@problem(start=[-1, -1], minimum=-1, at=[1, 0], source="LV, Mifflin 2", smooth=False)
 def mifflin_2(x):
     c = x[0] ** 2 + x[1] ** 2 - 1.0
     return -x[0] + 2.0 * c + 1.75 * abs(c)
 
 
-@problem(start=[3, 2], minimum=-8, at=[-1, 0], source="LV 2.8, Wolfe", smooth=False)
+@problem(start=[3, 2], minimum=-8, at=[-1, 0], source="LV, Wolfe", smooth=False)
 def wolfe_cases(x):
     if x[0] >= abs(x[1]):
         return 5 * math.sqrt(9 * x[0] ** 2 + 16 * x[1] ** 2)
@@ -78,7 +78,7 @@ def crescent(x):
     return sorted(candidates)[-1]
 
 
-@problem(start=[1, -2, 3, -4], minimum=0, at=np.zeros(4), source="LV 2.20, MAXQ", smooth=False)
+@problem(start=[1, -2, 3, -4], minimum=0, at=np.zeros(4), source="LV, MAXQ", smooth=False)
 def maxq(x):
     best = 0.0
     for xi in x:
@@ -139,7 +139,7 @@ def exact_penalty(x):
     return value
 
 
-@problem(start=[0.5, 3.5], minimum=4.25, at=[2.5, 1.5], source="a price with a discount above two", smooth=True)
+@problem(start=[0.5, 3.5], minimum=4.25, at=[2.5, 1.5], source="a price with a discount above two")
 def discount(x):
     amount, other = x
     price = 2 * amount if amount <= 2 else 4 + 1.5 * (amount - 2)
