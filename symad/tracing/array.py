@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dis
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -160,6 +162,8 @@ class Array(Traced, NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
         graph = self.scope.graph
+        if dtype is None and _asked_by_an_index():
+            return np.asarray(plain_index(self))
         if dtype is None or np.dtype(dtype) == object:
             made = np.empty(self.shape, dtype=object)
             made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
@@ -257,6 +261,20 @@ class Array(Traced, NDArrayOperatorsMixin):
         if self.size != 1 or self.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return Scalar(int(self.nodes.flat[0]), self.scope)
+
+
+_ITEMS = {dis.opmap[name] for name in ("BINARY_SUBSCR", "STORE_SUBSCR") if name in dis.opmap}
+_READS_BY_OPERATOR = (dis.opmap["BINARY_OP"], 26)  # since CPython 3.14, NB_SUBSCR
+
+
+def _asked_by_an_index() -> bool:
+    """Whether the caller's caller is at `ordinary[index]` or `ordinary[index] = ...`, where C code asks for an array.
+
+    For a value that is stored, NumPy asks with the dtype of the target.
+    """
+    frame = sys._getframe(2)
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] in _ITEMS or (code[at], code[at + 1]) == _READS_BY_OPERATOR
 
 
 class _Method:

@@ -36,7 +36,21 @@ def newton(x):
     return t * x[0]
 
 
+ORDINARY = np.arange(4.0)
+
+
+def marks_in_an_ordinary_array(x):
+    marks = np.zeros(4)
+    marks[x > 0] = 1.0
+    marks[np.abs(x[2:]).astype(int)] += 2.0
+    return marks * x
+
+
 ON_NUMBERS = [
+    marks_in_an_ordinary_array,
+    lambda x: ORDINARY[x > 0] * x[0],
+    lambda x: ORDINARY[np.floor(np.abs(x)).astype(int)] * x,
+    lambda x: np.outer(ORDINARY, ORDINARY)[x > 0, 1] * x[0],
     branches,
     while_loop,
     builtin_extrema,
