@@ -224,3 +224,21 @@ def trapezoidal_rule(x):
 @problem(start=[0.3, 0.6, 1.4], minimum=0, at=[0.5, 0.5, 0.5], source="differences around a ring")
 def ring(x):
     return np.sum((x - np.roll(x, 1)) ** 2) + (np.cumsum(x)[-1] - 1.5) ** 2
+
+
+@problem(start=[0.3, 2.5, -1.7], minimum=0, at=[0, 1, 2], source="Huber (1964), by masks", dynamic=True)
+def huber_by_masks(x):
+    r = x - np.arange(3)
+    loss = np.zeros(len(r))
+    small = np.abs(r) <= 1
+    loss[small] = 0.5 * r[small] ** 2
+    loss[~small] = np.abs(r[~small]) - 0.5
+    return loss.sum()
+
+
+@problem(start=[0.3, -2.5, 1.7], minimum=0, at=np.zeros(3), source="squares, weighed by a table where positive",
+         dynamic=True)  # fmt: skip
+def weighed_where_positive(x):
+    weights = np.array([1.0, 2.0, 3.0])
+    positive = x > 0
+    return np.dot(weights[positive], x[positive] ** 2) + sum(v**2 for v in x if v < 0)
