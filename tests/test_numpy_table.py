@@ -63,10 +63,17 @@ def test_values_and_derivatives(row: Row) -> None:
 
 @expecting("symbols")
 def test_kernels(row: Row) -> None:
-    """Traced on symbols and compiled: NumPy's values."""
+    """Traced on symbols and compiled: NumPy's values, and the derivatives found on numbers."""
+    direction = [GENERATOR.uniform(-1.0, 1.0, np.shape(value)) for value in row.values]
+
+    def both(*point: Any) -> Any:
+        return sa.jvp(row.function, point, direction)
+
     with np.errstate(all="ignore"):
         wanted = leaves(row.function(*row.values))
-    same(leaves(sa.compile(row.function, *row.values)(*row.values)), wanted, 1e-9, 1e-12)
+    value, derivative = sa.compile(both, *row.values)(*row.values)
+    same(leaves(value), wanted, 1e-9, 1e-12)
+    same(leaves(derivative), leaves(both(*row.values)[1]), 1e-9, 1e-12)
 
 
 @expecting("numbers")
