@@ -69,7 +69,10 @@ def _evaluate_floats(rows: Rows, order: list[int], values: dict[int, Any]) -> No
         try:
             if len(parts) == 2:
                 left, right = parts
-                values[row] = pairs[heads[row]](values[left], values[right])
+                if heads[row] is sp.Mul and (heads[right] is sp.Pow or heads[left] is sp.Pow):
+                    values[row] = _product(rows, left, right, values)
+                else:
+                    values[row] = pairs[heads[row]](values[left], values[right])
             elif len(parts) == 1:
                 values[row] = NUMBERS[heads[row]](values[parts[0]])
             elif parts:
@@ -79,6 +82,16 @@ def _evaluate_floats(rows: Rows, order: list[int], values: dict[int, Any]) -> No
         except KeyError:
             intrinsic(heads[row])  # names the head that has no row
             raise
+
+
+def _product(rows: Rows, left: int, right: int, values: dict[int, Any]) -> Any:
+    """Return a product with a power; u * v**-1 is the quotient u / v, which is rounded once."""
+    for power, other in ((right, left), (left, right)):
+        if rows.heads[power] is sp.Pow:
+            base, exponent = rows.operands[power]
+            if rows.atoms.get(exponent) is sp.S.NegativeOne and values.get(base):
+                return values[other] / values[base]
+    return values[left] * values[right]
 
 
 def _leaf(rows: Rows, row: int) -> float | bool:

@@ -7,6 +7,7 @@ powers into shared chains, and makes a quotient of a product with a reciprocal t
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def lower(program: Program) -> Lowered:
 
     LoweringError for a head without a native lowering. Signs, powers of two and quotients are treated bit for bit as
     written, with two documented exceptions: a power with exponent n or n + 1/2 becomes a multiplication chain, and a
-    product with a reciprocal of single use becomes a quotient (one rounding fewer).
+    product with a reciprocal of single use or of a constant becomes a quotient (one rounding fewer).
 
     >>> from codegen.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
@@ -103,7 +104,11 @@ def _lower_rows(program: Program, order: Sequence[int], machine: Machine) -> dic
         elif not parts:
             values[row] = machine.input(row)
         elif len(parts) == 2 and head in pairs and (not truths or truths.isdisjoint(parts)):
-            values[row] = pairs[head](values[parts[0]], values[parts[1]])
+            divided = _division_by_constant(program, constants, row) if head is sp.Mul else None
+            if divided is None:
+                values[row] = pairs[head](values[parts[0]], values[parts[1]])
+            else:
+                values[row] = machine.div(values[divided[0]], machine.const(divided[1]))
         else:
             values[row] = _lower_node(machine, head, [values[part] for part in parts])
             if machine.is_truth(values[row]):
@@ -112,6 +117,18 @@ def _lower_rows(program: Program, order: Sequence[int], machine: Machine) -> dic
         if row in constants and isinstance(constants[row], bool):
             truths.add(row)
     return values
+
+
+def _division_by_constant(program: Program, constants: dict[int, float | bool], row: int) -> tuple[int, float] | None:
+    """Return (numerator row, c) for a product with c**-1: x / 10 is not x * 0.1, which is rounded twice."""
+    left, right = program.operands[row]
+    for power, other in ((right, left), (left, right)):
+        if power in constants and other not in constants and program.heads[power] is sp.Pow:
+            base, exponent = program.operands[power]
+            divisor = float(constants[base])
+            if constants[exponent] == -1 and math.frexp(abs(divisor))[0] not in (0.0, 0.5):
+                return other, divisor
+    return None
 
 
 def _lower_node(machine: Machine, head: type[sp.Basic], operands: list[Reference]) -> Reference:
