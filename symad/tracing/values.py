@@ -20,7 +20,9 @@ from symad.graph.let import to_let
 from symad.graph.table import Graph
 from symad.tracing.constants import constant
 from symad.tracing.place import user_place
+from symad.tracing.registry import in_replaced_function
 from symad.tracing.scope import Scope
+from symad.tracing.traced import refuse_number
 
 Nodes = npt.NDArray[np.int64]
 
@@ -66,6 +68,8 @@ def truth_of(scope: Scope, node: int) -> bool:
     try:
         return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
     except SymbolicValueError:
+        if in_replaced_function():  # its stand-in needs no decision
+            refuse_number("a truth value")
         if scope.decide is None:
             raise
         return scope.decide(node)
