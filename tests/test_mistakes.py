@@ -137,8 +137,8 @@ MISTAKES = {
         lambda: sa.grad(stores_outside)(X),
         sa.TraceError,
         "<line>: a traced value is stored into an ordinary float array: the array can hold plain numbers "
-        "only, and the derivative would be lost; make the array with np.zeros_like(x), or build it with "
-        "np.stack or np.array([...])",
+        "only, and the derivative would be lost; make the array inside the function, by np.zeros_like(x), "
+        "np.array([...]) or np.copy(data), not data.copy()",
     ),
     "keeping a traced value": (
         lambda: uses_a_kept_value(),

@@ -17,7 +17,7 @@ import codegen.heads as h
 from symad.errors import TraceError
 from symad.tracing.constants import constant, is_boolean
 from symad.tracing.node_arrays import converted
-from symad.tracing.place import formats_text, stores_item, user_place
+from symad.tracing.place import formats_text, is_library, stores_item, user_place
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number, store_error
 from symad.tracing.ufuncs import UFUNCS
@@ -123,6 +123,13 @@ class Scalar(Traced):
         self.node = node
         self.scope = scope
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """For the user's code, which asks isinstance(x, float): the type that an element of an array has."""
+        if is_library(sys._getframe(1).f_code.co_filename):
+            return Scalar
+        return np.bool_ if is_boolean(self.scope.graph, self.node) else np.float64
+
     __add__, __radd__ = _binary(np.add), _reflected(np.add)
     __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
     __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
@@ -152,6 +159,8 @@ class Scalar(Traced):
     def __hash__(self) -> int:
         if sys._getframe(1).f_code.co_filename == _SYMPY_CACHE:  # which would keep the graph and compare nodes by ==
             raise TypeError("unhashable type: 'Scalar'")
+        if is_boolean(self.scope.graph, self.node):
+            return hash(truth_of(self.scope, self.node))  # {True: a, False: b}[x > 0] finds its key
         return hash((Scalar, self.node))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:

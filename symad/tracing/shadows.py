@@ -30,9 +30,16 @@ Namespace = dict[str, Any]
 _ABSENT = object()
 _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
-    "loop of ufunc does not support argument", "Cannot cast ufunc", "not supported for the input types",
-    "No loop matching the specified signature", "must be real number", "object arrays are not supported",
+    "loop of ufunc does not support argument",
+    "Cannot cast ufunc",
+    "not supported for the input types",
+    "No loop matching the specified signature",
+    "must be real number",
+    "object arrays are not supported",
     "can't convert type 'Scalar'",
+)
+_STORES = (  # how NumPy words a store or an index that it could not do
+    "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
 )  # fmt: skip
 
 
@@ -47,7 +54,7 @@ def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
         try:
             with _shadowed(attempt):
                 return f(*arguments())
-        except (TypeError, ValueError, AttributeError) as error:  # a TraceError is a TypeError
+        except (TypeError, ValueError, IndexError, AttributeError) as error:  # a TraceError is a TypeError
             better = _better(attempt, error) if retries < _RETRIES else None
             if better is None:
                 _explain(error)
@@ -75,9 +82,10 @@ def _better(attempt: _Attempt, error: BaseException) -> _Attempt | None:
     if not _is_conversion(error):
         return None
     found = _new(attempt, user_globals(error))
-    if attempt.namespaces and (not found or _has(error, StoreError)):  # who made the array may be elsewhere
+    stores = _has(error, StoreError) or any(text in str(error) for text in _STORES)
+    if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), _reached((*attempt.namespaces, *found)))
-    arrays = attempt.arrays or _has(error, StoreError) or not found
+    arrays = attempt.arrays or stores or not found
     if not found and arrays == attempt.arrays:
         return None
     return _Attempt((*attempt.namespaces, *found), arrays)
@@ -120,7 +128,11 @@ _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 
 def _is_conversion(error: BaseException) -> bool:
     """Whether a traced value, or NumPy on an array of them, refused to become plain numbers."""
-    if _has(error, NumberError) or _has(error, StoreError) or any(text in str(error) for text in _OBJECT_LOOPS):
+    if (
+        _has(error, NumberError)
+        or _has(error, StoreError)
+        or any(text in str(error) for text in (*_OBJECT_LOOPS, *_STORES))
+    ):
         return True
     frames = list(traceback.walk_tb(error.__traceback__))
     return "scipy" in frames[-1][0].f_code.co_filename and not isinstance(error, TraceError)

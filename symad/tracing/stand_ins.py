@@ -205,7 +205,9 @@ _MAKERS: dict[Function, Function | None] = {
     np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array, np.ascontiguousarray: _as_array,
     np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: None,
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
-    np.full_like: None, np.copy: None,
+    np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,
+    np.kron: None, np.concatenate: None, np.stack: None, np.vstack: None, np.hstack: None, np.column_stack: None,
+    np.tri: None, np.triu: None, np.tril: None, np.meshgrid: None,
 }  # fmt: skip
 
 
@@ -216,14 +218,21 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
     def call(*args: Any, **keywords: Any) -> Any:
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
-        made, scope = original(*args, **keywords), innermost_scope()
-        if not arrays_are_traced.get() or scope is None or type(made) is not np.ndarray or made.dtype.kind != "f":
+        made = original(*args, **keywords)
+        if not arrays_are_traced.get():
             return made
-        if original in (np.empty, np.empty_like):
+        if original in (np.empty, np.empty_like) and made.dtype.kind == "f":
             made.fill(np.nan)  # what is never written shows
-        return wrap(constants(scope.graph, made), scope)
+        return type(made)(map(_of_constants, made)) if isinstance(made, list | tuple) else _of_constants(made)
 
     return call
+
+
+def _of_constants(made: Any) -> Any:
+    scope = innermost_scope()
+    if scope is None or type(made) is not np.ndarray or made.dtype.kind != "f" or not made.flags.writeable:
+        return made
+    return wrap(constants(scope.graph, made), scope)
 
 
 # The table

@@ -112,5 +112,5 @@ def store_error() -> StoreError:
         "a traced value is stored into an ordinary float array",
         where=user_place(),
         why="the array can hold plain numbers only, and the derivative would be lost",
-        do="make the array with np.zeros_like(x), or build it with np.stack or np.array([...])",
+        do="make the array inside the function, by np.zeros_like(x), np.array([...]) or np.copy(data), not data.copy()",
     )

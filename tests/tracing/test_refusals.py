@@ -69,7 +69,7 @@ STORED = (
 )
 ON_A_VECTOR = [
     (lambda x: np.asarray(x, dtype=float), "asks for an ordinary float64 array of a traced value"),
-    (lambda x: np.add(np.ones(3), x, out=np.zeros(3)), f"{STORED} would be lost; make the array with np.zeros_like(x)"),
+    (lambda x: np.add(np.ones(3), x, out=np.zeros(3)), f"{STORED} would be lost; make the array inside the function"),
     (lambda x: np.add(x, 1, where=[True, False, True]), "np.add was called with where= and without out="),
     (lambda x: np.add.at(np.zeros(3), 0, x[0]), STORED),
     (lambda x: x.astype(complex), "astype(complex128) of a traced value: traced values are real numbers"),
@@ -154,7 +154,7 @@ def test_a_slice_store_into_an_ordinary_array(vector):
 
 def test_escaped_values(number, scope):
     with open_scope() as inner:
-        kept = number.__class__(number.node, inner)
+        kept = type(number)(number.node, inner)
         array = np.stack([kept, kept])
     for use in (lambda: kept + 1, lambda: np.sin(kept), lambda: array * 2, lambda: array[0], lambda: number + kept):
         with pytest.raises(

@@ -284,3 +284,34 @@ def test_what_is_never_written_shows():
         return z.sum()
 
     assert np.isnan(sa.value_and_grad(f)(X)[0])
+
+
+def masked(x):
+    y = np.zeros(2)
+    mask = x > 1
+    y[mask] = x[mask] ** 2
+    return y.sum() + np.array([3.0, 4.0])[mask].sum() * x[1]
+
+
+def flat_store(x):
+    a = np.diag([1.0, 2.0])
+    a.flat[1] = x[0]
+    a[1, 0] = x[1]
+    b = np.tile([1.0, 2.0], 2)
+    b[3] = x[0]
+    first, _ = np.meshgrid([1.0, 2.0], [3.0, 4.0])
+    first[0, 0] = x[1]
+    return np.linalg.det(a) * b.sum() + first.sum()
+
+
+def asks_for_types(x):
+    kinds = [isinstance(x[0], float), isinstance(x[0], np.floating), isinstance(x[0], int), isinstance(x, np.ndarray)]
+    assert kinds == [True, True, False, True]
+    assert isinstance(x[0] > 0, np.bool_)
+    return {True: x[0] * 2, False: x[1]}[x[0] > 0.5]
+
+
+@pytest.mark.parametrize("f", [masked, flat_store, asks_for_types], ids=lambda f: f.__name__)
+def test_masks_types_and_keys_follow_the_values(f):
+    differences = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
+    assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
