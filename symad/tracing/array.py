@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from symad.tracing.place import stores_item, user_place
 from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number, store_error
-from symad.tracing.values import Nodes, SymbolicValueError, shown_value, truth_of, values_of
+from symad.tracing.values import Nodes, shown_value, truth_of, values_of
 
 
 class Array(Traced, NDArrayOperatorsMixin):
@@ -161,14 +160,8 @@ class Array(Traced, NDArrayOperatorsMixin):
         return bool(np.any(self == value))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for.
-
-        Truth values that have a value are bools (a decision): NumPy asks here when one masks an ordinary array.
-        """
+        """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
         graph = self.scope.graph
-        if dtype is None and all_truths(graph, self.nodes):
-            with contextlib.suppress(SymbolicValueError):
-                return values_of(self.scope, self.nodes)
         if dtype is None and _asked_by_an_index():
             return np.asarray(plain_index(self))
         if dtype is None or np.dtype(dtype) == object:
