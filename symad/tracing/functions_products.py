@@ -189,8 +189,21 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """The product of several matrices, from the left."""
-    made = arrays[0]
-    for matrix in arrays[1:]:
-        made = np.dot(made, matrix)
-    return delivered(made, out)
+    """The product of several matrices, in the order that takes the fewest multiplications."""
+    if len(arrays) < 2:
+        raise ValueError("np.linalg.multi_dot takes two or more matrices")
+    sizes = [np.shape(arrays[0])[0] if np.ndim(arrays[0]) > 1 else 1]
+    sizes += [np.shape(array)[-1] if np.ndim(array) > 1 or array is arrays[0] else 1 for array in arrays]
+    # best[i, j]: the multiplications of the product of arrays i to j, and after which of them it is split
+    best: dict[tuple[int, int], tuple[int, int]] = {(k, k): (0, k) for k in range(len(arrays))}
+    for length in range(1, len(arrays)):
+        for i in range(len(arrays) - length):
+            j = i + length
+            costs = {k: best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            best[i, j] = min((cost, k) for k, cost in costs.items())
+
+    def product(i: int, j: int) -> Any:
+        split = best[i, j][1]
+        return arrays[i] if i == j else np.dot(product(i, split), product(split + 1, j))
+
+    return delivered(product(0, len(arrays) - 1), out)

@@ -10,7 +10,7 @@ import numpy as np
 
 from symad.errors import LimitError, TraceError
 from symad.tracing.constants import constant
-from symad.tracing.functions_reduce import together, traced
+from symad.tracing.functions_reduce import is_traced, together, traced
 from symad.tracing.place import user_place
 from symad.tracing.registry import implements
 from symad.tracing.values import values_of
@@ -98,7 +98,10 @@ def inv(a: Any) -> Any:
 @implements(np.linalg.solve)
 def solve(a: Any, b: Any) -> Any:
     """The solution of a x = b by elimination with partial pivoting (see `_eliminated`); b is a vector if it is 1-D."""
-    a, b = together(a, b)
+    if isinstance(a, np.ndarray) and not is_traced(a) and a.dtype.kind == "f":
+        b = traced(b)
+    else:
+        a, b = together(a, b)
     if b.ndim == 1:
         return per_matrix(lambda m: _solve_one(m, b), a)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -142,11 +145,32 @@ def per_matrix(function: Callable[[Any], Any], a: Any) -> Any:
 
 def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     _check(name, a)
+    if not is_traced(a):
+        return _solve_ordinary(a, b)
     n = len(a)
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
     return np.reshape(back_substituted(rows), np.shape(b))
+
+
+def _solve_ordinary(a: Any, b: Any) -> Any:
+    """Return the solution for an ordinary matrix: only what is done to the traced right-hand side is written out."""
+    a, b = a.copy(), b.copy()
+    for k in range(len(a)):
+        place = k + int(np.argmax(np.abs(a[k:, k])))
+        if a[place, k] == 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        a[[k, place]], b[[k, place]] = a[[place, k]], b[[place, k]]
+        below = k + 1 + np.flatnonzero(a[k + 1 :, k])
+        factors = a[below, k] / a[k, k]
+        a[below, k + 1 :] -= np.multiply.outer(factors, a[k, k + 1 :])
+        b[below] = b[below] - np.multiply.outer(factors, b[k])
+    for k in reversed(range(len(a))):
+        b[k] = b[k] / a[k, k]
+        above = np.flatnonzero(a[:k, k])
+        b[above] = b[above] - np.multiply.outer(a[above, k], b[k])
+    return b
 
 
 def back_substituted(rows: Any) -> Any:
@@ -170,7 +194,7 @@ def _check(name: str, a: Any) -> None:
 
 def check_size(name: str, a: Any) -> None:
     """Raise LimitError for a matrix that is too large to be written out."""
-    if max(a.shape) > LARGEST:
+    if is_traced(a) and max(a.shape) > LARGEST:
         raise LimitError(
             f"np.linalg.{name} of a traced {a.shape[0]} x {a.shape[1]} matrix",
             where=user_place(),

@@ -183,11 +183,12 @@ def test_dtype_and_sizes(vector):
 # The memory of an array, which a traced one does not have.
 MEMORY = {"base", "byteswap", "ctypes", "data", "device", "dump", "dumps", "flags", "getfield", "resize", "setfield"}
 MEMORY |= {"setflags", "strides", "to_device", "tobytes", "tofile"}
+REMOVED = {"itemset", "newbyteorder", "ptp", "tostring"}  # which older NumPys keep, some only to refuse them
 
 
 def test_every_attribute_of_an_array_is_one_of_a_traced_array(vector):
     matrix = np.stack([vector, vector])
     public = {name for name in dir(np.ndarray) if not name.startswith("_")}
-    assert {name for name in public if not hasattr(matrix, name)} == MEMORY
+    assert {name for name in public if not hasattr(matrix, name)} - REMOVED == MEMORY
     with pytest.raises(AttributeError, match="a traced array has no attribute 'tobytes'"):
         vector.tobytes()

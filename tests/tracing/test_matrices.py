@@ -258,3 +258,24 @@ def test_tensordot_checks_shapes():
 def test_an_empty_sum_of_products_is_zero(agrees_on_symbols):
     agrees_on_symbols(lambda a: np.einsum("ij,jk->ik", a[:, :0], a[:0]), A)
     agrees_on_symbols(lambda a: np.tensordot(a[:, :0], a[:0], 1), A)
+
+
+def test_a_chain_of_products_is_multiplied_in_the_cheapest_order(agrees_on_symbols):
+    vector = np.array([0.5, -1.0, 2.0, 0.25])
+    agrees_on_symbols(lambda m: np.linalg.multi_dot([m, m, m, vector]), M)
+    agrees_on_symbols(lambda m: np.linalg.multi_dot([vector, m, m, vector]), M)
+    multiplied = sa.trace(lambda m: np.linalg.multi_dot([m, m, m, vector]), M)
+    assert multiplied.count_ops() == sa.trace(lambda m: m @ (m @ (m @ vector)), M).count_ops()
+
+
+def test_an_ordinary_matrix_costs_no_elimination():
+    """Only the right-hand side is traced: 2 n**2 operations or so, and nothing for the zeros of a band."""
+    n = 120
+    matrix = np.diag(np.full(n, 3.0)) + np.diag(np.ones(n - 1), 1) + np.diag(np.ones(n - 1), -1)
+    right = np.random.default_rng(1).normal(size=n)
+    solution, tangent = sa.jvp(lambda b: np.linalg.solve(matrix, b), (right,), (right,))
+    np.testing.assert_allclose(solution, np.linalg.solve(matrix, right), rtol=1e-12)
+    np.testing.assert_allclose(tangent, solution, rtol=1e-14)
+    assert sa.trace(lambda b: np.linalg.solve(matrix, b), right).count_ops() < 10 * n
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        sa.jvp(lambda b: np.linalg.solve(ZERO_COLUMN, b), (right[:4],), (right[:4],))
