@@ -84,6 +84,7 @@ _CALLS: dict[str, Callable[..., float]] = {
     "log": float_functions.log,
     "log1p": float_functions.log1p,
     "pow": float_functions.power,
+    "hypot": float_functions.hypot,
     "atanh": float_functions.atanh,
     "tgamma": float_functions.gamma,
     "lgamma": float_functions.total(math.lgamma, pole=lambda u: math.inf),

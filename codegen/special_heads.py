@@ -106,6 +106,11 @@ entr = _head(
 )  # fmt: skip
 rel_entr = _head("rel_entr", "u log(u/v); inf outside the domain.", lambda u, v: _relative_entropy(u, v, sp.S.Zero))
 kl_div = _head("kl_div", "u log(u/v) - u + v; inf outside the domain.", lambda u, v: _relative_entropy(u, v, v - u))
+hypot_excess = _head("hypot_excess", "hypot(d, u) - d, for d > 0.", lambda d, u: sp.sqrt(d**2 + u**2) - d)
+pseudo_huber = _head(
+    "pseudo_huber", "d (hypot(d, u) - d); 0 at d = 0 and inf below.",
+    lambda d, u: sp.Piecewise((d * (sp.sqrt(d**2 + u**2) - d), d >= 0), (sp.oo, True)),
+)  # fmt: skip
 exprel = _head("exprel", "(exp(u) - 1)/u.", lambda u: sp.Piecewise((1, sp.Eq(u, 0)), ((sp.exp(u) - 1) / u, True)))
 powm1 = _head("powm1", "u**v - 1.", lambda u, v: u**v - 1)
 boxcox = _head("boxcox", "(u**p - 1)/p, log(u) at p = 0.", lambda u, p: _log_if_zero(p, sp.log(u), (u**p - 1) / p))

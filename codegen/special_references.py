@@ -83,6 +83,11 @@ def entr(u: Any) -> Any:
     return -u * mp.log(u) if u > 0 else mp.mpf(0) if u == 0 else -mp.inf
 
 
+def pseudo_huber(d: Any, u: Any) -> Any:
+    """d (hypot(d, u) - d), inf for d < 0."""
+    return d * (mp.hypot(d, u) - d) if d >= 0 else mp.inf
+
+
 def box_cox(logarithm: Any, power: Any) -> Any:
     """expm1(p l)/p, l at p = 0."""
     return mp.expm1(power * logarithm) / power if power else logarithm

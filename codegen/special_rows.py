@@ -108,6 +108,8 @@ ENTROPIES_AND_POWERS = [
     written(s.entr, templates.entr, exact.entr, 4.0),
     written(s.rel_entr, templates.rel_entr, lambda u, v: exact.entropy(u, v, mp.mpf(0)), 8.0),
     written(s.kl_div, templates.kl_div, lambda u, v: exact.entropy(u, v, v - u), 64.0),
+    written(s.hypot_excess, templates.hypot_excess, lambda d, u: mp.hypot(d, u) - d, 4.0),
+    written(s.pseudo_huber, templates.pseudo_huber, exact.pseudo_huber, 4.0),
     written(s.exprel, templates.exprel, lambda u: mp.expm1(u) / u if u else mp.mpf(1), 4.0),
     scipy(s.powm1, "powm1", lambda u, v: mp.powm1(u, v), 16.0),
     written(s.boxcox, templates.box_cox("log"), lambda u, p: exact.box_cox(reference.logarithm(u), p), 16.0),

@@ -143,6 +143,19 @@ def _entropy(machine: Any, u: Any, v: Any, inside: Any, edge: Any) -> Any:
     return machine.select(interior, inside, machine.select(on_edge, edge, outside))
 
 
+def hypot_excess(machine: Any, d: Any, u: Any) -> Any:
+    """u (u / (hypot(d, u) + d)), 0 at u = 0."""
+    zero = machine.const(0.0)
+    quotient = machine.div(u, machine.add(machine.call("hypot", (d, u)), d))
+    return machine.select(machine.compare("oeq", u, zero), zero, machine.mul(u, quotient))
+
+
+def pseudo_huber(machine: Any, d: Any, u: Any) -> Any:
+    """d times hypot_excess, inf for d < 0."""
+    below = machine.compare("olt", d, machine.const(0.0))
+    return machine.select(below, machine.const(math.inf), machine.mul(d, hypot_excess(machine, d, u)))
+
+
 def exprel(machine: Any, u: Any) -> Any:
     """expm1(u)/u, 1 at zero."""
     one = machine.const(1.0)

@@ -165,6 +165,12 @@ def _spherical(head: Head, below_sign: int, above_sign: int) -> Partial:
 # ---- entropies, logarithms and powers
 
 
+def _pseudo_huber_width(build: Builder, p: int, d: int, u: int) -> int:
+    """(hypot(d, u) - d)**2 / hypot(d, u)."""
+    excess = build.call(s.hypot_excess, d, u)
+    return build.mul(excess, build.div(excess, build.call(h.hypot, d, u)))
+
+
 def _box_cox_power(build: Builder, logarithm: int, p: int) -> int:
     """d/dp of (exp(p l) - 1)/p: l**2/2 M(2, 3, p l), regular at p = 0."""
     grown = build.call(s.hyp1f1, build.two, build.number(3), build.mul(p, logarithm))
@@ -277,6 +283,11 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.call(s.log_ratio, u, v),
         lambda b, p, u, v: b.div(b.sub(v, u), v),
     ),
+    s.hypot_excess: (
+        lambda b, p, d, u: b.neg(b.div(p, b.call(h.hypot, d, u))),
+        lambda b, p, d, u: b.call(h.direction_cosine, u, d),
+    ),
+    s.pseudo_huber: (_pseudo_huber_width, lambda b, p, d, u: b.mul(d, b.call(h.direction_cosine, u, d))),
     s.exprel: (lambda b, p, u: b.mul(b.half, b.call(s.hyp1f1, b.two, b.number(3), u)),),
     s.powm1: (_powm1_base, lambda b, p, u, v: b.mul(b.power(u, v), b.call(sp.log, u))),
     s.boxcox: (
@@ -328,7 +339,8 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.jacobi_am: (lambda b, p, u, m: b.call(s.jacobi_dn, u, m), _zero),
     s.wrightomega: (lambda b, p, u: b.div(p, b.add(b.one, p)),),
     s.spence: (_spence,),
-    sp.Shi: (lambda b, p, u: b.call(s.spherical_in, b.zero, u),),  # sinh(u)/u is 0/0 at 0
+    sp.Si: (lambda b, p, u: b.call(sp.sinc, u),),  # SymPy's sin(u)/u and sinh(u)/u are 0/0 at 0
+    sp.Shi: (lambda b, p, u: b.call(s.spherical_in, b.zero, u),),
 }  # fmt: skip
 
 # Operands (orders, degrees, shape parameters) in which the derivative is no function that has a row.

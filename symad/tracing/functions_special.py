@@ -192,10 +192,9 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
     if exact:
         _refuse("comb", "exact=True counts in Python's integers", "use exact=False")
     N, k = together(N, k)
-    top = N + k - 1 if repetition else N
-    inside = (k >= 0) & (N >= 0) if repetition else (k <= N) & (N >= 0) & (k >= 0)
-    value = np.where(inside, _applied(function(sp.binomial), top, k), 0.0)
-    return np.where((k == 0) & (N >= 0), 1.0, value) if repetition else value
+    if repetition:  # SciPy makes only this count 0 or 1 by hand
+        return np.where((k == 0) & (N >= 0), 1.0, _applied(function(sp.binomial), N + k - 1, k))
+    return np.where((k <= N) & (N >= 0) & (k >= 0), _applied(function(sp.binomial), N, k), 0.0)
 
 
 @stands_in_for("scipy.special.perm")

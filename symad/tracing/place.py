@@ -80,10 +80,15 @@ def library_function(error: BaseException) -> str:
         if not _is_own(frame):
             name = ""
         elif not name:
-            module = frame.f_globals.get("__name__", "")
-            public = ".".join(part for part in module.split(".") if not part.startswith("_"))
-            name = f"{public}.{frame.f_code.co_name}" if public.startswith(("scipy", "numpy")) else ""
+            public = _public_name(frame)
+            name = public if public.startswith(("scipy", "numpy")) else ""
     return name
+
+
+def _public_name(frame: FrameType) -> str:
+    """Return the name under which users know a library function: the private parts of its module are left out."""
+    module = frame.f_globals.get("__name__", "")
+    return ".".join([part for part in module.split(".") if not part.startswith("_")] + [frame.f_code.co_name])
 
 
 def raised_by_user(error: BaseException) -> bool:
@@ -110,6 +115,16 @@ def is_library(file: str) -> bool:
 
 def _is_own(frame: FrameType) -> bool:
     return is_library(frame.f_code.co_filename)
+
+
+def library_calls() -> list[str]:
+    """Return the full names of the library functions that run inside the user's code, innermost first."""
+    names = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_own(frame):
+        names.append(_public_name(frame))
+        frame = frame.f_back
+    return names
 
 
 def source_segment() -> str:

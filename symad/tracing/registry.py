@@ -7,9 +7,7 @@ scipy.special.logsumexp. All are filled while symad is imported and never afterw
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -57,14 +55,3 @@ def stands_in_for(*names: str) -> Callable[[Handler], Handler]:
         return handler
 
     return register
-
-
-def in_replaced_function() -> bool:
-    """Whether the code that is running is the body of a library function that has a stand-in."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        package = frame.f_globals.get("__name__", "").rpartition(".")[0]
-        if f"{package}.{frame.f_code.co_name}" in STAND_INS:
-            return True
-        frame = frame.f_back
-    return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -134,8 +133,7 @@ def _is_conversion(error: BaseException) -> bool:
         or any(text in str(error) for text in (*_OBJECT_LOOPS, *_STORES))
     ):
         return True
-    frames = list(traceback.walk_tb(error.__traceback__))
-    return "scipy" in frames[-1][0].f_code.co_filename and not isinstance(error, TraceError)
+    return library_function(error).startswith("scipy.") and not isinstance(error, TraceError)
 
 
 def _has(error: BaseException | None, kind: type[BaseException]) -> bool:

@@ -74,15 +74,6 @@ def _huber(graph: Graph, delta: int, u: int) -> int:
     return op.select(graph, _less(graph, delta, 0), graph.number(math.inf), inside)
 
 
-def _pseudo_huber(graph: Graph, delta: int, u: int) -> int:
-    """u**2 / (1 + hypot(1, u/delta)): delta**2 (sqrt(1 + (u/delta)**2) - 1) without its cancellation."""
-    one, zero = graph.number(1), graph.number(0)
-    root = graph.node(h.hypot, one, op.divide(graph, u, delta))
-    value = op.multiply(graph, u, op.divide(graph, u, op.add(graph, one, root)))
-    flat = op.select(graph, UFUNCS["equal"](graph, delta, zero), zero, value)
-    return op.select(graph, _less(graph, delta, 0), graph.number(math.inf), flat)
-
-
 def _chi_square(head: Head, below: int) -> Build:
     """A distribution function of chi-square: gammainc(v/2, x/2), constant below 0."""
 
@@ -186,7 +177,7 @@ UFUNCS |= {
     "rel_entr": function(s.rel_entr),
     "kl_div": function(s.kl_div),
     "huber": composed(_huber),
-    "pseudo_huber": composed(_pseudo_huber),
+    "pseudo_huber": function(s.pseudo_huber),
     "boxcox": function(s.boxcox),
     "boxcox1p": function(s.boxcox1p),
     "inv_boxcox": function(s.inv_boxcox),

@@ -19,8 +19,8 @@ from symad.errors import EscapedValueError, TraceError
 from symad.graph.let import to_let
 from symad.graph.table import Graph
 from symad.tracing.constants import constant
-from symad.tracing.place import user_place
-from symad.tracing.registry import in_replaced_function
+from symad.tracing.place import library_calls, user_place
+from symad.tracing.registry import STAND_INS
 from symad.tracing.scope import Scope
 from symad.tracing.traced import refuse_number
 
@@ -41,6 +41,8 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     known = constant(scope.graph, node)
     if known is not None:
         return known if isinstance(known, bool) else float(known)
+    if not STAND_INS.keys().isdisjoint(library_calls()):  # the body of a function that is traced by its stand-in
+        refuse_number("a number")
     try:
         value: float | bool = evaluate(scope.graph, [node], scope.values)[0]
     except UnboundSymbolError as error:
@@ -68,8 +70,6 @@ def truth_of(scope: Scope, node: int) -> bool:
     try:
         return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
     except SymbolicValueError:
-        if in_replaced_function():  # its stand-in needs no decision
-            refuse_number("a truth value")
         if scope.decide is None:
             raise
         return scope.decide(node)
