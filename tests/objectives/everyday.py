@@ -242,3 +242,30 @@ def weighed_where_positive(x):
     weights = np.array([1.0, 2.0, 3.0])
     positive = x > 0
     return np.dot(weights[positive], x[positive] ** 2) + sum(v**2 for v in x if v < 0)
+
+
+TEMPLATE = np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 0.0], [1.0, 0.0, 4.0]])
+
+
+@problem(start=[0.4, -0.3], minimum=-21, at=[0, 0], source="a template matrix, copied and filled")
+def filled_template(x):
+    A = np.array(TEMPLATE)
+    A[0, 1] = A[1, 0] = x[0]
+    A[1, 2] += x[1]
+    A[2, 1] += x[1]
+    return -np.linalg.det(A)
+
+
+@problem(start=[0.4, -0.3], minimum=14, at=[0, 0], source="data, changed in place by the model")
+def changed_data(x):
+    d = np.concatenate([[1.0, 2.0], [3.0]])
+    d[:2] += x
+    d -= np.repeat(0.0, 3)
+    return d @ d - 2 * x[0] - 4 * x[1]
+
+
+@problem(start=[0.4], minimum=1, at=[0], source="one number or an array of them", unpacked=True)
+def number_or_array(x):
+    if isinstance(x, (int, float)):
+        x = np.array([x])
+    return float(np.sum(np.cosh(x)))
