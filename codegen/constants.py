@@ -60,6 +60,9 @@ def leaf_constant(atom: sp.Basic) -> Constant:
     if isinstance(atom, sp.NumberSymbol):
         low, high = (mp.make_mpf(atom._as_mpf_val(_bits(digits))) for digits in (DIGITS, 2 * DIGITS))
         return Precise(low, high)
+    if isinstance(atom, sp.CRootOf) and atom.is_real:
+        low, high = (mp.make_mpf(atom.evalf(digits + 10)._mpf_) for digits in (DIGITS, 2 * DIGITS))
+        return Precise(low, high)
     if getattr(atom, "is_symbol", False):
         raise UnboundSymbolError(f"symbol {atom}", why="it has no value here", do="make it an input")
     raise LoweringError(f"{type(atom).__name__} leaf", why="it is no real number", do="keep the program real")

@@ -14,6 +14,7 @@ from codegen.build import compile_program
 from codegen.errors import ArgumentError
 from codegen.kernel import Kernel
 from codegen.program import Input
+from codegen.sympy_forms import can_be_input
 from codegen.sympy_in import program_from_sympy
 
 
@@ -90,7 +91,8 @@ def lambdify(
 ) -> Lambdified:
     """Return a function of numbers or arrays that evaluates SymPy expressions natively.
 
-    `args` is a symbol or a list of arguments: symbols, (nested) lists of symbols, or matrices of symbols.
+    `args` is one argument or a list of arguments: symbols, x(t) and its derivatives, (nested) lists or matrices of
+    these, an IndexedBase or MatrixSymbol of known shape.
     `expressions` is a scalar (result: float), a list or tuple, possibly nested (same structure), or a matrix (2-D
     array). An argument of shape s also takes arrays of shape s + points; all points broadcast. `modules` is accepted
     for sympy.lambdify's sake and ignored. UnboundSymbolError for a symbol that is no argument, LoweringError for a
@@ -101,7 +103,8 @@ def lambdify(
     >>> f(1.0, 2.0)
     [3.0, array([[1., 2.]])]
     """
-    arguments = [args] if isinstance(args, sp.Basic) and args.is_symbol else list(args)
+    single = can_be_input(args) or isinstance(args, sp.IndexedBase | sp.MatrixSymbol)
+    arguments = [args] if single else list(args)
     scalars: list[Any] = []
     matrices: list[Any] = []
     shape = _describe(expressions, scalars, matrices)
@@ -112,7 +115,7 @@ def lambdify(
 
 def _describe(value: Any, scalars: list[Any], matrices: list[Any]) -> Any:
     """Collect scalars and matrices of a nested list; return its structure. Depth is that of the user's own lists."""
-    if isinstance(value, sp.MatrixBase | sp.NDimArray):
+    if isinstance(value, sp.MatrixBase | sp.NDimArray | sp.MatrixExpr):
         matrices.append(value)
         return MATRIX
     if isinstance(value, list | tuple | sp.Tuple):

@@ -10,20 +10,25 @@ import sympy as sp
 
 from codegen.errors import ArgumentError, UnboundSymbolError
 from codegen.program import Head, Input, Output, Program
+from codegen.sympy_forms import Form, array_of, can_be_input, is_input_head, read_form
 from codegen.table import Table
 
 Leaf = Callable[[sp.Basic], int]
 Node = Callable[[Head, tuple[int, ...]], int]
+Read = Callable[[sp.Basic], Form | None]
 
 PAIRWISE = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
 
 
-def walk(expressions: Sequence[sp.Basic], leaf: Leaf, node: Node, *, binary: bool = False) -> list[int]:
+def walk(
+    expressions: Sequence[sp.Basic], leaf: Leaf, node: Node, *, binary: bool = False, read: Read | None = None
+) -> list[int]:
     """Convert expressions bottom-up: `leaf(atom)` and `node(head, operands)` are called once per distinct object.
 
     Shared sub-expressions are recognised by identity, so the cost is linear in the number of objects in memory, at
     any depth. A Piecewise is flattened to value, condition, value, condition... With `binary=True` sums, products,
-    Max, Min and connectives become left-associated pairs, and a Piecewise of many branches nested ones of two.
+    Max, Min and connectives become left-associated pairs, and a Piecewise of many branches nested ones of two. `read`
+    (see `read_form`) says how some objects are read; without it every object is taken as it is.
 
     >>> x = sp.Symbol("x")
     >>> rows = []
@@ -42,14 +47,16 @@ def walk(expressions: Sequence[sp.Basic], leaf: Leaf, node: Node, *, binary: boo
     while stack:
         expression = stack.pop()
         if expression is None:
-            expression, children = stack.pop()
-            memo[id(expression)] = build(expression.func, tuple([memo[id(child)] for child in children]))
+            expression, head, children = stack.pop()
+            rows = tuple([memo[id(child)] for child in children])
+            memo[id(expression)] = rows[0] if head is None else build(head, rows)
         elif id(expression) not in memo:
             alive.append(expression)
-            children = _children(expression)
+            form = None if read is None else read(expression)
+            head, children = (expression.func, _children(expression)) if form is None else form
             if children:
                 alive.append(children)
-                stack += ((expression, children), None)
+                stack += ((expression, head, children), None)
                 stack += [child for child in reversed(children) if id(child) not in memo]
             else:
                 memo[id(expression)] = leaf(expression)
@@ -59,10 +66,10 @@ def walk(expressions: Sequence[sp.Basic], leaf: Leaf, node: Node, *, binary: boo
 def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name: str = "kernel") -> Program:
     """Return the Program that computes `expressions` from `args`.
 
-    Each argument is a symbol (a scalar input), a nested list or tuple of symbols, or a Matrix of symbols (an input
-    array of that shape). Each expression is likewise a scalar, a nested list (an array) or a Matrix (2-D array).
-    ArgumentError for an argument that is not a symbol, appears twice or is ragged; UnboundSymbolError for a symbol
-    that is no argument.
+    Each argument is a symbol, x[0], x(t) or a derivative of x(t) (a scalar input), or a nested list, tuple, Matrix or
+    Array of them, an IndexedBase or MatrixSymbol (an input array of that shape). Each expression is likewise a scalar,
+    a nested list (an array) or a Matrix (2-D array). ArgumentError for an argument that is nothing of this, appears
+    twice or is ragged; UnboundSymbolError for a symbol or function of time that is no argument.
 
     >>> x, y = sp.symbols("x y")
     >>> program = program_from_sympy([(x, y)], [x * y, sp.Matrix([[x, 0]])])
@@ -72,12 +79,12 @@ def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name:
     table = _Bound()
     inputs: list[Input] = []
     for position, argument in enumerate(args):
-        shape, symbols = _flatten(argument, f"argument {position}")
+        shape, symbols = flattened(argument, f"argument {position}")
         inputs.append(Input(str(argument) if shape == () else f"argument{position}", shape))
         for symbol in symbols:
             table.add_input(symbol, position)
-    shaped = [_flatten(expression, f"expression {k}") for k, expression in enumerate(expressions)]
-    rows = iter(walk([item for _, items in shaped for item in items], table.leaf, table.row))
+    shaped = [flattened(expression, f"expression {k}") for k, expression in enumerate(expressions)]
+    rows = iter(walk([item for _, items in shaped for item in items], table.leaf, table.row, read=table.read))
     outputs = tuple(Output(shape, _take(rows, len(items))) for shape, items in shaped)
     return Program(table.heads, table.operands, table.atoms, tuple(inputs), outputs, name)
 
@@ -87,7 +94,7 @@ class _Bound(Table):
 
     def add_input(self, symbol: sp.Basic, position: int) -> None:
         """Add the leaf of an argument."""
-        if not getattr(symbol, "is_symbol", False) or self.has(symbol):
+        if not can_be_input(symbol) or self.has(symbol):
             raise ArgumentError(
                 f"{symbol} in argument {position}", why="an argument is made of distinct symbols", do="use sp.Symbol"
             )
@@ -96,8 +103,21 @@ class _Bound(Table):
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of an atom; UnboundSymbolError for a symbol that is no argument."""
         if getattr(atom, "is_symbol", False) and not self.has(atom):
-            raise UnboundSymbolError(f"symbol {atom}", why="it is no argument of the function", do="add it to args")
+            raise _unbound(f"symbol {atom}")
         return super().leaf(atom)
+
+    def read(self, expression: sp.Basic) -> Form | None:
+        """Return how an object is read: x(t), its derivatives and x[0] are arguments."""
+        if is_input_head(type(expression)):
+            if self.has(expression):
+                return None, ()
+            if can_be_input(expression):
+                raise _unbound(str(expression))
+        return read_form(expression)
+
+
+def _unbound(what: str) -> UnboundSymbolError:
+    return UnboundSymbolError(what, why="it is no argument of the function", do="add it to args")
 
 
 def _children(expression: sp.Basic) -> tuple[sp.Basic, ...]:
@@ -132,11 +152,11 @@ def _nested_piecewise(operands: tuple[int, ...], true: int, node: Node) -> int:
     return rest
 
 
-def _flatten(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
+def flattened(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
     """Shape and flat items (C order) of a scalar, a nested sequence or a matrix, level by level."""
     shape: tuple[int, ...] = ()
     items = [value]
-    while any(isinstance(item, list | tuple | sp.MatrixBase | sp.NDimArray | sp.Tuple) for item in items):
+    while any(isinstance(item, _ARRAYS) for item in items):
         parts = [_parts(item) for item in items]
         if len({part_shape for part_shape, _ in parts}) != 1:
             raise ArgumentError("a ragged nested list", where=where, do="give every row the same length")
@@ -145,12 +165,15 @@ def _flatten(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
     return shape, [item if isinstance(item, sp.Basic) else sp.sympify(item) for item in items]
 
 
+_ARRAYS = (list, tuple, sp.MatrixBase, sp.NDimArray, sp.Tuple, sp.MatrixExpr, sp.IndexedBase)
+
+
 def _parts(item: Any) -> tuple[tuple[int, ...], list[Any]]:
     if isinstance(item, sp.MatrixBase | sp.NDimArray):
         return item.shape, entries(item)
     if isinstance(item, list | tuple | sp.Tuple):
         return (len(item),), list(item)
-    return (-1,), [item]
+    return array_of(item) or ((-1,), [item])
 
 
 def entries(array: Any) -> list[sp.Basic]:

@@ -20,7 +20,7 @@ from symad.errors import ArgumentError, TraceError
 from symad.tracing.array import Array, wrap
 from symad.tracing.container_types import NAMESPACE, register_records
 from symad.tracing.node_arrays import Nodes
-from symad.tracing.operands import nodes_of
+from symad.tracing.operands import ExpressionError, nodes_of
 from symad.tracing.place import user_place
 from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
@@ -85,7 +85,8 @@ def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> 
     try:
         return np.array(nodes_of(value, scope), dtype=np.int64)
     except TraceError as error:
-        raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else "")) from error
+        do = error.do if isinstance(error, ExpressionError) else ""
+        raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else ""), do) from error
 
 
 def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:
@@ -131,6 +132,7 @@ _REASONS: tuple[tuple[Any, str], ...] = (
     (set | frozenset, "a set has no order"),
     (np.datetime64 | np.timedelta64, _DATE),
     (types.FunctionType | types.BuiltinFunctionType | types.MethodType, "a function is no number"),
+    (sp.Lambda, "a Lambda is a function, and wants to be called with arguments"),
     (types.GeneratorType, "a generator can be read only once"),
     (np.matrix, "np.matrix redefines * and is deprecated"),
 )

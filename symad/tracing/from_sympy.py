@@ -1,30 +1,143 @@
-"""from_sympy: the graph of SymPy expressions in given symbols."""
+"""from_sympy: SymPy expressions as a trace, and as a function that can be traced, differentiated and compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
-from symad.errors import ArgumentError
-from symad.tracing.scope import open_scope
+import symad.tracing.containers as containers
+from codegen.program import reachable
+from codegen.sympy_forms import can_be_input, is_input_head
+from codegen.sympy_in import flattened
+from symad.errors import ArgumentError, LoweringError
+from symad.graph.sympy_io import to_sympy
+from symad.graph.table import Graph
+from symad.tracing.place import user_place
+from symad.tracing.scope import Scope, innermost_scope, open_scope
 from symad.tracing.trace import Trace
-from symad.tracing.trees import lift, lift_result
+from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.values import values_of
 
 
-def from_sympy(args: Sequence[sp.Symbol], expression: Any) -> Trace:
-    """Return the trace of a SymPy expression (or a container or Matrix of them) in the given symbols.
+class Formula(Trace):
+    """The trace of SymPy expressions, which is also a function: of numbers, expressions or traced values.
+
+    >>> t, mass = sp.symbols("t m")
+    >>> x = sp.Function("x")(t)
+    >>> energy = from_sympy([x.diff(t), mass], mass * x.diff(t) ** 2 / 2)
+    >>> energy(3.0, 2.0), energy(x.diff(t), 2)
+    (9.0, Derivative(x(t), t)**2)
+    """
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Return the result at the arguments, which have the structure and shapes of the inputs."""
+        scope = innermost_scope()
+        if scope is not None:
+            return wrap(scope, self._at(scope, arguments))
+        with open_scope() as scope:
+            result = self._at(scope, arguments)
+            symbolic = any(
+                isinstance(scope.graph.atoms.get(node), sp.Symbol) for node in reachable(scope.graph, result.flat)
+            )
+            values = [_values(scope, array, symbolic=symbolic) for array in result.arrays]
+        return containers.unflatten(result.structure, values)
+
+    def _at(self, scope: Scope, arguments: tuple[Any, ...]) -> Tree:
+        """Return the nodes of the result in the graph of `scope`: the rows are copied, the inputs replaced."""
+        names = [*self.names, *(f"argument_{k}" for k in range(len(self.names), len(arguments)))]
+        paths = paths_of(arguments, names[: len(arguments)])
+        given = lift(scope, arguments, paths)
+        if given.structure != self.inputs.structure:
+            raise ArgumentError(f"arguments of structure {given.structure}", why=f"it takes {self.inputs.structure}")
+        for array, wanted, path in zip(given.arrays, self.inputs.arrays, paths, strict=True):
+            if array.shape != wanted.shape:
+                raise ArgumentError(f"argument {path} of shape {array.shape}", why=f"it has shape {wanted.shape}")
+        graph, made = scope.graph, dict(zip(self.inputs.flat, given.flat, strict=True))
+        for node in reachable(self.graph, self.outputs.flat):
+            if node not in made:
+                operands = [made[operand] for operand in self.graph.operands[node]]
+                made[node] = (
+                    graph.node(self.graph.heads[node], *operands) if operands else graph.leaf(self.graph.atoms[node])
+                )
+        return self.outputs.refill([made[node] for node in self.outputs.flat])
+
+
+def from_sympy(args: Sequence[Any], expression: Any) -> Formula:
+    """Return SymPy expressions (one, or a container, Matrix or Array of them) as a trace and function of `args`.
+
+    An argument is a symbol, `x[0]`, a function of time `x(t)` or its derivative, which count as independent; a Matrix
+    or Array of them, an IndexedBase or MatrixSymbol (arrays of their shape); or a container of all these. ArgumentError
+    for any other argument, and for a function of time in the expression that is none. Sums and products with numeric
+    bounds are written out.
 
     >>> x, y = sp.symbols("x y")
     >>> from_sympy([x, y], x * sp.sin(y)).let()
     ([], [x*sin(y)])
+    >>> a, i = sp.IndexedBase("a", shape=(3,)), sp.Symbol("i")
+    >>> from_sympy([a], sp.Sum(a[i] ** 2, (i, 0, 2)))(np.array([1.0, 2.0, 3.0]))
+    14.0
     """
+    args = (args,) if isinstance(args, sp.Basic) and not isinstance(args, sp.Tuple) else tuple(args)
+    names = [_name(arg, k) for k, arg in enumerate(args)]
     with open_scope(apart=True) as scope:
-        inputs = lift(scope, tuple(args), [str(symbol) for symbol in args])
-        known = [isinstance(scope.graph.atoms.get(node), sp.Symbol) for node in inputs.flat]
-        if not all(known) or len(set(inputs.flat)) < len(known):
-            raise ArgumentError(f"{args} as arguments", why="they have to be distinct SymPy symbols")
-        return Trace(
-            scope.graph, [str(symbol) for symbol in args], inputs, lift_result(scope, expression, "expression")
-        )
+        inputs = _inputs(scope.graph, args, names)
+        formula = Formula(scope.graph, names, inputs, lift_result(scope, expression, "expression"))
+        _check_bound(formula)
+        return formula
+
+
+def _name(arg: Any, position: int) -> str:
+    named = can_be_input(arg) or isinstance(arg, sp.IndexedBase | sp.MatrixSymbol)
+    return str(arg) if named else f"argument_{position}"
+
+
+def _inputs(graph: Graph, args: tuple[Any, ...], names: Sequence[str]) -> Tree:
+    leaves, structure = containers.flatten(args)
+    arrays = []
+    for leaf, path in zip(leaves, paths_of(args, names), strict=True):
+        if isinstance(leaf, np.ndarray):
+            leaf = leaf.tolist()
+        try:
+            shape, atoms = flattened(leaf, path)
+        except (LoweringError, sp.SympifyError) as error:
+            raise _no_inputs(args) from error
+        if not all(can_be_input(atom) for atom in atoms):
+            raise _no_inputs(args)
+        arrays.append(np.array([graph.leaf(atom) for atom in atoms], dtype=np.int64).reshape(shape))
+    inputs = Tree(structure, arrays)
+    if len(set(inputs.flat)) < len(inputs.flat):
+        raise _no_inputs(args)
+    return inputs
+
+
+def _no_inputs(args: tuple[Any, ...]) -> ArgumentError:
+    return ArgumentError(
+        f"{args} as arguments",
+        where=user_place(),
+        why="they have to be distinct SymPy symbols, or x[0], x(t) and its derivatives, or arrays of these",
+        do="give an IndexedBase its shape, and a function its argument: x(t)",
+    )
+
+
+def _check_bound(formula: Formula) -> None:
+    """Raise ArgumentError for a function of time or an indexed symbol that is no input: it could not have a value."""
+    graph = formula.graph
+    for node in reversed(reachable(graph, formula.outputs.flat)):
+        if graph.operands[node] and is_input_head(graph.heads[node]):
+            (unbound,) = to_sympy(graph, [node])
+            raise ArgumentError(
+                f"{unbound} in the expression",
+                where=user_place(),
+                why=f"it is none of the arguments ({', '.join(formula.names)})",
+                do="add it to the arguments" if can_be_input(unbound) else "write expression.doit()",
+            )
+
+
+def _values(scope: Scope, nodes: Any, *, symbolic: bool) -> Any:
+    if symbolic:
+        return expressions(scope.graph, nodes)
+    values = values_of(scope, nodes)
+    return values if values.ndim else values.item()

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import sympy as sp
+
 from symad.errors import ArgumentError
 
 
@@ -26,6 +28,8 @@ def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
         parameters = []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     names = [parameter.name for parameter in parameters if parameter.kind in kinds][:count]
+    if isinstance(f, sp.Lambda):  # its signature in Python is *args
+        names = [part.name if part.is_symbol else f"argument_{k}" for k, part in enumerate(f.signature)][:count]
     return names + [f"argument_{k}" for k in range(len(names), count)]
 
 

@@ -14,8 +14,10 @@ import numpy as np
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
+from codegen.sympy_forms import Form, array_of, is_input_head, read_form
 from codegen.sympy_in import entries, walk
-from symad.errors import TraceError
+from symad.errors import LoweringError, TraceError
+from symad.graph.table import Graph
 from symad.tracing.constants import as_number, is_boolean
 from symad.tracing.node_arrays import Nodes, constants
 from symad.tracing.place import user_place
@@ -23,6 +25,10 @@ from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, innermost_scope, join
 from symad.tracing.sympy_symbols import TracedSymbol, traced_symbols
 from symad.tracing.traced import Traced
+
+
+class ExpressionError(TraceError):
+    """A SymPy expression has no value as a real number: an unevaluated integral, a unit, a complex number."""
 
 
 def scope_of(*values: Any, default: Scope | None = None) -> Scope:
@@ -87,24 +93,47 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
 def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
     """Add a SymPy expression, condition, matrix or array to the graph."""
     graph = scope.graph
-    if isinstance(value, sp.MatrixBase | sp.NDimArray):
-        shape, flat = tuple(value.shape), entries(value)
-    elif isinstance(value, sp.MatrixExpr):
-        raise _refusal(f"the matrix expression {value}", "its entries are not written out", "use .as_explicit()")
-    elif isinstance(value, sp.Expr | Boolean):
-        shape, flat = (), [value]
-    else:
-        raise _refusal(f"a SymPy object of type {type(value).__name__}", "it is no number")
-    made = walk(flat, partial(_leaf, scope), lambda head, operands: graph.node(head, *operands), binary=True)
+    try:
+        shape, flat = _shaped(value, graph)
+        made = walk(
+            flat,
+            partial(_leaf, scope),
+            lambda head, operands: graph.node(head, *operands),
+            binary=True,
+            read=partial(_read, graph),
+        )
+    except LoweringError as error:
+        raise ExpressionError(
+            f"{error.what} met a traced value", where=user_place(), why=error.why, do=error.do
+        ) from error
     return np.array(made, dtype=np.int64).reshape(shape)
 
 
+def _shaped(value: Any, graph: Graph) -> tuple[tuple[int, ...], list[sp.Basic]]:
+    """Return shape and entries of a SymPy object; a matrix expression is written out when its entries are inputs."""
+    if isinstance(value, sp.MatrixBase | sp.NDimArray):
+        return tuple(value.shape), entries(value)
+    if isinstance(value, sp.MatrixExpr | sp.IndexedBase):
+        written = array_of(value)
+        if written is not None and all(graph.has(array[0, 0]) for array in value.atoms(sp.MatrixSymbol)):
+            return written
+        raise _refusal(f"the matrix expression {value}", "its entries are not written out", "use .as_explicit()")
+    if isinstance(value, sp.Poly):
+        return (), [value.as_expr()]
+    if isinstance(value, sp.Expr | Boolean | sp.Lambda):
+        return (), [value]
+    raise _refusal(f"a SymPy object of type {type(value).__name__}", "it is no number")
+
+
+def _read(graph: Graph, expression: sp.Basic) -> Form | None:
+    """Return how an object is read: as an input of the graph, in a form of its own, or (None) as it is."""
+    if is_input_head(type(expression)) and graph.has(expression):
+        return None, ()
+    return None if isinstance(expression, TracedSymbol) else read_form(expression)
+
+
 def _leaf(scope: Scope, atom: sp.Basic) -> int:
-    if isinstance(atom, TracedSymbol):
-        return atom.node_in(scope)
-    if atom in (sp.I, sp.zoo):
-        raise _refusal(f"the complex number {atom}", "only real functions are differentiated")
-    return scope.graph.leaf(atom)
+    return atom.node_in(scope) if isinstance(atom, TracedSymbol) else scope.graph.leaf(atom)
 
 
 def _refusal(what: str, why: str, do: str = "use numbers or NumPy arrays of them") -> TraceError:
