@@ -175,7 +175,7 @@ def newton_step(anomaly, mean, e):
 @problem(start=[1.0, 0.3], minimum=0, at=[1.5 - 0.2 * math.sin(1.5), 0.2], source="Kepler's equation by Newton")
 def kepler_orbit(x):
     E = x[0]
-    for _ in range(4):
+    for _ in range(3):
         E = newton_step(E, x[0], x[1])
     return (E - 1.5) ** 2 + (x[1] - 0.2) ** 2
 
