@@ -13,6 +13,7 @@ import numpy as np
 from symad.tracing.array import plain_index, wrap
 from symad.tracing.functions_reduce import delivered, traced
 from symad.tracing.functions_select import values
+from symad.tracing.node_arrays import homogeneous
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements
 
@@ -44,7 +45,7 @@ def extract(condition: Any, arr: Any) -> Any:
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     """The elements of the choices that the index array picks."""
     scope = scope_of(a, out, *choices)
-    parts = np.broadcast_arrays(*[nodes_of(choice, scope) for choice in choices])
+    parts = np.broadcast_arrays(*homogeneous(scope.graph, [nodes_of(choice, scope) for choice in choices]))
     return delivered(wrap(np.choose(plain_index(a), parts, mode=mode), scope), out)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from symad.tracing.array import Array, wrap
 from symad.tracing.functions_reduce import traced
+from symad.tracing.node_arrays import like
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
@@ -29,7 +30,9 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **keywords: Any) -> 
     if mode == "constant":
         border = keywords.get("constant_values", 0)
         scope = scope_of(array, border)
-        return wrap(np.pad(nodes_of(array, scope), pad_width, constant_values=nodes_of(border, scope)), scope)
+        nodes = nodes_of(array, scope)
+        border = like(scope.graph, nodes, nodes_of(border, scope))
+        return wrap(np.pad(nodes, pad_width, constant_values=border), scope)
     if mode in _MOVES:
         if keywords.pop("reflect_type", "even") == "odd":
             return _odd(array, pad_width, mode)

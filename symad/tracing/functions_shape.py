@@ -8,8 +8,18 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import Array, plain_index, wrap
+from symad.tracing.constants import is_boolean
 from symad.tracing.functions_reduce import delivered, traced
-from symad.tracing.node_arrays import Nodes, all_truths, converted, homogeneous, require_float
+from symad.tracing.node_arrays import (
+    Nodes,
+    all_truths,
+    converted,
+    has_truths,
+    homogeneous,
+    like,
+    numbers,
+    require_float,
+)
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
 from symad.tracing.scope import Scope
@@ -65,7 +75,9 @@ def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
         out = keywords.pop("out", None)
         scope = scope_of(arrays, out)
         if function is np.block:
-            return wrap(np.block(_nested(arrays, scope)), scope)
+            made = np.block(_nested(arrays, scope))
+            mixed = has_truths(scope.graph, made) and any(not is_boolean(scope.graph, node) for node in made.flat)
+            return wrap(numbers(scope.graph, made) if mixed else made, scope)
         parts = homogeneous(scope.graph, [nodes_of(part, scope) for part in arrays])
         return delivered(wrap(function(parts, *others, **keywords), scope), out)
 
@@ -85,9 +97,10 @@ def _separate(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def filled(scope: Scope, function: Callable[..., Any], nodes: Nodes, *others: Any, **keywords: Any) -> Nodes:
-    """Return function(nodes, ...) with the zeros that it fills in replaced by the number 0."""
+    """Return function(nodes, ...) with the zeros that it fills in replaced by the number 0, or by False."""
     moved = function(nodes + 1, *others, **keywords)
-    return np.where(moved == 0, scope.graph.number(0.0), moved - 1)
+    zero = scope.graph.number(False if all_truths(scope.graph, nodes) else 0.0)
+    return np.where(moved == 0, zero, moved - 1)
 
 
 def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -185,8 +198,8 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values inserted before the given indices."""
     scope = scope_of(arr, values)
-    array, new = homogeneous(scope.graph, [nodes_of(arr, scope), nodes_of(values, scope)])
-    return wrap(np.insert(array, plain_index(obj), new, axis), scope)
+    nodes = nodes_of(arr, scope)
+    return wrap(np.insert(nodes, plain_index(obj), like(scope.graph, nodes, nodes_of(values, scope)), axis), scope)
 
 
 @implements(np.shape)
