@@ -1,17 +1,21 @@
 """The museum of perturbation confusion: KNOWN_ANSWERS A. Each case has a right number and a famous wrong one.
 
-Every D below is taken by forward and by reverse mode at each level, interpreted and compiled.
+Every D below is taken by forward and by reverse mode at each level, interpreted and compiled. The naive designs of
+symad/teaching/naive.py stand beside them, with the wrong numbers that they give.
 """
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import mixes
 import numpy as np
 import pytest
 
 import symad as sa
+from symad.teaching import naive
 
 PAIRS = [(outer, inner) for outer in "FR" for inner in "FR"]
 
@@ -54,6 +58,43 @@ def test_nested_derivative(case, outer, inner):
     assert wrong not in found
 
 
+# The wrong numbers of each naive design; where a case is not listed, the design is right by luck.
+WRONG = {
+    "tagless": {"A1": 2, "A2": 3, "A3": 5, "A3b": 9, "A3c": 63, "A9 x*one(x)": 2, "A9 x*one(2x)": 3},
+    "shared_tag": {},
+    "no_alias": {"A3b": 12, "A3c": 81, "A10": 0},
+    "one_tape": {"A3": 1, "A3b": 3, "A3c": 9, "A6": 1, "A9 one": 1, "A9 x*one(2x)": 2, "A10": 1, "A12": 0},
+    "fresh_tag": {},
+}
+
+
+def short(case):
+    """The number of a case, without the words that describe it."""
+    return case if case.startswith("A9") else case.split()[0]
+
+
+@pytest.mark.parametrize("case", NESTED)
+@pytest.mark.parametrize("design", WRONG)
+def test_the_naive_designs_beside_the_right_numbers(design, case):
+    body, point, right, _ = NESTED[case]
+    d = getattr(naive, design)()
+    assert d(lambda x: body(d, x), point) == WRONG[design].get(short(case), right)
+    assert sa.derivative(lambda x: body(lambda f, a: sa.derivative(f)(a), x))(point) == right
+
+
+def test_every_famous_wrong_number_comes_from_a_naive_design():
+    famous = {short(case): wrong for case, (_, _, _, wrong) in NESTED.items() if wrong is not None}
+    assert famous == {"A1": 2, "A3": 1, "A3b": 12, "A10": 0, "A12": 0}
+    for case, wrong in famous.items():
+        assert wrong in [numbers.get(case) for numbers in WRONG.values()], case
+
+
+def test_the_naive_designs_are_out_of_reach():
+    code = "import sys, symad, symad.cli; assert 'symad.teaching.naive' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert not set(WRONG) & set(sa.__all__)
+
+
 @pytest.mark.parametrize("inner", "FR")
 def test_a4_gradient_of_a_loss_with_a_derivative_inside(inner):
     def loss(v):
@@ -93,6 +134,61 @@ def test_a7_lagrangian_has_no_mixed_derivative(outer, inner):
     assert sa.compile(mixed, q, speed).program.outputs[0].rows == ()  # proved structurally, not computed
 
 
+def test_a7_on_one_tape_the_position_keeps_the_force():
+    d = naive.one_tape()
+    assert d(lambda q: d(lambda speed: 0.5 * speed**2 - 9.8 * q, 4.0), 2.0) == -9.8
+    assert sa.grad(lambda q: sa.grad(lambda speed: 0.5 * speed**2 - 9.8 * q)(4.0))(2.0) == 0
+
+
+@pytest.mark.parametrize("mode", "FR")
+def test_a11_a_captured_variable_rebound_twice_inside_the_function(mode):
+    """Within one call, rebinding follows Python: x * y * y."""
+
+    def f(y):
+        x = 3.0
+
+        def step():
+            nonlocal x
+            x = x * y
+
+        step()
+        step()
+        return x
+
+    assert outer_derivative(mode, f, 2.0) == [12.0, 12.0]
+
+
+@pytest.mark.parametrize("outer", "FR")
+@pytest.mark.parametrize("inner", "FR")
+def test_a11_each_application_reads_the_captured_variable_anew(outer, inner):
+    def loss(a):
+        x = a
+        inner_derivative = mixes.ONCE[inner](lambda y: x * y)
+        x = x * x
+        first = inner_derivative(1.0)
+        x = x * x
+        return first + inner_derivative(1.0)  # a^2 + a^4, not twice the value at the time of the definition
+
+    assert outer_derivative(outer, loss, 3.0) == [114.0, 114.0]
+
+
+@pytest.mark.parametrize("mode", "FR")
+def test_a11_a_captured_variable_keeps_no_value_of_a_closed_level(mode):
+    """`x = x * y` leaves a value of this level in x; the next call is told so, and gets no stale number."""
+    x = 1.0
+
+    def f(y):
+        nonlocal x
+        x = x * y
+        return x
+
+    assert derivative_at(mode, f, 1.0) == 1.0
+    with pytest.raises(sa.EscapedValueError, match=r"test_confusion\.py:\d+: .*after its derivative level closed"):
+        derivative_at(mode, f, 1.0)
+    x = 5.0  # bound to a number again, it follows Python
+    assert derivative_at(mode, f, 1.0) == 5.0
+
+
 @pytest.mark.parametrize("outer", "FR")
 @pytest.mark.parametrize("inner", ["FF", "FR", "RF", "RR"])
 def test_a13_parameter_derivative_of_a_second_derivative(outer, inner):
@@ -109,6 +205,12 @@ def test_a14_the_amazing_bug(shift):
     def s(u):
         return lambda g: lambda a: g(a + u)
 
+    shared = naive.shared_tag()(s, 3.0)
+    assert shared(np.exp)(5.0) == pytest.approx(math.exp(8), rel=1e-15)
+    assert shared(shared(np.exp))(5.0) == 0
+    fresh = naive.fresh_tag()(s, 3.0)
+    assert fresh(fresh(np.exp))(5.0) == pytest.approx(math.exp(11), rel=1e-15)
+
     differentiated = mixes.ONCE[shift](s)(3.0)
     once, twice = differentiated(np.exp), differentiated(differentiated(np.exp))
     for function, right in ((once, math.exp(8)), (twice, math.exp(11))):
@@ -123,6 +225,9 @@ def test_a15_a_function_valued_result_of_two_functions(shift):
         return lambda f1: lambda f2: lambda x: f1(f2)(x + u)
 
     identity = lambda f: f  # noqa: E731 (the case is written with lambdas)
+    shared = naive.shared_tag()(v, 0.0)
+    assert shared(shared(identity))(np.exp)(1.0) == 0
+
     differentiated = mixes.ONCE[shift](v)(0.0)
     for value in both(differentiated(differentiated(identity))(np.exp), 1.0):
         assert value == pytest.approx(math.e, rel=1e-15)

@@ -1,0 +1,220 @@
+"""Four designs of nested derivatives that are wrong, each small and honest, to be shown beside the right numbers.
+
+Nothing here is part of symad's transforms, and `import symad` does not reach it. Each maker below returns a function
+`d(f, a)` that gives f'(a) correctly as long as derivatives are not nested, and a famous wrong number for some nested
+ones; tests/test_confusion.py has the table. The fifth, `fresh_tag`, is the arithmetic of the first two with the one
+change that makes it right.
+
+| maker | what it leaves out | what goes wrong |
+|---|---|---|
+| `tagless` | all levels share one epsilon | the inner derivative takes the outer perturbation for its own |
+| `shared_tag` | one tag for all uses of a returned function | "amazing bug": its second use meets its own epsilon |
+| `no_alias` | the inner parameter is the caller's variable | a captured x and an argument equal to x become one |
+| `one_tape` | levels share a tape, its adjoints and its on/off switch | gradients missing, or left over from within |
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+
+Derivative = Callable[[Callable[..., Any], Any], Any]
+
+
+class Dual:
+    """A number `primal + tangent * epsilon[tag]`; both parts may be dual numbers with lower tags."""
+
+    __slots__ = ("primal", "tag", "tangent")
+
+    def __init__(self, primal: Any, tangent: Any, tag: int) -> None:
+        self.primal, self.tangent, self.tag = primal, tangent, tag
+
+    def __add__(self, other: Any) -> Any:
+        tag = _highest(self, other)
+        (a, da), (b, db) = _split(self, tag), _split(other, tag)
+        return Dual(a + b, da + db, tag)
+
+    def __mul__(self, other: Any) -> Any:
+        tag = _highest(self, other)
+        (a, da), (b, db) = _split(self, tag), _split(other, tag)
+        return Dual(a * b, da * b + a * db, tag)
+
+    def __neg__(self) -> Any:
+        return self * -1.0
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __pow__(self, exponent: int) -> Any:
+        return math.prod([self] * exponent)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def exp(self) -> Any:
+        """Return the exponential; `np.exp` calls this method."""
+        value = _exp(self.primal)
+        return Dual(value, self.tangent * value, self.tag)
+
+
+def tagless() -> Derivative:
+    """Return forward mode in which every level has the same epsilon.
+
+    >>> d = tagless()
+    >>> d(lambda x: x * d(lambda y: x + y, 1.0), 1.0)  # right: 1
+    2.0
+    """
+    return lambda f, a: _tangent(f(Dual(a, 1.0, 0)), 0)
+
+
+def shared_tag() -> Derivative:
+    """Return forward mode with a tag for each derivative, which all uses of a function-valued result share.
+
+    >>> d = shared_tag()
+    >>> shifted = d(lambda u: lambda g: lambda a: g(a + u), 0.0)
+    >>> shifted(shifted(lambda t: t * t))(1.0)  # right: 2
+    0.0
+    """
+    tags = itertools.count()
+
+    def derivative(f: Callable[..., Any], a: Any) -> Any:
+        tag = next(tags)
+        return _tangent(f(Dual(a, 1.0, tag)), tag)
+
+    return derivative
+
+
+def fresh_tag() -> Derivative:
+    """Return forward mode as it should be: a function-valued result is differentiated anew for each of its uses.
+
+    >>> d = fresh_tag()
+    >>> shifted = d(lambda u: lambda g: lambda a: g(a + u), 0.0)
+    >>> shifted(shifted(lambda t: t * t))(1.0)
+    2.0
+    """
+    tags = itertools.count()
+
+    def derivative(f: Callable[..., Any], a: Any) -> Any:
+        tag = next(tags)
+        result = f(Dual(a, 1.0, tag))
+        if callable(result):
+            return lambda *more: derivative(lambda u: f(u)(*more), a)
+        return _tangent(result, tag)
+
+    return derivative
+
+
+def no_alias() -> Derivative:
+    """Return symbolic differentiation in which an argument that is a variable is its own parameter.
+
+    >>> d = no_alias()
+    >>> d(lambda x: x * d(lambda y: x * y, x), 3.0)  # right: 6
+    12.0
+    """
+
+    def derivative(f: Callable[..., Any], a: Any) -> Any:
+        parameter = a if isinstance(a, sp.Symbol) else sp.Dummy()
+        found = sp.diff(f(parameter), parameter).subs(parameter, a)
+        return float(found) if found.is_number else found
+
+    return derivative
+
+
+class Variable:
+    """A number on a tape, with a place for its adjoint."""
+
+    __slots__ = ("adjoint", "tape", "value")
+
+    def __init__(self, value: float, tape: Tape) -> None:
+        self.value, self.tape, self.adjoint = value, tape, 0.0
+
+    def __add__(self, other: Any) -> Variable:
+        return self.tape.record(self.value + _value(other), (self, 1.0), (other, 1.0))
+
+    def __mul__(self, other: Any) -> Variable:
+        return self.tape.record(self.value * _value(other), (self, _value(other)), (other, self.value))
+
+    def __sub__(self, other: Any) -> Any:
+        return self + other * -1.0
+
+    def __pow__(self, exponent: int) -> Any:
+        return math.prod([self] * exponent)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+class Tape:
+    """One list of operations, written while `recording`."""
+
+    __slots__ = ("operations", "recording")
+
+    def __init__(self) -> None:
+        self.operations: list[tuple[Variable, tuple[tuple[Any, float], ...]]] = []
+        self.recording = False
+
+    def record(self, value: float, *inputs: tuple[Any, float]) -> Variable:
+        """Return a variable for the result of an operation with these inputs and partial derivatives."""
+        result = Variable(value, self)
+        if self.recording:
+            self.operations.append((result, inputs))
+        return result
+
+    def sweep(self, result: Any) -> None:
+        """Run backward from a result: add to the adjoint of every variable that is on the tape."""
+        if isinstance(result, Variable):
+            result.adjoint += 1.0
+        for output, inputs in reversed(self.operations):
+            for variable, partial in inputs:
+                if isinstance(variable, Variable):
+                    variable.adjoint += output.adjoint * partial
+
+
+def one_tape() -> Derivative:
+    """Return reverse mode with one tape: switched on by every derivative, swept, emptied and switched off at its end.
+
+    >>> d = one_tape()
+    >>> d(lambda x: x * d(lambda y: x * y, 1.0), 4.0)  # right: 8
+    1.0
+    """
+    tape = Tape()
+
+    def derivative(f: Callable[..., Any], a: Any) -> float:
+        tape.recording = True
+        parameter = Variable(_value(a), tape)
+        tape.sweep(f(parameter))
+        tape.operations.clear()
+        tape.recording = False
+        return parameter.adjoint
+
+    return derivative
+
+
+def _value(number: Any) -> float:
+    return number.value if isinstance(number, Variable) else float(number)
+
+
+def _highest(*numbers: Any) -> int:
+    return max(number.tag for number in numbers if isinstance(number, Dual))
+
+
+def _split(number: Any, tag: int) -> tuple[Any, Any]:
+    return (number.primal, number.tangent) if isinstance(number, Dual) and number.tag == tag else (number, 0.0)
+
+
+def _tangent(result: Any, tag: int) -> Any:
+    """Return the coefficient of an epsilon, below the epsilons of higher tags, which belong to other levels."""
+    if callable(result):
+        return lambda *more: _tangent(result(*more), tag)
+    if isinstance(result, Dual) and result.tag > tag:
+        return Dual(_tangent(result.primal, tag), _tangent(result.tangent, tag), result.tag)
+    return _split(result, tag)[1]
+
+
+def _exp(number: Any) -> Any:
+    return number.exp() if isinstance(number, Dual) else math.exp(number)
