@@ -51,7 +51,10 @@ def select_arguments(
 ) -> Selection:
     """Return f as a function of the chosen arguments alone; ArgumentError when there are no such arguments."""
     if wrt is None:
-        return _by_position(f, args, argnums, keywords)
+        selection = _by_position(f, args, argnums, keywords)
+        if not containers.flatten(selection.arguments)[0]:
+            raise ArgumentError(f"argnums={argnums!r}", why="there are no numbers in it", do="choose another argument")
+        return selection
     if argnums is not FIRST:
         raise ArgumentError(f"argnums={argnums!r} and wrt={wrt!r}", why="both choose arguments", do="give one of them")
     return _by_path(f, args, wrt, keywords)
@@ -101,7 +104,7 @@ class _Part:
 def _by_path(f: Function, args: tuple[Any, ...], wrt: str | Sequence[str], keywords: dict[str, Any]) -> Selection:
     """Select parts of arguments by their paths; everything else keeps the caller's values."""
     several = isinstance(wrt, list | tuple)
-    written = [steps_of(path) for path in (wrt if several else (wrt,))]  # type: ignore[arg-type]
+    written = [steps_of(path) for path in (wrt if several else (wrt,))]  # type: ignore[arg-type]  # steps_of checks
     paths = ["".join(steps) for steps in written]
     names = argument_names(f, len(args))
     parts = [_part(args, names, steps, f, keywords) for steps in written]

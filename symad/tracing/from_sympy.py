@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +33,14 @@ class Formula(Trace):
     >>> energy(3.0, 2.0), energy(x.diff(t), 2)
     (9.0, Derivative(x(t), t)**2)
     """
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The names of the arguments, for messages and `wrt=`: x(t) is x_t."""
+        names = [re.sub(r"\W+", "_", name).strip("_") for name in self.names]
+        valid = len(set(names)) == len(names) and all(name.isidentifier() for name in names)
+        names = names if valid else [f"argument_{k}" for k in range(len(names))]
+        return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names])
 
     def __call__(self, *arguments: Any) -> Any:
         """Return the result at the arguments, which have the structure and shapes of the inputs."""

@@ -27,6 +27,7 @@ from symad.tracing.traced import NumberError, StoreError
 Namespace = dict[str, Any]
 
 _ABSENT = object()
+_ASKED_OF_SYMPY = ("cannot determine truth value of Relational", "Cannot convert expression to float")
 _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "loop of ufunc does not support argument",
@@ -147,7 +148,14 @@ def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
 
 
 def _explain(error: BaseException) -> None:
-    """Raise a TraceError in place of what NumPy and SciPy say of object arrays with traced values in them."""
+    """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
+    if any(text in str(error) for text in _ASKED_OF_SYMPY):
+        raise TraceError(
+            f"a SymPy expression was asked for a number or a truth value ({error})",
+            where=raised_place(error),
+            why="SymPy does not know the values of traced values in it",
+            do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
+        ) from error
     if isinstance(error, TraceError) or not _is_conversion(error):
         return
     name = library_function(error)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import sympy as sp
 from sympy.core import decorators, numbers
 
 from codegen.heads import Alias
+from symad.errors import TraceError
 from symad.graph.sympy_io import rebuild
 from symad.tracing.constants import constant, is_boolean
+from symad.tracing.place import user_place
 from symad.tracing.scope import Scope, escaped_value, join
 
 _SYMPIFY = sp.sympify.__code__.co_filename
@@ -39,6 +41,15 @@ class TracedSymbol(sp.Dummy):  # type: ignore[misc]
         if scope is None:
             raise escaped_value()
         return scope
+
+    def __copy__(self) -> TracedSymbol:
+        return self
+
+    def __deepcopy__(self, memo: object) -> TracedSymbol:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TraceError("a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace")
 
     def node_in(self, scope: Scope) -> int:
         """Return the node, which is usable in `scope`: EscapedValueError or TraceError when it is not."""

@@ -169,6 +169,18 @@ def test_refused_paths(path, text):
         sa.grad(model, wrt=path)(PARAMS, X, scale=2.0)
 
 
+def test_an_argument_without_numbers_is_refused():
+    """Its gradient would be the argument itself, with static fields that look like derivatives."""
+
+    @dataclass
+    class Flags:
+        exact: bool = True
+
+    with pytest.raises(sa.ArgumentError, match="no numbers in it"):
+        sa.grad(lambda flags, x: x)(Flags(), 1.0)
+    assert sa.grad(lambda flags, x: x**2, 1)(Flags(), 1.0) == 2.0
+
+
 def test_argnums_and_wrt_together_are_refused():
     for argnums in (0, 1, (0,)):
         with pytest.raises(sa.ArgumentError, match="both choose arguments"):

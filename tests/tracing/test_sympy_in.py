@@ -145,6 +145,15 @@ def test_a_formula_takes_expressions_and_traced_values():
     assert free(3) == 3 * y
 
 
+def test_arguments_of_a_formula_have_names():
+    formula = sa.from_sympy([Q, Q.diff(t), VECTOR], Q * Q.diff(t) * VECTOR[1])
+    values = (2.0, 3.0, np.array([1.0, 5.0, 7.0]))
+    assert sa.grad(formula, wrt="q_t")(*values) == 15.0
+    np.testing.assert_array_equal(sa.grad(formula, wrt="a")(*values), [0.0, 6.0, 0.0])
+    with pytest.raises(sa.ArgumentError, match=r"near paths are .*Derivative_q_t_t"):
+        sa.grad(formula, wrt="Derivative")(*values)
+
+
 def test_lambdas_are_functions():
     f = sp.Lambda((x, y), x**2 * sp.sin(y))
     assert sa.grad(f, (0, 1))(2.0, 1.0) == pytest.approx((4 * np.sin(1), 4 * np.cos(1)), rel=1e-15)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import math
+import pickle
 import weakref
 from typing import Any
 
@@ -233,3 +236,47 @@ def test_many_traces_with_the_same_functions_do_not_disturb_each_other():
 def test_code_made_anew_at_every_call_ends_with_an_explanation():
     with pytest.raises(TraceError, match="asks for a float of a traced value"):
         sa.grad(lambda x: sp.lambdify(A, sp.sin(A), "math")(x))(1.0)
+
+
+QUESTIONS = [
+    lambda x: x if sp.sin(x) > 0.5 else 2 * x,
+    lambda x: x * float(sp.sin(x)),
+    lambda x: x * math.sin(sp.exp(x)),
+]
+
+
+@pytest.mark.parametrize("function", QUESTIONS)
+def test_a_number_asked_of_an_expression_is_explained(function):
+    with pytest.raises(TraceError, match=r"asked for a number or a truth value.*use the NumPy function") as caught:
+        sa.grad(function)(1.0)
+    assert str(caught.value).startswith(__file__)
+
+
+def test_expressions_are_copied_and_not_pickled(number):
+    expression = sp.exp(number) + 1
+    assert copy.deepcopy(expression) == copy.copy(expression) == expression
+    assert sa.grad(lambda x: copy.deepcopy(sp.exp(x)))(0.0) == 1.0
+    with pytest.raises(TraceError, match="cannot be pickled"):
+        pickle.dumps(expression)
+
+
+NUMPY_WITH_EXPRESSIONS = {
+    "sin": (lambda x: np.sin(sp.exp(x)), lambda x: np.sin(np.exp(x))),
+    "array": (lambda x: np.sum(np.array([sp.exp(x), x, 1])), lambda x: np.exp(x) + x + 1),
+    "stack": (lambda x: np.prod(np.stack([sp.exp(x), x])), lambda x: np.exp(x) * x),
+    "where": (lambda x: np.where(x > 0, sp.exp(x), x), np.exp),
+    "maximum": (lambda x: np.maximum(sp.exp(x), x), np.exp),
+    "max": (lambda x: max(sp.exp(x), x), np.exp),
+    "matrix": (
+        lambda x: (sp.Matrix([[x, 1], [2, x + 3]]).inv() * sp.Matrix([1, x]))[0],
+        lambda x: (x + 3 - x) / (x * (x + 3) - 2),
+    ),
+    "integrate": (lambda x: sp.integrate(sp.exp(-x * A), (A, 0, 1)), lambda x: (1 - np.exp(-x)) / x),
+    "solve": (lambda x: sp.solve(A**2 - x, A)[1], np.sqrt),
+}
+
+
+@pytest.mark.parametrize(("function", "plain"), NUMPY_WITH_EXPRESSIONS.values(), ids=NUMPY_WITH_EXPRESSIONS)
+def test_numpy_functions_of_expressions(function, plain):
+    assert sa.grad(function)(1.3) == pytest.approx(sa.grad(plain)(1.3), rel=1e-12)
+    assert sa.derivative(function, 2)(1.3) == pytest.approx(sa.derivative(plain, 2)(1.3), rel=1e-12)
