@@ -13,6 +13,7 @@ import sys
 import mixes
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad as sa
 from symad.teaching import naive
@@ -58,6 +59,29 @@ def test_nested_derivative(case, outer, inner):
     assert wrong not in found
 
 
+def short(case):
+    """The number of a case, without the words that describe it."""
+    return case if case.startswith("A9") else case.split()[0]
+
+
+X = sp.Symbol("x")
+CLOSED = {
+    "A1": X, "A2": X**2, "A3": X**2, "A3b": X**2, "A3c": 2 * X**3, "A6": sp.S.Zero, "A9 one": sp.S.One,
+    "A9 x*one(x)": X, "A9 x*one(2x)": X, "A10": -X, "A12": 2 * X**2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_nested_derivatives_under_every_mix_of_depth_up_to_4(case):
+    """The last letter is the mode of the inner derivative, the others those around it."""
+    body, point, _, _ = NESTED[case]
+    for word in mixes.words(2) + mixes.words(3) + mixes.words(4):
+        *outer, inner = word
+        g = mixes.nested(outer, lambda x, inner=inner: body(lambda f, a: derivative_at(inner, f, a), x))
+        right = float(sp.diff(CLOSED[short(case)], X, len(outer)).subs(X, point))
+        assert both(g, point) == [right, right], word
+
+
 # The wrong numbers of each naive design; where a case is not listed, the design is right by luck.
 WRONG = {
     "tagless": {"A1": 2, "A2": 3, "A3": 5, "A3b": 9, "A3c": 63, "A9 x*one(x)": 2, "A9 x*one(2x)": 3},
@@ -66,11 +90,6 @@ WRONG = {
     "one_tape": {"A3": 1, "A3b": 3, "A3c": 9, "A6": 1, "A9 one": 1, "A9 x*one(2x)": 2, "A10": 1, "A12": 0},
     "fresh_tag": {},
 }
-
-
-def short(case):
-    """The number of a case, without the words that describe it."""
-    return case if case.startswith("A9") else case.split()[0]
 
 
 @pytest.mark.parametrize("case", NESTED)
@@ -256,6 +275,19 @@ def test_a23_mixed_derivative_of_a_product(modes):
         return mixes.ONCE[modes[level]](lambda x: mixed(level + 1, [*values, x], scale))(scale * (1.5 + level))
 
     assert both(lambda scale: mixed(0, [], scale), 1.0) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("modes", ["F", "R", "FR", "RF"])
+def test_a_function_that_calls_itself_through_its_derivative(modes):
+    """x d/dx applied n times to x^3 is 3^n x^3, one level inside the other."""
+
+    def euler(n, x):
+        if n == 0:
+            return x**3
+        return x * mixes.ONCE[modes[n % len(modes)]](lambda y: euler(n - 1, y))(x)
+
+    for depth in (1, 2, 5, 12):
+        assert both(lambda x, depth=depth: euler(depth, x), 2.0) == [8.0 * 3**depth] * 2
 
 
 @pytest.mark.parametrize("transform", [sa.grad, sa.value_and_grad, sa.hessian])
