@@ -258,6 +258,10 @@ class Scalar(Traced):
         """Zero: traced values are real."""
         return Scalar(self.scope.graph.number(0), self.scope)
 
+    def flatten(self, order: str = "C") -> Any:
+        """Return an array of one element."""
+        return np.ravel(self)
+
     def item(self) -> Scalar:
         """Return the scalar itself (an element stays traced)."""
         return self
@@ -293,22 +297,9 @@ def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
     return nodes
 
 
+# There is no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
 _ARRAY_METHODS = frozenset(
-    {
-        "all",
-        "any",
-        "clip",
-        "cumprod",
-        "cumsum",
-        "dot",
-        "max",
-        "mean",
-        "min",
-        "prod",
-        "ravel",
-        "reshape",
-        "round",
-        "squeeze",
-    }
-    | {"std", "sum", "transpose", "var"}
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "dot", "max", "mean", "min"}
+    | {"prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "take", "transpose"}
+    | {"var"}
 )

@@ -233,3 +233,18 @@ def test_every_row_of_the_table_is_a_ufunc():
 @pytest.mark.parametrize("point", [-1.7, -0.2, 0.4, 2.9])
 def test_fix_rounds_towards_zero(point):
     assert sa.compile(np.fix, 1.0)(point) == math.trunc(point)
+
+
+# What np.float64 has besides: memory, types, rationals, and what needs an axis or writes in place.
+NOT_OF_SCALARS = {
+    "as_integer_ratio", "base", "byteswap", "choose", "data", "device", "diagonal", "dtype", "dump", "dumps", "fill",
+    "flags", "flat", "fromhex", "getfield", "hex", "is_integer", "itemsize", "nbytes", "nonzero", "put", "resize",
+    "setfield", "setflags", "sort", "strides", "swapaxes", "to_device", "tobytes", "tofile", "trace", "view",
+}  # fmt: skip
+
+
+def test_attributes_of_a_scalar(number):
+    public = {name for name in dir(np.float64) if not name.startswith("_")}
+    older = {"itemset", "newbyteorder", "ptp", "tostring"}
+    assert {name for name in public if not hasattr(number, name)} - older == NOT_OF_SCALARS
+    assert (number.flatten().shape, number.repeat(3).shape, int(number.argmax())) == ((1,), (3,), 0)
