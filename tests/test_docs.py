@@ -1,0 +1,31 @@
+"""The sessions of the pages in docs run as they are shown; those of a page share one session, top to bottom."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+
+
+def sessions(page: Path) -> list[str]:
+    """Return the interactive sessions of a page."""
+    return [block for block in FENCE.findall(page.read_text(encoding="utf-8")) if ">>>" in block]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.stem)
+def test_sessions(page: Path) -> None:
+    test = doctest.DocTestParser().get_doctest("\n\n".join(sessions(page)), {}, page.name, str(page), 0)
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner.run(test, out=report.append)
+    assert not runner.summarize(verbose=False).failed, "".join(report)
+
+
+def test_there_are_sessions() -> None:
+    assert "sympy" in [page.stem for page in PAGES if sessions(page)]
