@@ -87,7 +87,7 @@ class Level:
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes."""
         result = call(f, lambda: wrap(self.scope, self.parameters))
-        if callable(result):
+        if callable(result) and containers.is_leaf(result):  # a model may be a container that can be called
             raise FunctionResultError(f)
         return lift_result(self.scope, result, name_of(f))
 

@@ -205,7 +205,7 @@ def _no_path(
     known = [*names, *(leaf for arg, name in zip(args, names, strict=True) for leaf in containers.paths(arg, name))]
     known = list(dict.fromkeys(known))
     near = difflib.get_close_matches(path, known, n=_NEAR, cutoff=0.4) or known[:_NEAR]
-    why = f"{name_of(f)} was called without it"
+    why = f"no argument of {name_of(f)} has such a part" if steps[0] in names else f"{name_of(f)} has no such argument"
     if steps[0] in keywords:
         why = f"{steps[0]} was passed by keyword, and only positional arguments are differentiated"
     return ArgumentError(f"wrt={path!r}", why=why, do="near paths are " + ", ".join(near))

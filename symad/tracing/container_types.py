@@ -102,11 +102,12 @@ def register_records(leaves: Iterable[Any]) -> bool:
     return bool(found)
 
 
+_BUILT_IN = (dict, list, tuple, set, frozenset, str, int, float, BaseException)  # not to be made by object.__new__
 _PLAIN = (int, float, str, type(None), np.generic)
 
 
 def _is_record(cls: type) -> bool:
-    return dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")
+    return (dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")) and not issubclass(cls, _BUILT_IN)
 
 
 def _fields_of(cls: Any) -> list[_Field]:

@@ -47,6 +47,16 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
+def is_leaf(value: Any) -> bool:
+    """Whether a value is no container.
+
+    >>> is_leaf(2.0), is_leaf([2.0]), is_leaf(None)
+    (True, False, False)
+    """
+    leaves, _ = flatten(value)
+    return len(leaves) == 1 and leaves[0] is value
+
+
 def paths(tree: Any, name: str = "") -> list[str]:
     """Return how each leaf is written, in the order of `flatten`.
 
@@ -62,6 +72,8 @@ def step(entry: Any) -> str:
     if isinstance(entry, optree.MappingEntry):
         key = entry.entry
         return f'["{key}"]' if isinstance(key, str) else f"[{key!r}]"
+    if isinstance(entry, optree.FlattenedEntry):  # of a class registered without names
+        return f"[{entry.entry!r}]"
     written: str = entry.codify("")
     return written
 

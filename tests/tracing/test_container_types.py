@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, make_dataclass, replace
 from enum import Enum
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
@@ -198,6 +199,45 @@ def test_paths_of_dataclasses_name_the_field():
 
     with pytest.raises(TraceError, match=r"result of f\.bias is of type complex"):
         sa.jvp(f, (1.0,), (1.0,))
+
+
+@dataclass
+class Model:
+    weight: Any
+
+    def __call__(self, x: Any) -> Any:
+        return self.weight * x
+
+
+def test_a_model_that_can_be_called_is_a_container():
+    assert sa.grad(lambda model, x: model(x) ** 2)(Model(2.0), 3.0) == Model(36.0)
+    assert sa.jvp(lambda w: Model(w * w), (3.0,), (1.0,)) == (Model(9.0), Model(6.0))
+    assert sa.grad(Model(5.0))(1.0) == 5.0
+
+
+def test_a_record_that_is_a_built_in_type_is_no_container():
+    @dataclass
+    class FailureError(Exception):
+        value: float = 1.0
+
+    with pytest.raises(ArgumentError, match="failure is of type FailureError"):
+        sa.grad(lambda failure: failure.value)(FailureError(2.0))
+
+
+def test_cached_properties_are_computed_anew():
+    """A number that was cached before would have no derivative."""
+
+    @dataclass
+    class Disc:
+        radius: float
+
+        @cached_property
+        def area(self) -> Any:
+            return np.pi * self.radius**2
+
+    disc = Disc(2.0)
+    assert disc.area > 0
+    assert sa.grad(lambda d: d.area)(disc).radius == pytest.approx(4 * np.pi, rel=1e-15)
 
 
 class Vector:

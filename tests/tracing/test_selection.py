@@ -137,6 +137,15 @@ def test_tuples_and_integers_as_keys():
     assert sa.grad(lambda p: p[0, "a"] * p[-1], wrt="p[-1]")(params) == 2.0
 
 
+def test_parts_of_registered_classes():
+    class Pair:
+        def __init__(self, *parts: Any) -> None:
+            self.parts = parts
+
+    sa.register_container(Pair, lambda pair: (pair.parts, None), lambda static, parts: Pair(*parts))
+    assert sa.grad(lambda p: p.parts[0] * p.parts[1], wrt="p[1]")(Pair(2.0, 3.0)) == 2.0
+
+
 def test_a_function_valued_function():
     assert sa.grad(lambda p, q: lambda t: p * q * t, wrt="q")(2.0, 3.0)(5.0) == 10.0
 
