@@ -52,11 +52,12 @@ def _quantiles(rows: Any, q: Any, method: Any) -> Any:
 
 
 def _quantiles_of_numbers(rows: Any, q: Any, method: Any) -> Any:
-    """Return the same with NaN left out of each row."""
-    outer = rows.shape[:-1]
+    """Return the same with NaN left out of each row that holds a number."""
     flat = np.reshape(rows, (-1, rows.shape[-1]))
-    made = np.stack([_quantiles(row[~np.isnan(row)], q, method) for row in flat], axis=-1)
-    return np.reshape(made, np.shape(q) + outer)
+    numbers = ~values(np.isnan(flat))
+    kept = [row[mask] if mask.any() else row for row, mask in zip(flat, numbers, strict=True)]
+    made = np.stack([_quantiles(row, q, method) for row in kept], axis=-1)
+    return np.reshape(made, np.shape(q) + rows.shape[:-1])
 
 
 def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callable[..., Any]:

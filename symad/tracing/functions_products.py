@@ -76,7 +76,7 @@ def kron(a: Any, b: Any) -> Any:
     made = np.multiply.outer(left, right)
     order = [axis for k in range(rank) for axis in (k, k + rank)]
     sizes = [p * q for p, q in zip(left.shape, right.shape, strict=True)]
-    return np.reshape(np.transpose(made, order), sizes)
+    return np.reshape(np.transpose(made, order), tuple(sizes))
 
 
 @implements(np.tensordot, np.linalg.tensordot)
@@ -94,7 +94,7 @@ def tensordot(a: Any, b: Any, /, axes: Any = 2) -> Any:
     sizes_a, sizes_b = [a.shape[k] for k in kept_a], [b.shape[k] for k in kept_b]
     rows = np.reshape(np.transpose(a, (*kept_a, *left)), (math.prod(sizes_a), math.prod(summed)))
     columns = np.reshape(np.transpose(b, (*right, *kept_b)), (math.prod(summed), math.prod(sizes_b)))
-    return np.reshape(rows @ columns, sizes_a + sizes_b)
+    return np.reshape(rows @ columns, (*sizes_a, *sizes_b))
 
 
 @implements(np.einsum)

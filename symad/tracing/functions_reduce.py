@@ -103,13 +103,13 @@ def var(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = False, *,
     where: Any = np._NoValue, mean: Any = np._NoValue, correction: Any = np._NoValue,
 ) -> Any:  # fmt: skip
-    """sum((a - mean)**2) / (n - ddof), over the elements under `where=`."""
+    """sum((a - mean)**2) / max(n - ddof, 0), over the elements under `where=`."""
     node_arrays.require_float("np.var", dtype)
     a = traced(a)
     ddof = ddof if correction is np._NoValue else correction
     centre = np.mean(a, axis=axis, keepdims=True, where=where) if mean is np._NoValue else mean
     total = np.add.reduce(np.square(a - centre), axis=axis, keepdims=keepdims is True, **given(where=where))
-    return delivered(total / (_count(a.shape, axis, keepdims, where) - ddof), out)
+    return delivered(total / np.maximum(_count(a.shape, axis, keepdims, where) - ddof, 0), out)
 
 
 @implements(np.std)

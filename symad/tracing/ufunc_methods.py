@@ -123,7 +123,7 @@ def outer(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc.outer(a, b): every element of a with every element of b."""
     scope = scope_of(*inputs)
     left, right = (nodes_of(value, scope) for value in inputs)
-    return call(ufunc, (wrap(left.reshape(*left.shape, *[1] * right.ndim), scope), wrap(right, scope)), keywords)
+    return call(ufunc, (wrap(left.reshape((*left.shape, *[1] * right.ndim)), scope), wrap(right, scope)), keywords)
 
 
 @implements_method("at")

@@ -192,3 +192,13 @@ def test_every_attribute_of_an_array_is_one_of_a_traced_array(vector):
     assert {name for name in public if not hasattr(matrix, name)} - REMOVED == MEMORY
     with pytest.raises(AttributeError, match="a traced array has no attribute 'tobytes'"):
         vector.tobytes()
+
+
+def test_too_few_elements_for_a_variance(vector):
+    """As NumPy has it, without its warning: the divisor is never negative."""
+    variances = [
+        np.var(vector, ddof=3),
+        np.nanvar(vector, where=[True, False, False], ddof=1),
+        np.nanmedian(vector * np.nan),
+    ]
+    assert [str(value) for value in variances] == ["~inf", "~nan", "~nan"]
