@@ -202,3 +202,42 @@ def test_too_few_elements_for_a_variance(vector):
         np.nanmedian(vector * np.nan),
     ]
     assert [str(value) for value in variances] == ["~inf", "~nan", "~nan"]
+
+
+SINGLE = [
+    "sum",
+    "prod",
+    "mean",
+    "var",
+    "std",
+    "max",
+    "min",
+    "ptp",
+    "any",
+    "all",
+    "nansum",
+    "nanmean",
+    "nanstd",
+    "nanmax",
+]
+
+
+@pytest.mark.filterwarnings("ignore:Degrees of freedom", "ignore:Mean of empty slice")
+@pytest.mark.parametrize("seed", range(60))
+def test_random_reductions(seed, agrees_on_symbols):
+    generator = np.random.default_rng(seed)
+    shape = tuple(generator.integers(1, 4, generator.integers(0, 4)).tolist())
+    rank = len(shape)
+    axes = [None, *range(-rank, rank)] + [tuple(generator.permutation(rank)[:2].tolist())] * (rank > 1)
+    for name in SINGLE:
+        keywords = {"axis": axes[generator.integers(len(axes))], "keepdims": bool(generator.integers(2))}
+        if name in ("sum", "prod", "max", "min", "nansum", "nanmax") and generator.integers(2):
+            keywords["initial"] = 0.5
+        if name in ("sum", "prod", "mean", "var", "std", "any", "nanmean", "nanstd") and generator.integers(2):
+            keywords["where"] = generator.random(shape) < 0.7
+        if name in ("var", "std") and generator.integers(2):
+            keywords["ddof"] = 1
+        function = getattr(np, name)
+        agrees_on_symbols(
+            lambda x, function=function, keywords=keywords: function(x, **keywords), generator.uniform(-2.0, 2.0, shape)
+        )

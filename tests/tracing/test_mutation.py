@@ -227,3 +227,51 @@ def test_compound_assignment_to_an_ordinary_array_is_refused(vector):
     with pytest.raises(TraceError, match="stored into an ordinary float array"):
         ordinary += vector
     assert np.array_equal(alias, np.zeros(3))
+
+
+def random_index(generator, shape):
+    """An index of ints, slices, lists, masks, Ellipsis and None."""
+    if len(shape) > 1 and generator.random() < 0.2:
+        return generator.random(shape) < 0.5
+    parts = []
+    for size in shape:
+        first, last = sorted(int(k) for k in generator.integers(-size, size + 1, 2))
+        choices = [
+            int(generator.integers(-size, size)),
+            slice(first, last, (None, 2)[generator.integers(2)]),
+            slice(None, None, -1),
+            generator.integers(-size, size, 2).tolist(),
+            generator.random(size) < 0.6,
+            None,
+            Ellipsis,
+        ]
+        parts.append(choices[generator.integers(len(choices))])
+        if parts[-1] is Ellipsis:
+            break
+    return tuple(parts)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_indices_read_and_write_as_numpys_do(seed, agrees_on_symbols):
+    generator = np.random.default_rng(seed)
+    shape = tuple(generator.integers(1, 4, generator.integers(1, 4)).tolist())
+    values = generator.uniform(-2.0, 2.0, shape)
+    order = generator.permutation(len(shape))
+    read, written = random_index(generator, shape), random_index(generator, shape)
+
+    def program(x):
+        view = x.transpose(order)
+        view[...] = np.sin(view)
+        x[written] *= 2.0
+        found = x[read]
+        x[written] = 0.25
+        x[x > 0.5] = x.sum()
+        return x, view, found
+
+    try:
+        program(values.copy())
+    except IndexError:
+        with pytest.raises(IndexError):
+            agrees_on_symbols(program, values)
+    else:
+        agrees_on_symbols(program, values)
