@@ -94,7 +94,7 @@ class _Part(optree.PyTreeEntry):
 
 def register_records(leaves: Iterable[Any]) -> bool:
     """Register the classes of leaves that are dataclass or attrs instances; whether there were any."""
-    found = {type(leaf) for leaf in leaves if not isinstance(leaf, _PLAIN) and _is_record(type(leaf))}
+    found = [cls for cls in set(map(type, leaves)) if _is_record(cls)]
     for cls in found:
         with _registering:
             if cls not in _registered:  # another thread may have been here
@@ -103,9 +103,9 @@ def register_records(leaves: Iterable[Any]) -> bool:
 
 
 _BUILT_IN = (dict, list, tuple, set, frozenset, str, int, float, BaseException)  # not to be made by object.__new__
-_PLAIN = (int, float, str, type(None), np.generic)
 
 
+@functools.lru_cache(maxsize=1024)  # asked for every leaf's type, at every call of a jitted function
 def _is_record(cls: type) -> bool:
     return (dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")) and not issubclass(cls, _BUILT_IN)
 
