@@ -5,6 +5,7 @@ The map, by purpose (start here; each name's docstring has an example):
 trace         trace, from_sympy, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
+rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 native        compile, jit, Kernel
 containers    register_container
 check         verify
@@ -13,9 +14,12 @@ errors        WorkbenchError and its kinds, in symad.errors
 
 from codegen import Kernel
 from symad.checking.precision import Verification, verify
+from symad.derivatives.custom import custom_derivative, stop_gradient
+from symad.derivatives.implicit import fixed_point, root
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import (
     ArgumentError,
+    ConvergenceError,
     EscapedValueError,
     LimitError,
     LoweringError,
@@ -24,6 +28,7 @@ from symad.errors import (
     WorkbenchError,
 )
 from symad.native import compile, jit
+from symad.optimum import argmin
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.scope import source_lines
@@ -43,8 +48,9 @@ from symad.transforms import (
 )
 
 __all__ = [
-    "ArgumentError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError", "SparseMatrix", "Trace",
-    "TraceError", "Verification", "WorkbenchError", "compile", "derivative", "from_sympy", "grad", "hessian", "hvp",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linearize", "register_container", "source_lines", "trace",
-    "value_and_grad", "verify", "vjp",
+    "ArgumentError", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError",
+    "SparseMatrix", "Trace", "TraceError", "Verification", "WorkbenchError", "argmin", "compile", "custom_derivative",
+    "derivative", "fixed_point", "from_sympy", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
+    "linearize", "register_container", "root", "source_lines", "stop_gradient", "trace", "value_and_grad", "verify",
+    "vjp",
 ]  # fmt: skip

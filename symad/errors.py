@@ -5,7 +5,8 @@ from __future__ import annotations
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 
 __all__ = [
-    "ArgumentError", "EscapedValueError", "LimitError", "LoweringError", "RuleError", "TraceError", "WorkbenchError",
+    "ArgumentError", "ConvergenceError", "EscapedValueError", "LimitError", "LoweringError", "RuleError", "TraceError",
+    "WorkbenchError",
 ]  # fmt: skip
 
 
@@ -23,3 +24,7 @@ class RuleError(WorkbenchError):
 
 class LimitError(WorkbenchError):
     """A limit (operations, seconds, tree size) was reached."""
+
+
+class ConvergenceError(WorkbenchError, ArithmeticError):
+    """A solver returned no solution: its derivatives would be those of nothing."""

@@ -23,7 +23,7 @@ LAYERS = [
     {"rules"},
     {"tracing"},
     {"derivatives"},
-    {"transforms"},
+    {"transforms", "higher_order", "optimum"},
     {"native"},
     {"checking", "teaching"},
     {"interop"},

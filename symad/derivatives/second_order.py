@@ -16,7 +16,7 @@ from functools import lru_cache
 import sympy as sp
 
 from codegen.program import Head
-from symad.derivatives.linear import Linear, Row, Term, linearize, scale, settle, total
+from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.rules.composites import derivative_form
@@ -126,6 +126,8 @@ def _elimination_order(sweep: Linear, output: int) -> list[Row]:
 
 def second_partials(build: Builder, node: int, active: set[int]) -> dict[tuple[int, int], int]:
     """Return the non-zero local second partials of a node as `{(source, source): coefficient}`, larger source first."""
+    if node in build.graph.rules:
+        return _second_partials_of_rule(build, node, active)
     head, operands = derivative_form(build, node)
     if head in LINEAR:
         return {}
@@ -141,6 +143,21 @@ def second_partials(build: Builder, node: int, active: set[int]) -> dict[tuple[i
             if template is not None:
                 value = template.instantiate(build, operands)
                 found[pair] = build.add(found[pair], value) if pair in found else value
+    return found
+
+
+def _second_partials_of_rule(build: Builder, node: int, active: set[int]) -> dict[tuple[int, int], int]:
+    """Differentiate the partials that a custom or implicit rule gives: they are nodes of this graph."""
+    operands = build.graph.operands[node][1:]
+    chosen = [operand for operand in operands if operand in active]
+    found: dict[tuple[int, int], int] = {}
+    for position, operand in enumerate(operands):
+        first = build.graph.rules[node](position) if operand in active else None
+        if first is not None:
+            terms = gradients(build, linearize(build, [first], chosen)).get(first, {})
+            for number, term in terms.items():
+                if operand >= chosen[number]:  # the pair in the other order is the same entry
+                    found[operand, chosen[number]] = settle(build, term)
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
@@ -24,9 +24,10 @@ from codegen.heads import Alias, negative_zero
 from codegen.portable import decode_rows, encode_rows
 from codegen.program import Head
 from codegen.table import Table
-from symad.errors import LimitError
+from symad.errors import LimitError, RuleError
 
 Number: TypeAlias = bool | int | float | Fraction
+Rule: TypeAlias = Callable[[int], int | None]
 
 _PRECISION = 53  # bits of a float
 
@@ -45,12 +46,13 @@ class Graph(Table):
     False
     """
 
-    __slots__ = ("marks", "placed")
+    __slots__ = ("marks", "placed", "rules")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
+        self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
     def place(self, frame: FrameType) -> None:
         """Note that the nodes made since the last call belong to the instruction that a frame is at."""
@@ -118,6 +120,22 @@ class Graph(Table):
         """Return a new node with the value of `operand` and an identity of its own."""
         return self._append(None, Alias, (operand,))
 
+    def ruled(self, value: int, operands: Sequence[int], rule: Rule) -> int:
+        """Return an alias of `value` whose derivative in each of the operands is what a rule says.
+
+        `rule(k)` returns the node of the partial derivative in operand k, None for a structural zero. The value's own
+        derivative is not looked at.
+
+        >>> graph = Graph()
+        >>> x = graph.leaf(sp.Symbol("x"))
+        >>> held = graph.ruled(graph.node(sp.sin, x), [x], lambda k: None)
+        >>> graph.operands[held] == (graph.node(sp.sin, x), x)
+        True
+        """
+        node = self._append(None, Alias, (value, *operands))
+        self.rules[node] = rule
+        return node
+
     def is_boolean(self, node: int) -> bool:
         """Whether a node is a truth value (a relational, a connective, True or False)."""
         while self.heads[node] is Alias:
@@ -151,10 +169,20 @@ class Graph(Table):
         for node, (head, operands) in enumerate(zip(heads, rows, strict=True)):
             if not operands:
                 self.leaf(atoms[node])
-            elif head is Alias:
+            elif head is Alias and len(operands) == 1:
                 self.alias(operands[0])
+            elif head is Alias:
+                self.ruled(operands[0], operands[1:], _rule_left_behind)
             else:
                 self.node(head, *operands)
+
+
+def _rule_left_behind(position: int) -> int | None:
+    raise RuleError(
+        "a custom or implicit derivative of a graph that was pickled",
+        why="its rule is a Python function, which a pickled graph leaves behind",
+        do="pickle the derivative, or take it before",
+    )
 
 
 def _atom(value: Number) -> sp.Basic:

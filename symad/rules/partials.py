@@ -16,6 +16,7 @@ from typing import TypeAlias
 import sympy as sp
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
+from codegen.heads import Alias
 from codegen.program import Head, reachable
 from symad.errors import RuleError
 from symad.graph.builder import Builder
@@ -92,6 +93,8 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
 
     RuleError when neither the override table nor SymPy can give it.
     """
+    if head is Alias and node in build.graph.rules:
+        return build.graph.rules[node](position - 1) if position else None
     if position in REFUSED_OPERANDS.get(head, ()):
         raise _refusal(head, position, "its derivative in that operand is not an elementary or special function")
     if head is sp.Add:

@@ -106,11 +106,12 @@ def innermost_scope() -> Scope | None:
 
 
 @contextmanager
-def open_scope(*, apart: bool = False) -> Iterator[Scope]:
+def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[Scope]:
     """Open a scope inside the innermost one (sharing its graph), or a fresh graph; it closes on every way out.
 
-    `apart=True` always takes a fresh graph: a function that is traced for itself (to be compiled, to be shown) may
-    not use traced values from around it, which would lose their derivatives.
+    A given graph is used in any case (a derivative rule works where the derivative is taken). `apart=True` always
+    takes a fresh graph: a function that is traced for itself (to be compiled, to be shown) may not use traced values
+    from around it, which would lose their derivatives.
 
     >>> with open_scope() as outer, open_scope() as inner, open_scope(apart=True) as alone:
     ...     inner.graph is outer.graph, inner.depth, alone.graph is outer.graph
@@ -119,7 +120,11 @@ def open_scope(*, apart: bool = False) -> Iterator[Scope]:
     False
     """
     parent = None if apart else innermost_scope()
-    scope = Scope(Graph(lines=_lines.get()) if parent is None else parent.graph, parent)
+    if graph is None:
+        graph = Graph(lines=_lines.get()) if parent is None else parent.graph
+    elif parent is not None and parent.graph is not graph:
+        parent = None
+    scope = Scope(graph, parent)
     token = _innermost.set(scope)
     try:
         yield scope

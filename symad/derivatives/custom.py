@@ -1,0 +1,215 @@
+"""Derivatives that the user gives: custom_derivative, opaque functions, stop_gradient.
+
+A custom rule is a traced function that is linear in its tangents. It is traced when its derivative is first asked for,
+into the graph of the level that asks, so what it returns can be differentiated again: every order follows, in every
+mode. Sources: JAX's `custom_jvp` for the interface; Radul et al., "You Only Linearize Once" (2022), for the idea that
+one linear rule serves both modes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.containers as containers
+from codegen.errors import UnboundSymbolError
+from codegen.interpret import evaluate
+from symad.derivatives.linear import gradients, linearize, settle
+from symad.errors import ArgumentError, RuleError
+from symad.graph.builder import Builder
+from symad.graph.table import Graph
+from symad.tracing.names import argument_names, name_of
+from symad.tracing.operands import scope_of
+from symad.tracing.place import user_place
+from symad.tracing.scope import Scope, open_scope
+from symad.tracing.shadows import call
+from symad.tracing.traced import Traced
+from symad.tracing.trees import Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.values import values_of
+
+Function = Callable[..., Any]
+
+
+def custom_derivative(
+    function: Function | None = None, derivative: Function | None = None, *, opaque: bool = False
+) -> Function:
+    """Return a function whose derivative is what `derivative(primals, tangents)` says; usable as a decorator.
+
+    `derivative` gets the tuples of arguments and of their tangents and returns the tangent of the result, linear in the
+    tangents. It is traced like any other function and may call the function itself. `opaque=True` is for functions
+    that cannot be traced (a C library, a lookup): they get plain numbers, and `derivative` may be opaque as well.
+    RuleError when a derivative is asked of a function without one; ArgumentError for a rule that is not linear, or
+    whose result has another structure or shape, and for a traced value that the function captures.
+
+    >>> import symad as sa
+    >>> @custom_derivative(derivative=lambda primals, tangents: softplus_slope(primals[0]) * tangents[0])
+    ... def softplus(x):
+    ...     return np.log1p(np.exp(x))
+    >>> softplus_slope = lambda x: 1 / (1 + np.exp(-x))
+    >>> sa.grad(softplus)(0.0), sa.derivative(sa.derivative(softplus))(0.0)
+    (0.5, 0.25)
+    """
+    if function is None:
+        return lambda f: custom_derivative(f, derivative, opaque=opaque)
+    plain = function
+
+    @wraps(plain)
+    def apply(*args: Any) -> Any:
+        leaves, _ = containers.flatten(args)
+        if not any(isinstance(leaf, Traced) for leaf in leaves):
+            return plain(*args)
+        scope = scope_of(*leaves)
+        lifted = lift(scope, args, paths_of(args, argument_names(plain, len(args))))
+        arguments = lifted.refill(
+            [node if node in scope.graph.atoms else scope.graph.alias(node) for node in lifted.flat]
+        )
+        given = plain_values(scope, arguments) if opaque else wrap(scope, arguments)
+        result = lift_result(scope, plain(*given), name_of(plain))
+        refuse_captured(scope, result.flat, arguments.flat, name_of(plain))
+        return wrap(scope, ruled(scope, result, arguments, derivative, name_of(plain)))
+
+    return apply
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return x (a number, array or container of them) with a derivative of zero.
+
+    >>> import symad as sa
+    >>> sa.grad(lambda x: x * stop_gradient(x))(3.0)
+    3.0
+    """
+    leaves, structure = containers.flatten(x)
+    return containers.unflatten(structure, [_stopped(leaf) if isinstance(leaf, Traced) else leaf for leaf in leaves])
+
+
+def _stopped(leaf: Traced) -> Any:
+    tree = lift(leaf.scope, leaf, [""])
+    graph = leaf.scope.graph
+    return wrap(leaf.scope, tree.refill([graph.ruled(node, (), _no_derivative) for node in tree.flat]))
+
+
+def _no_derivative(position: int) -> None:
+    return None
+
+
+def plain_values(scope: Scope, tree: Tree) -> Any:
+    """Return the numbers of a tree in the user's containers; TraceError where they are symbolic."""
+    arrays = [values_of(scope, array) for array in tree.arrays]
+    return containers.unflatten(tree.structure, [array if array.ndim else array.item() for array in arrays])
+
+
+def refuse_captured(scope: Scope, results: Sequence[int], arguments: Sequence[int], name: str) -> None:
+    """Raise ArgumentError when results depend on an open level otherwise than through the arguments."""
+    parameters = {node for around in with_parents(scope) for node in around.parameters}
+    if not parameters.isdisjoint(dependencies(scope.graph, results, parameters | set(arguments)) - set(arguments)):
+        raise ArgumentError(
+            f"{name} uses a traced value that is none of its arguments",
+            where=user_place(),
+            why="its rule says nothing about that value, whose derivative would be lost",
+            do="pass the value as an argument",
+        )
+
+
+def dependencies(graph: Graph, results: Sequence[int], ends: set[int]) -> set[int]:
+    """Return those of the nodes `ends` that the results depend on, without looking behind them."""
+    found: set[int] = set()
+    seen, stack = set(results), list(set(results))
+    while stack:
+        node = stack.pop()
+        if node in ends:
+            found.add(node)
+            continue
+        fresh = [operand for operand in graph.operands[node] if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return found
+
+
+def with_parents(scope: Scope | None) -> list[Scope]:
+    """Return a scope and those around it."""
+    chain = []
+    while scope is not None:
+        chain.append(scope)
+        scope = scope.parent
+    return chain
+
+
+def ruled(scope: Scope, result: Tree, arguments: Tree, derivative: Function | None, name: str) -> Tree:
+    """Return the result with a rule in place of its derivative."""
+    graph = scope.graph
+    operands = [node for node in arguments.flat if node not in graph.atoms]
+    rule = _Rule(graph, arguments, operands, result, derivative, name)
+    nodes = [
+        graph.ruled(value, operands, lambda k, number=number: rule.partial(number, k))  # type: ignore[misc]
+        for number, value in enumerate(result.flat)
+    ]
+    return result.refill(nodes)
+
+
+class _Rule:
+    """The partial derivatives of one application, made when the first one is asked for."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        arguments: Tree,
+        operands: Sequence[int],
+        result: Tree,
+        derivative: Function | None,
+        name: str,
+    ) -> None:
+        self._graph, self._arguments, self._operands, self._result = graph, arguments, operands, result
+        self._derivative, self._name, self._place = derivative, name, user_place()
+        self._partials: list[dict[int, int]] | None = None
+
+    def partial(self, number: int, position: int) -> int | None:
+        """Return the partial derivative of result `number` in an operand."""
+        if self._partials is None:
+            self._partials = self._made()
+        return self._partials[number].get(self._operands[position])
+
+    def _made(self) -> list[dict[int, int]]:
+        if self._derivative is None:
+            raise RuleError(
+                f"{self._name} has no derivative",
+                where=self._place,
+                why="it was declared with custom_derivative and without a rule",
+                do="give derivative=...",
+            )
+        build, graph = Builder(self._graph), self._graph
+        with open_scope(graph=graph) as scope:
+            tangents = self._arguments.refill([graph.alias(build.zero) for _ in self._arguments.flat])
+            scope.parameters = frozenset(tangents.flat)  # a jvp inside the rule keeps what depends on them
+            derivative = self._derivative
+            made = call(derivative, lambda: (wrap(scope, self._arguments), wrap(scope, tangents)))
+            found = lift_result(scope, made, f"derivative of {self._name}")
+            self._check(scope, found, tangents.flat)
+            terms = gradients(build, linearize(build, found.flat, tangents.flat))
+        flat = self._arguments.flat
+        return [{flat[k]: settle(build, term) for k, term in terms.get(node, {}).items()} for node in found.flat]
+
+    def _check(self, scope: Scope, found: Tree, tangents: Sequence[int]) -> None:
+        shapes = [[array.shape for array in tree.arrays] for tree in (found, self._result)]
+        if found.structure != self._result.structure or shapes[0] != shapes[1]:
+            raise ArgumentError(
+                f"the derivative of {self._name} has shapes {shapes[0]}", why=f"its result has shapes {shapes[1]}"
+            )
+        build = Builder(self._graph)
+        linear = linearize(build, found.flat, tangents)
+        coefficients = [
+            node for _, row in linear.rows for edge in row for node in (edge[0], edge[2]) if node is not None
+        ]
+        constant = 0.0
+        with contextlib.suppress(UnboundSymbolError):
+            constant = np.abs(evaluate(self._graph, found.flat, scope.values)).max(initial=0.0)
+        if dependencies(self._graph, coefficients, set(tangents)) or constant > 0:
+            raise ArgumentError(
+                f"the derivative of {self._name} is not linear in its tangents",
+                where=self._place,
+                why="a derivative is a linear map: twice the tangent gives twice the result, and zero gives zero",
+                do="return a sum of partial derivatives, each times its tangent",
+            )
