@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symad.tracing.functions_reduce import delivered, traced
+from symad.tracing.functions_reduce import delivered, keeps_axes, traced
 from symad.tracing.functions_select import values
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
@@ -70,7 +70,7 @@ def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callab
         q = np.asarray(q, dtype=float) / scale
         rows, shape = _rows(a, axis)
         made = quantiles(rows, q, method)
-        return delivered(np.reshape(made, (*q.shape, *shape)) if keepdims is True else made, out)
+        return delivered(np.reshape(made, (*q.shape, *shape)) if keeps_axes(keepdims) else made, out)
 
     return handler
 

@@ -45,6 +45,11 @@ def delivered(made: Any, out: Any) -> Any:
     return out
 
 
+def keeps_axes(keepdims: Any) -> bool:
+    """Whether reduced axes stay: `keepdims` is true, and not NumPy's mark for a missing one."""
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
 def given(**keywords: Any) -> dict[str, Any]:
     """Return the keywords that a caller gave: not None, and not NumPy's mark for a missing one."""
     return {name: value for name, value in keywords.items() if value is not None and value is not np._NoValue}
@@ -55,14 +60,14 @@ def _reduction(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any
     ) -> Any:
         node_arrays.require_float(name, dtype)
-        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given(out=out, **more))
+        return ufunc.reduce(traced(a), axis=axis, keepdims=keeps_axes(keepdims), **given(out=out, **more))
 
     return handler
 
 
 def _extremum(ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **more: Any) -> Any:
-        return ufunc.reduce(traced(a), axis=axis, keepdims=keepdims is True, **given(out=out, **more))
+        return ufunc.reduce(traced(a), axis=axis, keepdims=keeps_axes(keepdims), **given(out=out, **more))
 
     return handler
 
@@ -80,7 +85,7 @@ implements(np.nanmin)(_extremum(np.fmin))
 def _count(shape: tuple[int, ...], axis: Any, keepdims: Any, where: Any) -> Any:
     """Return how many elements are reduced; with a mask, how many of them for each result."""
     if where is not np._NoValue:
-        return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=keepdims is True)
+        return np.sum(np.broadcast_to(where, shape), axis=axis, keepdims=keeps_axes(keepdims))
     count = 1
     for k in node_arrays.normalized_axes(axis, len(shape)):
         count *= shape[k]
@@ -94,7 +99,7 @@ def mean(
     """The sum divided by the number of elements (those under `where=`)."""
     node_arrays.require_float("np.mean", dtype)
     a = traced(a)
-    total = np.add.reduce(a, axis=axis, keepdims=keepdims is True, **given(where=where))
+    total = np.add.reduce(a, axis=axis, keepdims=keeps_axes(keepdims), **given(where=where))
     return delivered(total / _count(a.shape, axis, keepdims, where), out)
 
 
@@ -108,7 +113,7 @@ def var(
     a = traced(a)
     ddof = ddof if correction is np._NoValue else correction
     centre = np.mean(a, axis=axis, keepdims=True, where=where) if mean is np._NoValue else mean
-    total = np.add.reduce(np.square(a - centre), axis=axis, keepdims=keepdims is True, **given(where=where))
+    total = np.add.reduce(np.square(a - centre), axis=axis, keepdims=keeps_axes(keepdims), **given(where=where))
     return delivered(total / np.maximum(_count(a.shape, axis, keepdims, where) - ddof, 0), out)
 
 
@@ -131,8 +136,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         weights = np.transpose(weights, np.argsort(axes))
         weights = np.expand_dims(weights, [k for k in range(len(shape)) if k not in axes])
     weights = np.broadcast_to(weights, shape)
-    total = np.sum(weights, axis=axis, keepdims=keepdims is True)
-    result = np.sum(np.multiply(a, weights), axis=axis, keepdims=keepdims is True) / total
+    total = np.sum(weights, axis=axis, keepdims=keeps_axes(keepdims))
+    result = np.sum(np.multiply(a, weights), axis=axis, keepdims=keeps_axes(keepdims)) / total
     return (result, np.broadcast_to(total, np.shape(result))) if returned else result
 
 
