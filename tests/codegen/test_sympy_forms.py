@@ -43,9 +43,9 @@ def test_a_term_that_vanishes_leaves_no_division_by_zero() -> None:
 
 def test_a_sum_of_shared_terms_is_linear() -> None:
     tower: Any = X
-    for _ in range(25):
+    for _ in range(10):  # SymPy itself needs exponential time for more
         tower = sp.Mul(sp.sin(tower), tower, evaluate=False)
-    assert len(program_from_sympy([X], [sp.Sum(tower * I, (I, 1, 50))])) < 51 + 4 * 50
+    assert len(program_from_sympy([X], [sp.Sum(tower * I, (I, 1, 50))])) < 21 + 4 * 50
 
 
 REFUSED = [
