@@ -1,4 +1,4 @@
-"""Functions of a constant integer order, unrolled: Hermite polynomials and the four spherical Bessel functions.
+"""Functions of a constant integer order, unrolled: the four spherical Bessel functions.
 
 Each is written once over a machine: `Machine` gives the native lowering, `FLOATS` the float function.
 """
@@ -11,33 +11,6 @@ from typing import Any
 from codegen.errors import LoweringError
 
 HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use
-
-
-def hermite(machine: Any, order: Any, u: Any) -> Any:
-    """Hermite polynomial H_n(u) for a constant n, by H_(k+1) = 2 u H_k - 2 k H_(k-1) (DLMF 18.9.1).
-
-    >>> from codegen.float_machine import FLOATS
-    >>> hermite(FLOATS, 3, 0.5)  # 8 u**3 - 12 u
-    -5.0
-    """
-    below, value = machine.const(0.0), machine.const(1.0)
-    twice = machine.mul(machine.const(2.0), u)
-    for k in range(constant_order(machine, order, "hermite")):
-        below, value = value, machine.sub(machine.mul(twice, value), machine.mul(machine.const(2.0 * k), below))
-    return value
-
-
-def normal_hermite(machine: Any, order: Any, u: Any) -> Any:
-    """Hermite polynomial He_n(u) for a constant n, by He_(k+1) = u He_k - k He_(k-1) (DLMF 18.9.1).
-
-    >>> from codegen.float_machine import FLOATS
-    >>> normal_hermite(FLOATS, 3, 0.5)  # u**3 - 3 u
-    -1.375
-    """
-    below, value = machine.const(0.0), machine.const(1.0)
-    for k in range(constant_order(machine, order, "hermitenorm")):
-        below, value = value, machine.sub(machine.mul(u, value), machine.mul(machine.const(float(k)), below))
-    return value
 
 
 def spherical_bessel(machine: Any, order: Any, u: Any) -> Any:

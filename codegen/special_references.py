@@ -116,6 +116,11 @@ def owens_t(h: Any, a: Any) -> Any:
     return mp.quad(integrand, [0, a]) / (2 * mp.pi)
 
 
+def normal_hermite(order: Any, u: Any) -> Any:
+    """He_n(u)."""
+    return 2 ** (-mp.mpf(order) / 2) * mp.hermite(order, u / mp.sqrt(2))
+
+
 def of_degrees(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a trigonometric function as a function of degrees."""
     return lambda u: function(mp.pi * u / 180)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -12,17 +11,15 @@ from mpmath import mp
 
 import codegen.float_functions as number
 import codegen.heads as heads
+import codegen.polynomials as polynomials
 import codegen.reference_functions as reference
 import codegen.special_heads as s
 import codegen.special_references as exact
 import codegen.special_templates as templates
 import codegen.templates as native
-from codegen.float_machine import FLOATS
 from codegen.lambert import lambert
 from codegen.program import Head
 from codegen.recurrences import (
-    hermite,
-    normal_hermite,
     spherical_bessel,
     spherical_decaying,
     spherical_modified,
@@ -93,8 +90,8 @@ GAMMA_FUNCTIONS = [
 ]
 
 BESSEL_FUNCTIONS = [
-    scipy(s.ive, "ive", lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 64.0),
-    scipy(s.kve, "kve", lambda v, u: mp.besselk(v, u) * mp.exp(u), 64.0),
+    written(s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 64.0),
+    written(s.kve, templates.bessel("kve", "k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 64.0),
     written(sp.yn, spherical_neumann, exact.spherical_yn, 64.0),
     written(s.spherical_in, spherical_modified, exact.spherical_in, 64.0),
     written(s.spherical_kn, spherical_decaying, exact.spherical_kn, 16.0),
@@ -127,7 +124,9 @@ HYPERGEOMETRIC_FUNCTIONS = [
     scipy(s.hyp1f1, "hyp1f1", mp.hyp1f1, 64.0),
     scipy(s.hyp2f1, "hyp2f1", mp.hyp2f1, 64.0),
     scipy(s.hyperu, "hyperu", mp.hyperu, 4096.0),
-    written(s.hermitenorm, normal_hermite, lambda n, u: 2 ** (-n / 2) * mp.hermite(n, u / mp.sqrt(2)), 64.0),
+    written(
+        s.hermitenorm, polynomials.normal_hermite, lambda n, u: 2 ** (-n / 2) * mp.hermite(n, u / mp.sqrt(2)), 64.0
+    ),
     scipy(s.ellipkm1, "ellipkm1", lambda p: mp.pi / (2 * mp.agm(1, mp.sqrt(p))), 8.0),
     _ellipj("sn", 0),
     _ellipj("cn", 1),
@@ -150,8 +149,8 @@ SYMPY_FUNCTIONS = [
     scipy(sp.beta, "beta", mp.beta, 32.0),
     _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 64.0),
     _bessel(sp.bessely, "yv", ("y0", "y1"), mp.bessely, 64.0),
-    scipy(sp.besseli, "iv", mp.besseli, 64.0),
-    scipy(sp.besselk, "kv", mp.besselk, 64.0),
+    written(sp.besseli, templates.bessel("iv", "i0", "i1"), mp.besseli, 64.0),
+    written(sp.besselk, templates.bessel("kv", "k0", "k1"), mp.besselk, 64.0),
     scipy(sp.airyai, "airy", mp.airyai, 64.0, 0),
     scipy(sp.airyaiprime, "airy", lambda u: mp.airyai(u, derivative=1), 64.0, 1),
     scipy(sp.airybi, "airy", mp.airybi, 64.0, 2),
@@ -180,14 +179,14 @@ SYMPY_FUNCTIONS = [
     Intrinsic(
         sp.factorial, native.factorial, lambda u: number.gamma(u + 1.0), reference.real(lambda u: mp.gamma(u + 1)), 12.0
     ),
-    scipy(sp.legendre, "eval_legendre", mp.legendre, 64.0),
-    scipy(sp.chebyshevt, "eval_chebyt", mp.chebyt, 64.0),
-    scipy(sp.chebyshevu, "eval_chebyu", mp.chebyu, 64.0),
-    scipy(sp.laguerre, "eval_laguerre", lambda n, u: mp.laguerre(n, 0, u), 64.0),
-    scipy(sp.assoc_laguerre, "eval_genlaguerre", mp.laguerre, 64.0),
-    Intrinsic(sp.hermite, hermite, partial(hermite, FLOATS), reference.real(mp.hermite), 64.0),
-    Intrinsic(sp.jn, spherical_bessel, partial(spherical_bessel, FLOATS), reference.real(exact.spherical_bessel), 64.0),
-    scipy(sp.gegenbauer, "eval_gegenbauer", mp.gegenbauer, 128.0),
+    written(sp.legendre, polynomials.legendre, mp.legendre, 64.0),
+    written(sp.chebyshevt, polynomials.chebyshev_first, mp.chebyt, 64.0),
+    written(sp.chebyshevu, polynomials.chebyshev_second, mp.chebyu, 64.0),
+    written(sp.laguerre, polynomials.laguerre, lambda n, u: mp.laguerre(n, 0, u), 64.0),
+    written(sp.assoc_laguerre, polynomials.assoc_laguerre, mp.laguerre, 64.0),
+    written(sp.hermite, polynomials.hermite, mp.hermite, 64.0),
+    written(sp.jn, spherical_bessel, exact.spherical_bessel, 64.0),
+    written(sp.gegenbauer, polynomials.gegenbauer, mp.gegenbauer, 128.0),
     scipy(sp.jacobi, "eval_jacobi", mp.jacobi, 128.0),
 ]
 

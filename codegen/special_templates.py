@@ -144,10 +144,13 @@ def _entropy(machine: Any, u: Any, v: Any, inside: Any, edge: Any) -> Any:
 
 
 def hypot_excess(machine: Any, d: Any, u: Any) -> Any:
-    """u (u / (hypot(d, u) + d)), 0 at u = 0."""
-    zero = machine.const(0.0)
+    """u (u / (hypot(d, u) + d)), 0 at u = 0 and inf at infinite u."""
+    size = machine.abs(u)
     quotient = machine.div(u, machine.add(machine.call("hypot", (d, u)), d))
-    return machine.select(machine.compare("oeq", u, zero), zero, machine.mul(u, quotient))
+    edge = machine.logic(
+        "or", machine.compare("oeq", u, machine.const(0.0)), machine.compare("oeq", size, machine.const(math.inf))
+    )
+    return machine.select(edge, size, machine.mul(u, quotient))
 
 
 def pseudo_huber(machine: Any, d: Any, u: Any) -> Any:
@@ -182,6 +185,17 @@ def inverse_box_cox(symbol: str) -> Callable[..., Any]:
         logarithm = machine.div(machine.call("log1p", (machine.mul(power, u),)), power)
         exponent = machine.select(machine.compare("oeq", power, machine.const(0.0)), u, logarithm)
         return machine.call(symbol, (exponent,))
+
+    return template
+
+
+def bessel(general: str, zero: str, one: str) -> Callable[..., Any]:
+    """Return the template of an even function of its order: SciPy's functions of the constant orders 0 and 1, or v."""
+
+    def template(machine: Any, order: Any, u: Any) -> Any:
+        fixed = machine.constant(order)
+        own = None if fixed is None else {0.0: zero, 1.0: one}.get(abs(fixed))
+        return machine.call(f"scipy.{own}.1.0", (u,)) if own else machine.call(f"scipy.{general}.2.0", (order, u))
 
     return template
 

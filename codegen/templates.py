@@ -254,10 +254,12 @@ def factorial(machine: Machine, u: Reference) -> Reference:
 
 
 def bessel(general: str, zero: str, one: str) -> Native:
-    """Return the lowering of a Bessel function: libm for the constant orders 0 and 1, SciPy for the others."""
+    """Return the lowering of a Bessel function: libm for the constant orders 0, 1, -1, SciPy for the others."""
 
     def lower(machine: Machine, order: Reference, u: Reference) -> Reference:
         fixed = machine.constant(order)
+        if fixed == -1.0:
+            return machine.negate(machine.call(one, (u,)))
         symbol = None if fixed is None else {0.0: zero, 1.0: one}.get(fixed)
         return machine.call(symbol, (u,)) if symbol else scipy(general)(machine, order, u)
 

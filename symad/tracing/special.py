@@ -74,13 +74,12 @@ def _huber(graph: Graph, delta: int, u: int) -> int:
     return op.select(graph, _less(graph, delta, 0), graph.number(math.inf), inside)
 
 
-def _chi_square(head: Head, below: int) -> Build:
-    """A distribution function of chi-square: gammainc(v/2, x/2), constant below 0."""
+def _chi_square(head: Head) -> Build:
+    """A distribution function of chi-square: an incomplete gamma function of (v/2, x/2)."""
 
     def build(graph: Graph, v: int, u: int) -> int:
         half = graph.number(Fraction(1, 2))
-        value = graph.node(head, op.multiply(graph, half, v), op.multiply(graph, half, u))
-        return op.select(graph, _less(graph, u, 0), graph.number(below), value)
+        return graph.node(head, op.multiply(graph, half, v), op.multiply(graph, half, u))
 
     return composed(build)
 
@@ -123,8 +122,8 @@ UFUNCS |= {
     "ndtri": composed(_normal_quantile),
     "owens_t": function(s.owens_t),
     "stdtr": function(s.stdtr),
-    "chdtr": _chi_square(s.gammainc, 0),
-    "chdtrc": _chi_square(s.gammaincc, 1),
+    "chdtr": _chi_square(s.gammainc),
+    "chdtrc": _chi_square(s.gammaincc),
     # gamma and beta functions
     "gamma": function(sp.gamma),
     "rgamma": function(s.rgamma),

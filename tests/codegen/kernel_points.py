@@ -40,7 +40,7 @@ SPECIAL_POINTS: dict[Any, list[Any]] = {
     sp.acoth: [-20.0, -1.5, 1.25, 3.7, 1e5], sp.asech: [0.05, 0.25, 0.5, 0.9], sp.log: [1e-300, *POSITIVE, 1e300],
     heads.log2: POSITIVE, heads.log10: POSITIVE, heads.log1p: [-0.95, -1e-9, *POSITIVE], cfunctions.Sqrt: POSITIVE,
     sp.polygamma: [(0.0, 2.5), (1.0, 0.5), (2.0, 3.7), (3.0, 8.5)], sp.beta: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0)],
-    sp.besselj: ORDERS, sp.bessely: ORDERS, sp.besseli: ORDERS, sp.besselk: ORDERS,
+    sp.besselj: [*ORDERS, (-1.0, 2.5)], sp.bessely: [*ORDERS, (-1.0, 2.5)], sp.besseli: ORDERS, sp.besselk: ORDERS,
     sp.elliptic_f: [(0.3, 0.5), (1.2, 0.25), (-0.7, -1.0)],
     sp.expint: [(1.0, 0.5), (2.0, 3.7), (3.0, 0.05), (0.0, 2.5), (-3.0, 0.7)],
     sp.binomial: [(5.0, 2.0), (4.5, 1.5), (10.0, 3.0)], sp.legendre: DEGREES, sp.chebyshevt: DEGREES,

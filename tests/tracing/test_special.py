@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy import special
-from special_table import REFUSED, ROWS, Row
+from special_table import DOCUMENT, REFUSED, ROWS, Row, document
 
 import symad as sa
 from symad.errors import LoweringError, RuleError, TraceError
@@ -245,3 +245,7 @@ def test_derivatives_of_spherical_bessel_functions():
         g = lambda x, name=name: getattr(special, name)(2, x)  # noqa: E731
         assert sa.compile(f, 0.0)(1.3) == pytest.approx(f(1.3), rel=1e-12)
         assert sa.compile(f, 0.0)(1.3) == pytest.approx(sa.grad(g)(1.3), rel=1e-14)
+
+
+def test_the_documentation_is_generated_from_the_table():
+    assert DOCUMENT.read_text(encoding="utf-8") == document()
