@@ -104,7 +104,7 @@ MISTAKES = {
     "a misspelled path": (
         lambda: sa.grad(lambda p: p["weight"].sum(), wrt='p["wieght"]')({"weight": X}),
         sa.ArgumentError,
-        'wrt=\'p["wieght"]\': <lambda> was called without it; near paths are p["weight"]',
+        'wrt=\'p["wieght"]\': no argument of <lambda> has such a part; near paths are p["weight"]',
     ),
     "tangents of another shape": (
         lambda: sa.jvp(np.sin, (X,), (np.ones(2),)),
