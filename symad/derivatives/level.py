@@ -117,9 +117,9 @@ def deliver(scope: Scope, tree: Tree) -> Any:
     """
     scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
     outside = {node for outer in _around(scope) for node in outer.parameters}
-    depends, symbolic = _dependence(scope, tree.flat, outside)
-    if scope.parent is not None and (depends or symbolic):
+    if scope.parent is not None and _reaches(scope.graph, tree.flat, outside, scope.parent.reaching):
         return wrap(scope.parent, tree)
+    _, symbolic = _dependence(scope, tree.flat, outside)
     values = (expressions(scope.graph, array) if symbolic else _numbers(scope, array) for array in tree.arrays)
     return containers.unflatten(tree.structure, list(values))
 
@@ -138,6 +138,23 @@ def _around(scope: Scope) -> Iterator[Scope]:
     while outer is not None:
         yield outer
         outer = outer.parent
+
+
+def _reaches(graph: Graph, nodes: Sequence[int], outside: set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers."""
+    stack = list(nodes)
+    while stack:
+        node = stack[-1]
+        missing = [] if node in known else [o for o in graph.operands[node] if o not in known]
+        if node not in known and (node in outside or isinstance(graph.atoms.get(node), sp.Symbol)):
+            known[node] = True
+        elif missing:
+            stack.extend(missing)
+            continue
+        elif node not in known:
+            known[node] = any(known[o] for o in graph.operands[node])
+        stack.pop()
+    return any(known[node] for node in nodes)
 
 
 def _dependence(scope: Scope, nodes: Sequence[int], outside: set[int]) -> tuple[bool, bool]:

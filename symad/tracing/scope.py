@@ -44,7 +44,18 @@ class Scope:
     Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
     """
 
-    __slots__ = ("__weakref__", "decide", "depth", "graph", "open", "parameters", "parent", "symbols", "values")
+    __slots__ = (
+        "__weakref__",
+        "decide",
+        "depth",
+        "graph",
+        "open",
+        "parameters",
+        "parent",
+        "reaching",
+        "symbols",
+        "values",
+    )
 
     def __init__(self, graph: Graph, parent: Scope | None) -> None:
         self.graph = graph
@@ -53,6 +64,7 @@ class Scope:
         self.open = True
         self.parameters: frozenset[int] = frozenset()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
+        self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
 
