@@ -2,8 +2,9 @@
 
 A row is a line of `numpy_calls.txt`: Python, as a user writes it; statements are separated by `; ` and the last one is
 the result. Under `[symbols]` are calls that are traced without values, under `[numbers]` those whose answer is an
-order, an index or a truth value, which follows the values, under `[refused]` those that raise TraceError. Small
-letters (`ARGUMENTS`) are traced, capitals (`PLAIN`) are ordinary data. `test_numpy_table.py` runs every row.
+order, an index or a truth value, which follows the values, under `[refused]` those that raise TraceError, under
+`[error]` those that NumPy itself refuses. Small letters (`ARGUMENTS`) are traced, capitals (`PLAIN`) are ordinary data.
+`test_numpy_table.py` runs every row.
 """
 
 from __future__ import annotations

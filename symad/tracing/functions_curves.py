@@ -14,6 +14,8 @@ from symad.tracing.registry import implements
 @implements(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     """Differences of neighbours, n times."""
+    if n < 0 or np.ndim(a) == 0:
+        raise ValueError("np.diff takes an array with an axis, and n >= 0")
     ends = [np._NoValue if end is np._NoValue else _as_edge(end, a, axis) for end in (prepend, append)]
     parts = [part for part in (ends[0], a, ends[1]) if part is not np._NoValue]
     a = np.concatenate(parts, axis=axis) if len(parts) > 1 else traced(a)
@@ -156,7 +158,7 @@ def linspace(
     rows = [first + k * step if k else first for k in range(num)]
     if endpoint and num > 1:
         rows[-1] = last
-    made = np.moveaxis(np.stack(rows), 0, axis)
+    made = np.moveaxis(np.stack(rows) if rows else first[None][:0], 0, axis)
     return (made, step if count else np.nan) if retstep else made
 
 

@@ -37,6 +37,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         refuse_function(f"np.linalg.qr with mode={mode!r}", "it gives LAPACK's packed factors", "use mode='reduced'")
     a = traced(a)
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
     m, n = a.shape[-2:]
     size = m if mode == "complete" else min(m, n)
     both = per_matrix(lambda one: _checked("qr", one, np.eye(m)), a)
@@ -58,6 +60,8 @@ def _checked(name: str, a: Any, right: Any) -> Any:
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The least-squares solution (of least norm), the squared residuals and the rank, for a matrix of full rank."""
     a, b = together(a, b)
+    if a.ndim != 2 or b.ndim not in (1, 2) or len(a) != len(b):
+        raise np.linalg.LinAlgError(f"np.linalg.lstsq: shapes {a.shape} and {b.shape} do not match")
     m, n = a.shape
     right = np.reshape(b, (m, -1))
     if m >= n:

@@ -20,7 +20,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     a = traced(a)
     a = np.ravel(a) if axis is None else a
     axis = -1 if axis is None else axis
-    return np.take_along_axis(a, np.argsort(a, axis=axis, kind="stable"), axis)
+    return np.take_along_axis(a, np.argsort(a, axis=axis, kind="stable", order=order), axis)
 
 
 @implements(np.partition)

@@ -24,6 +24,8 @@ def polyval(p: Any, x: Any) -> Any:
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803 (NumPy's name)
     """The Vandermonde matrix."""
     x = traced(x)
+    if x.ndim != 1:
+        raise ValueError("np.vander takes a vector")
     columns = [x**k if k else np.ones_like(x) for k in range(len(x) if N is None else N)]
     return np.stack(columns if increasing else columns[::-1], axis=1)
 
@@ -32,6 +34,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
 def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """The discrete convolution of two vectors."""
     left, right = map(np.atleast_1d, together(a, v))
+    if left.ndim > 1 or right.ndim > 1 or not left.size or not right.size or mode not in ("full", "same", "valid"):
+        raise ValueError("np.convolve takes two vectors that are not empty, and mode 'full', 'same' or 'valid'")
     if len(right) > len(left):
         left, right = right, left
     n, m = len(left), len(right)

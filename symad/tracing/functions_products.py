@@ -141,6 +141,12 @@ def _letters(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the output; an ellipsis becomes capital Greek letters."""
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
+    bare = [term.replace("...", "") for term in (*terms, output)]
+    if len(terms) != len(ranks) or not set(bare[-1]) <= set(left) or len(set(bare[-1])) < len(bare[-1]):
+        raise ValueError(f"np.einsum: {subscripts!r} does not fit {len(ranks)} operands, or its output its inputs")
+    for term, letters, rank in zip(terms, bare, ranks, strict=False):
+        if rank < len(letters) or (rank > len(letters) and term == letters):
+            raise ValueError(f"np.einsum: the operand of {rank} axes does not fit {term!r}")
     spare = "ΑΒΓΔΕΖΗΘ"
     widths = [
         rank - len(term.replace("...", "")) if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)

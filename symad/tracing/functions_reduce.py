@@ -226,12 +226,12 @@ def cov(
                if part is not None]  # fmt: skip
     if not weights:
         deviation = rows - np.mean(rows, axis=1, keepdims=True)
-        return np.squeeze((deviation @ deviation.T) / (rows.shape[1] - ddof))
+        return np.squeeze((deviation @ deviation.T) / max(rows.shape[1] - ddof, 0))
     weight = weights[0] * weights[1] if len(weights) > 1 else weights[0]
     total = np.sum(weight)
     deviation = rows - (np.sum(rows * weight, axis=1) / total)[:, None]
     lost = ddof if aweights is None else ddof * np.sum(weight * aweights) / total
-    return np.squeeze((deviation @ (deviation * weight).T) / (total - lost))
+    return np.squeeze((deviation @ (deviation * weight).T) / np.maximum(total - lost, 0))
 
 
 @implements(np.corrcoef)

@@ -137,6 +137,8 @@ def _matrices(a: Any) -> Any:
 
 def per_matrix(function: Callable[[Any], Any], a: Any) -> Any:
     """Return function(matrix), for every matrix of a stack."""
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
     if a.ndim == 2:
         return function(a)
     made = np.stack([function(m) for m in _matrices(a)])
@@ -145,9 +147,11 @@ def per_matrix(function: Callable[[Any], Any], a: Any) -> Any:
 
 def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     _check(name, a)
+    n = len(a)
+    if len(b) != n:
+        raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
     if not is_traced(a):
         return _solve_ordinary(a, b)
-    n = len(a)
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
