@@ -71,7 +71,8 @@ def step(entry: Any) -> str:
     """Return how one step down into a container is written: `["key"]`, `[0]` or `.name`."""
     if isinstance(entry, optree.MappingEntry):
         key = entry.entry
-        return f'["{key}"]' if isinstance(key, str) else f"[{key!r}]"
+        plain = isinstance(key, str) and not set(key) & {'"', "\\", "\n"}
+        return f'["{key}"]' if plain else f"[{key!r}]"
     if isinstance(entry, optree.FlattenedEntry):  # of a class registered without names
         return f"[{entry.entry!r}]"
     written: str = entry.codify("")
@@ -124,7 +125,8 @@ def check_differentiable(value: Any, path: str) -> None:
 def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
     if value.dtype.kind == "b" or (value.ndim and value.dtype.kind in "iu"):
         why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
-        raise _refusal(value, path, "argument", why, "use .astype(float)")
+        do = "use .astype(float)" + ("" if path.isidentifier() else ", or choose parts with wrt=")
+        raise _refusal(value, path, "argument", why, do)
     if value.size == 0:
         raise _refusal(value, path, "argument", f"it is empty (shape {value.shape})", "pass at least one number")
     if value.dtype == object:

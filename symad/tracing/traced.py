@@ -72,7 +72,7 @@ class Traced:
                 do="use the NumPy function (np.sin instead of sympy.sin), or give it one element at a time",
             )
         if operator_asks():
-            raise SymPyRefusalError("a traced value met an operator of SymPy", where=user_place())
+            raise SymPyRefusalError("a traced value met an operator of SymPy")  # which is caught there
         return expression_of(self.scope, node)
 
 

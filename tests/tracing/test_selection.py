@@ -13,6 +13,7 @@ import pytest
 
 import symad as sa
 from symad.derivatives.selection import steps_of
+from symad.tracing.containers import paths
 
 Point = namedtuple("Point", ["left", "right"])
 
@@ -120,6 +121,23 @@ def test_a_shared_array_is_two_parts():
     assert sa.grad(lambda p: (p["a"] * p["b"] ** 2)[0], wrt='p["b"]')(params) == [8.0]
 
 
+def test_indices_stay_integers():
+    @dataclass
+    class Mesh:
+        points: Any
+        edges: Any
+
+    def length(mesh: Any) -> Any:
+        ends = mesh.points[mesh.edges]
+        return np.sum(np.hypot(*(ends[:, 0] - ends[:, 1]).T))
+
+    mesh = Mesh(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 0.0]]), np.array([[0, 1], [1, 2]]))
+    with pytest.raises(sa.ArgumentError, match=r"mesh\.edges.*int64.*choose parts with wrt="):
+        sa.grad(length)(mesh)
+    found = sa.grad(length, wrt="mesh.points")(mesh)
+    np.testing.assert_allclose(found, [[-0.6, -0.8], [0.6, 1.8], [0.0, -1.0]], rtol=1e-15)
+
+
 def test_what_is_not_chosen_keeps_its_numbers():
     """Integers, masks and texts outside the chosen part are the caller's own values, not traced ones."""
 
@@ -132,6 +150,9 @@ def test_what_is_not_chosen_keeps_its_numbers():
 
 
 def test_tuples_and_integers_as_keys():
+    quoted = {'a "b" \\': 2.0}
+    (path,) = paths(quoted, "p")
+    assert sa.grad(lambda p: p['a "b" \\'] ** 2, wrt=path)(quoted) == 4.0
     params = {(0, "a"): 2.0, -1: 3.0}
     assert sa.grad(lambda p: p[0, "a"] * p[-1], wrt='p[(0, "a")]')(params) == 3.0
     assert sa.grad(lambda p: p[0, "a"] * p[-1], wrt="p[-1]")(params) == 2.0
