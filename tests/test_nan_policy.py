@@ -60,6 +60,10 @@ SCALAR = {
     "if: 0 * inf not taken": (lambda x: 2 * x if x < 1 else 0 * np.exp(1000 * x), 0.9, (1.8, 2, 0, 0, 0)),
     "if: sqrt of Python's max with 0": (lambda x: math.sqrt(max(0.0, x**2 - 4)), 1.0, (0, 0, 0, 0, 0)),
     "if: x log x at 0": (lambda x: 0.0 if x == 0 else x * np.log(x), 0.0, (0, 0, 0, 0, 0)),
+    "infinite slope, used in two branches not taken": (
+        lambda x: np.where(x > 0, np.sqrt(x), 0) + np.where(x > 1, np.sqrt(x), 0), 0.0, (0, 0, 0, 0, 0)),
+    "infinite slope of two branches not taken": (
+        lambda x: np.sqrt(np.where(x > 1, x, 0) + np.where(x > 2, 2 * x, 0)), 0.0, (0, 0, 0, 0, 0)),
     "Mod": (lambda x: np.mod(x, 3.0) ** 2, 7.5, (2.25, 3, 2, 0, 0)),
 }  # fmt: skip
 

@@ -98,9 +98,11 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
 
     Forward mode with sparse tangents: nothing is computed or kept for an input that a node does not depend on.
     """
-    found: dict[int, dict[int, Term]] = {node: {k: (build.one, None)} for k, node in enumerate(linear.inputs)}
+    found: dict[int, dict[int, Term]] = {}
+    for k, node in enumerate(linear.inputs):
+        found.setdefault(node, {})[k] = (build.one, None)
     for target, row in linear.rows:
-        terms: dict[int, list[Term]] = {}
+        terms = {k: [term] for k, term in found.get(target, {}).items()}  # of an input of a transposed map
         for coefficient, source, guard in row:
             for k, term in found[source].items():
                 terms.setdefault(k, []).append(scale(build, term, coefficient, guard))
@@ -151,12 +153,14 @@ def settle(build: Builder, term: Term) -> int:
 
 
 def total(build: Builder, terms: Sequence[Term]) -> Term:
-    """Return the sum of terms; a guard that they all share is kept open."""
+    """Return the sum of terms, under the guard that one of them holds: where none does, no factor can make it NaN."""
     if len(terms) == 1:
         return terms[0]
     guard = terms[0][1]
     if any(other != guard for _, other in terms):
-        terms, guard = [(settle(build, term), None) for term in terms], None
+        for _, other in terms[1:]:
+            guard = build.either(guard, other)
+        terms = [(settle(build, term), None) for term in terms]
     value = terms[0][0]
     for other, _ in terms[1:]:
         value = build.add(value, other)

@@ -119,6 +119,12 @@ class Builder:
             return right
         return left if right is None else self.graph.pair(sp.And, left, right)
 
+    def either(self, left: int | None, right: int | None) -> int | None:
+        """Return the disjunction of two guards, where None stands for no guard."""
+        if left is None or right is None or self.negate(left) == right:
+            return None
+        return left if left == right else self.graph.pair(sp.Or, left, right)
+
     def negate(self, condition: int) -> int:
         """Return the negation of a condition."""
         if self.graph.heads[condition] is sp.Not:
