@@ -11,15 +11,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import mixes
-import mpmath
 import numpy as np
 import pytest
 
 import symad as sa
+from benchmarks import meta_gradient
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 example = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "optimisers.py")))
-meta = SimpleNamespace(**runpy.run_path(str(EXAMPLES / "meta_gradient.py")))
 INNER = {"F": sa.jacfwd, "R": sa.grad}
 OUTER = {"F": sa.jacfwd, "R": sa.jacrev}
 NAMES = ("start", "slope", "settings")
@@ -144,27 +143,12 @@ def test_converged_loops_agree_with_implicit_differentiation(name):
     assert np.abs(sa.jacrev(lambda start: loop(0.3, start))(example.START)).max() < 1e-9
 
 
-def meta_loss_in_50_digits(rate, momentum, *start):
-    """Momentum on Rosenbrock's function, with its gradient written by hand."""
-    (x, y), (u, v) = start, (mpmath.mpf(0), mpmath.mpf(0))
-    for _ in range(meta.STEPS):
-        bend = y - x * x
-        u, v = momentum * u - rate * (-400 * x * bend - 2 * (1 - x)), momentum * v - rate * 200 * bend
-        x, y = x + u, y + v
-    return mpmath.log(100 * (y - x * x) ** 2 + (1 - x) ** 2)
-
-
-def test_the_meta_gradient_against_central_differences_in_50_digits():
+@pytest.mark.parametrize("transform", [sa.grad, sa.jacfwd])
+def test_a_thousand_steps_against_central_differences_in_50_digits(transform):
     """In the learning rate, in the momentum and in the initial point."""
-    rate, momentum, start = meta.example_args
-    with mpmath.workdps(50):
-        point, step = [mpmath.mpf(float(p)) for p in (rate, momentum, *start)], mpmath.mpf(10) ** -16
-        right = []
-        for k in range(4):
-            up, down = ([p + s * step * (i == k) for i, p in enumerate(point)] for s in (1, -1))
-            right.append(float((meta_loss_in_50_digits(*up) - meta_loss_in_50_digits(*down)) / (2 * step)))
-    for transform in (sa.grad, sa.jacfwd):
-        gradient = transform(meta.meta_loss, (0, 1, 2))
-        for function in (gradient, sa.compile(gradient, *meta.example_args)):
-            found = np.hstack(function(*meta.example_args))
-            assert found == pytest.approx(right, rel=1e-12)
+    gradient = transform(meta_gradient.trained, (0, 1, 2))
+    right = pytest.approx(meta_gradient.reference(), rel=1e-13)
+    assert np.hstack(gradient(*meta_gradient.POINT)) == right
+    if transform is sa.grad:
+        kernel = sa.compile(gradient, *meta_gradient.POINT)
+        assert np.hstack(kernel(*meta_gradient.POINT)) == right
