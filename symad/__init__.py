@@ -5,6 +5,8 @@ The map, by purpose (start here; each name's docstring has an example):
 trace         trace, from_sympy, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
+higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
+              laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 native        compile, jit, Kernel
 containers    register_container
@@ -14,9 +16,13 @@ errors        WorkbenchError and its kinds, in symad.errors
 
 from codegen import Kernel
 from symad.checking.precision import Verification, verify
+from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
+from symad.derivatives.interpolation import MixedPartials
+from symad.derivatives.polynomial import TaylorPolynomial
 from symad.derivatives.sparse import SparseMatrix
+from symad.derivatives.tensor import SymmetricTensor
 from symad.errors import (
     ArgumentError,
     ConvergenceError,
@@ -26,6 +32,17 @@ from symad.errors import (
     RuleError,
     TraceError,
     WorkbenchError,
+)
+from symad.higher_order import (
+    biharmonic,
+    derivative_along,
+    derivative_tensor,
+    laplacian,
+    mixed_derivative,
+    mixed_partials,
+    taylor,
+    taylor_polynomial,
+    vhv,
 )
 from symad.native import compile, jit
 from symad.optimum import argmin
@@ -48,9 +65,11 @@ from symad.transforms import (
 )
 
 __all__ = [
-    "ArgumentError", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError", "RuleError",
-    "SparseMatrix", "Trace", "TraceError", "Verification", "WorkbenchError", "argmin", "compile", "custom_derivative",
-    "derivative", "fixed_point", "from_sympy", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-    "linearize", "register_container", "root", "source_lines", "stop_gradient", "trace", "value_and_grad", "verify",
-    "vjp",
+    "ArgumentError", "Choice", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError",
+    "MixedPartials", "RuleError", "SparseMatrix", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError",
+    "Verification", "WorkbenchError", "argmin", "biharmonic", "choices", "compile", "custom_derivative", "derivative",
+    "derivative_along", "derivative_tensor", "fixed_point", "from_sympy", "grad", "hessian", "hvp", "jacfwd",
+    "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "mixed_derivative", "mixed_partials",
+    "register_container", "root", "source_lines", "stop_gradient", "taylor", "taylor_polynomial", "trace",
+    "value_and_grad", "verify", "vhv", "vjp",
 ]  # fmt: skip

@@ -1,0 +1,224 @@
+"""Taylor coefficients along a path x(t) = x + v t + w t**2 + ...: a_k of f(x(t)), for every node from a_0 to a_K.
+
+The recurrences are generated, not written per head. If y = h(u, ...) then y' = h_u u' + ..., so
+
+    k y_k  =  sum over the edges of y, sum over j = 1..k, of  j u_j c_(k-j)
+
+where the edge's coefficient c is the node that `symad.rules.partials` gives, and has a series of its own, needed to
+one order less. Sharing closes the system: the coefficient of exp(u) is exp(u) itself, that of sin(u) is cos(u), whose
+own is -sin(u); a family that does not close (gamma, polygamma(0, u), polygamma(1, u)...) grows by one node for each
+order. Only products and constant powers, whose textbook recurrences need fewer operations, have rules of their own.
+A coefficient is a_k, not k! a_k: nothing overflows before the series does. A guard stays outside every product.
+
+Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed. (2008), chapter 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+import sympy as sp
+
+from symad.derivatives.linear import Term, between, linearize, scale, settle, total
+from symad.errors import RuleError
+from symad.graph.builder import Builder, simplest
+from symad.rules.composites import derivative_form
+from symad.rules.partials import Edge, edges
+from symad.tracing.place import located
+
+Step: TypeAlias = Callable[[int], Term | None]  # the k-th coefficient of one node from those known so far
+
+
+def taylor_coefficients(
+    build: Builder, outputs: Sequence[int], parameters: Sequence[int], path: Sequence[Sequence[int | None]], order: int
+) -> list[list[int | None]]:
+    """Return the coefficients a_0 .. a_order of the outputs, one list for each order; None is a structural zero.
+
+    `path[k]` has the coefficient of t**(k + 1) of each parameter. RuleError when a head has no derivative.
+
+    >>> from symad.graph.table import Graph
+    >>> build = Builder(Graph())
+    >>> x = build.graph.alias(build.graph.leaf(sp.Symbol("x")))
+    >>> y = build.graph.node(sp.exp, x)
+    >>> [[y_0], [y_1], [y_2]] = taylor_coefficients(build, [y], [x], [[build.one]], 2)
+    >>> y_0 == y_1 == y, y_2 == build.mul(build.half, y)
+    (True, True)
+    """
+    expansion = _Expansion(build, parameters, path, order)
+    expansion.find_rules(outputs)
+    for k in range(1, order + 1):
+        for node, limit, step in expansion.rows:
+            if k <= limit:
+                expansion.series[node].append(step(k))
+    found = [[expansion.known(node, k) for node in outputs] for k in range(order + 1)]
+    return [[None if term is None else settle(build, term) for term in row] for row in found]
+
+
+def repeated_pushforward(
+    build: Builder, outputs: Sequence[int], parameters: Sequence[int], tangents: Sequence[int | None], order: int
+) -> list[int | None]:
+    """Return the directional derivative of an order by forward mode over forward mode over ...; None is a zero."""
+    found: list[int | None] = list(outputs)
+    for _ in range(order):
+        present = [node for node in found if node is not None]
+        pushed = iter(linearize(build, present, parameters).apply(build, tangents))
+        found = [None if node is None else next(pushed) for node in found]
+    return found
+
+
+class _Expansion:
+    """The series of all active nodes, and for each the step that makes its next coefficient."""
+
+    def __init__(
+        self, build: Builder, parameters: Sequence[int], path: Sequence[Sequence[int | None]], order: int
+    ) -> None:
+        self.build, self.parameters, self.order = build, parameters, order
+        self.rows: list[tuple[int, int, Step]] = []  # (node, highest order that is needed, step), operands first
+        self.wanted: list[int] = []  # partial derivatives that rules multiply by
+        self.series: dict[int, list[Term | None]] = {}
+        for position, parameter in enumerate(parameters):
+            given = [row[position] for row in path[:order]] + [None] * (order - len(path))
+            self.series[parameter] = [(parameter, None), *(None if node is None else (node, None) for node in given)]
+
+    def find_rules(self, outputs: Sequence[int]) -> None:
+        """Give a rule to all nodes, and to the partial derivatives that these want, one order less each time."""
+        roots = list(outputs)
+        for limit in range(self.order, 0, -1):
+            for node in between(self.build, roots, self.parameters):
+                self._add(node, limit)
+            roots = [node for node in dict.fromkeys(self.wanted) if node not in self.series]
+            self.wanted.clear()
+
+    def known(self, node: int, k: int) -> Term | None:
+        """Return a coefficient that has been made before; that of a constant is a structural zero from k = 1 on."""
+        if k == 0:
+            return node, None
+        return self.series[node][k] if node in self.series else None
+
+    def _add(self, node: int, limit: int) -> None:
+        """Give a node its rule, if it depends on the parameters and has none yet."""
+        if node in self.series:
+            return
+        step = self._special_rule(node, limit)
+        if step is None:
+            try:
+                row = edges(self.build, node, self.series.__contains__)
+            except RuleError as error:
+                raise located(error, self.build.graph, node) from error
+            if not row:
+                return  # piecewise constant
+            self.wanted += [coefficient for coefficient, _, _ in row if coefficient is not None]
+            step = self._chain(row)
+        self.series[node] = [(node, None)]
+        self.rows.append((node, limit, step))
+
+    def _chain(self, row: Sequence[Edge]) -> Step:
+        """k y_k = sum of j u_j c_(k-j); a constant c adds c u_k to y_k."""
+        build = self.build
+
+        def step(k: int) -> Term | None:
+            direct: list[Term | None] = []
+            convolved: list[Term | None] = []
+            for coefficient, source, guard in row:
+                if coefficient is None or coefficient not in self.series:
+                    u = self.known(source, k)
+                    direct.append(u and scale(build, u, coefficient, guard))
+                    continue
+                for j in range(1, k + 1):
+                    weighted = self._scaled(j, self.known(source, j))
+                    product = self._times(weighted, self.known(coefficient, k - j))
+                    convolved.append(product and scale(build, product, None, guard))
+            return self._sum([*direct, self._scaled(Fraction(1, k), self._sum(convolved))])
+
+        return step
+
+    def _special_rule(self, node: int, limit: int) -> Step | None:
+        """Return the rule of a product of two active nodes or of a constant power of one, else None."""
+        head, operands = derivative_form(self.build, node)
+        if head is sp.Mul and len(operands) == 2 and all(u in self.series for u in operands):
+            return self._product(*operands)
+        if head is not sp.Pow or operands[0] not in self.series:
+            return None
+        base, exponent = operands[0], self.build.constant(operands[1])
+        if exponent is None or exponent in (0, 1):
+            return None
+        if exponent == int(exponent) and exponent > 1:
+            return self._whole_power(base, int(exponent), limit)
+        if exponent == -1:
+            return self._reciprocal(node, base)
+        if exponent == Fraction(1, 2):
+            return self._root(node, base)
+        return None if exponent > 1 else self._power(node, base, exponent)  # u_0 = 0 is no pole of u**1.5
+
+    def _product(self, u: int, v: int) -> Step:
+        """Cauchy's product."""
+
+        def step(k: int) -> Term | None:
+            if u == v:
+                return self._square(u, k, start=0)
+            return self._sum([self._times(self.known(u, j), self.known(v, k - j)) for j in range(k + 1)])
+
+        return step
+
+    def _whole_power(self, base: int, exponent: int, limit: int) -> Step:
+        """u**n as a product of two halves, which become nodes with series of their own."""
+        left, right = (self.build.power(base, self.build.number(n)) for n in (exponent // 2, exponent - exponent // 2))
+        self._add(left, limit)
+        self._add(right, limit)
+        return self._product(left, right)
+
+    def _reciprocal(self, node: int, base: int) -> Step:
+        """u y = 1 gives y_k = -y_0 (u_1 y_(k-1) + ... + u_k y_0)."""
+
+        def step(k: int) -> Term | None:
+            convolved = [self._times(self.known(base, j), self.known(node, k - j)) for j in range(1, k + 1)]
+            return self._scaled(-1, self._times((node, None), self._sum(convolved)))
+
+        return step
+
+    def _root(self, node: int, base: int) -> Step:
+        """y**2 = u gives 2 y_0 y_k = u_k - (y_1 y_(k-1) + ... + y_(k-1) y_1)."""
+        slope = self.build.div(self.build.half, node)
+
+        def step(k: int) -> Term | None:
+            rest = self._scaled(-1, self._square(node, k, start=1))
+            return self._times((slope, None), self._sum([self.known(base, k), rest]))
+
+        return step
+
+    def _power(self, node: int, base: int, exponent: int | float | Fraction) -> Step:
+        """u y' = a u' y gives u_0 y_k = a u_k y_0 + sum over 0 < j < k of (a j - (k - j)) / k u_j y_(k-j)."""
+        build, exact = self.build, isinstance(exponent, int | Fraction)
+        slope = build.mul(build.number(exponent), build.power(base, build.number(simplest(exponent - 1))))
+        inverse = build.reciprocal(base)
+
+        def step(k: int) -> Term | None:
+            rest: list[Term | None] = []
+            for j in range(1, k):
+                factor = (Fraction(exponent) * j - (k - j)) / k
+                product = self._times(self.known(base, j), self.known(node, k - j))
+                rest.append(self._scaled(factor if exact else float(factor), product))
+            first = self._times((slope, None), self.known(base, k))
+            return self._sum([first, self._times((inverse, None), self._sum(rest))])
+
+        return step
+
+    def _square(self, u: int, k: int, *, start: int) -> Term | None:
+        """Return the sum of u_j u_(k-j) for start <= j <= k - start, each pair formed once."""
+        pairs = [self._times(self.known(u, j), self.known(u, k - j)) for j in range(start, (k + 1) // 2)]
+        middle = self.known(u, k // 2) if k % 2 == 0 and k // 2 >= start else None
+        return self._sum([self._scaled(2, self._sum(pairs)), self._times(middle, middle)])
+
+    def _times(self, left: Term | None, right: Term | None) -> Term | None:
+        return None if left is None or right is None else scale(self.build, right, *left)
+
+    def _scaled(self, factor: int | float | Fraction, term: Term | None) -> Term | None:
+        if term is None or factor == 0:
+            return None
+        return scale(self.build, term, self.build.number(simplest(factor)), None)
+
+    def _sum(self, terms: Sequence[Term | None]) -> Term | None:
+        present = [term for term in terms if term is not None]
+        return total(self.build, present) if present else None
