@@ -42,11 +42,11 @@ class TaylorPolynomial:
     def _value(self, parts: list[Any], h: Any) -> Any:
         """Return one array of the value by Horner's rule, from the highest derivative down."""
         shape = np.shape(parts[0])
-        flat = [np.reshape(part, (*shape, *(h.size,) * k)) for k, part in enumerate(parts)]
+        flat = [parts[0], *(np.reshape(part, (*shape, *(h.size,) * k)) for k, part in enumerate(parts[1:], 1))]
         value = flat[-1]
         for k in range(len(flat) - 1, 0, -1):
             value = flat[k - 1] + value @ h / k
-        return value if shape else np.reshape(value, ())[()]
+        return value
 
 
 optree.register_pytree_node(

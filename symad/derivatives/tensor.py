@@ -80,7 +80,10 @@ optree.register_pytree_node(
 
 
 def tensor_entries(level: Level, node: int, order: int) -> Entries:
-    """Return the non-zeros of the derivative of an order >= 1 of one scalar, `{place sorted downwards: node}`, in the order of the places."""
+    """Return the non-zeros of the derivative of an order >= 1 of one scalar, `{place sorted downwards: node}`.
+
+    They come in the order of the places sorted upwards.
+    """
     output = Tree(containers.flatten(0)[1], [np.array(node, dtype=np.int64)])
     if order == 1:
         gradient = modes.derivative_of(level, output).transpose().apply(level.build, [level.build.one])
