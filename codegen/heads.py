@@ -42,7 +42,7 @@ class NegativeZero(sp.AtomicExpr):  # type: ignore[misc]
 negative_zero = NegativeZero()
 
 
-class _Real(sp.Function):  # type: ignore[misc]
+class RealFunction(sp.Function):  # type: ignore[misc]
     """A real function defined by a formula: subclasses give `formula(*arguments)`."""
 
     is_real = True
@@ -68,7 +68,7 @@ class _Real(sp.Function):  # type: ignore[misc]
         return self.formula(*arguments)
 
 
-class expit(_Real):
+class expit(RealFunction):
     """Logistic function 1/(1 + exp(-u)), without overflow."""
 
     nargs = (1,)
@@ -78,7 +78,7 @@ class expit(_Real):
         return 1 / (1 + sp.exp(-arguments[0]))
 
 
-class log_expit(_Real):
+class log_expit(RealFunction):
     """log(expit(u)) = -softplus(-u)."""
 
     nargs = (1,)
@@ -88,7 +88,7 @@ class log_expit(_Real):
         return -sp.log(1 + sp.exp(-arguments[0]))
 
 
-class softplus(_Real):
+class softplus(RealFunction):
     """log(1 + exp(u)), without overflow."""
 
     nargs = (1,)
@@ -98,7 +98,7 @@ class softplus(_Real):
         return sp.log(1 + sp.exp(arguments[0]))
 
 
-class logaddexp(_Real):
+class logaddexp(RealFunction):
     """log(exp(u) + exp(v)), without overflow."""
 
     nargs = (2,)
@@ -108,7 +108,7 @@ class logaddexp(_Real):
         return sp.log(sp.exp(arguments[0]) + sp.exp(arguments[1]))
 
 
-class one_minus_square(_Real):
+class one_minus_square(RealFunction):
     """(1 - u)(1 + u), which keeps the digits that 1 - u**2 loses near |u| = 1."""
 
     nargs = (1,)
@@ -119,7 +119,7 @@ class one_minus_square(_Real):
         return (1 - u) * (1 + u)
 
 
-class xlogy(_Real):
+class xlogy(RealFunction):
     """u*log(v), and 0 where u = 0."""
 
     nargs = (2,)
@@ -130,7 +130,7 @@ class xlogy(_Real):
         return sp.Piecewise((0, sp.Eq(u, 0)), (u * sp.log(v), True))
 
 
-class trunc(_Real):
+class trunc(RealFunction):
     """Round towards zero."""
 
     nargs = (1,)
@@ -140,7 +140,7 @@ class trunc(_Real):
         return sp.sign(arguments[0]) * sp.floor(sp.Abs(arguments[0]))
 
 
-class rint(_Real):
+class rint(RealFunction):
     """Round to the nearest integer, halves to the even one."""
 
     nargs = (1,)
@@ -154,7 +154,7 @@ class rint(_Real):
         return down + sp.Piecewise((0, u - down < half), (1, u - down > half), (odd, True))
 
 
-class fmod(_Real):
+class fmod(RealFunction):
     """Remainder with the sign of the dividend (C's fmod); SymPy's Mod has the sign of the divisor."""
 
     nargs = (2,)
@@ -165,7 +165,7 @@ class fmod(_Real):
         return u - v * trunc.formula(u / v)
 
 
-class copysign(_Real):
+class copysign(RealFunction):
     """|u| with the sign of v (the sign of zero counts in the kernel, not in the formula)."""
 
     nargs = (2,)
@@ -176,7 +176,7 @@ class copysign(_Real):
         return sp.Abs(u) * sp.Piecewise((-1, v < 0), (1, True))
 
 
-class direction_cosine(_Real):
+class direction_cosine(RealFunction):
     """u / hypot(u, v): the first derivative of hypot, a head of its own so that its derivative does not cancel."""
 
     nargs = (2,)
@@ -187,7 +187,7 @@ class direction_cosine(_Real):
         return u / sp.sqrt(u**2 + v**2)
 
 
-class elliptic_moment(_Real):
+class elliptic_moment(RealFunction):
     """Integral of sin(t)**(2a) (1 - m sin(t)**2)**(-b - 1/2) for t from 0 to pi/2, a and b constant integers, a >= 0.
 
     K(m) is the moment (0, 0) and E(m) the moment (0, -1); the derivative in m is (b + 1/2) times the moment

@@ -1,7 +1,7 @@
 """Special functions that SymPy lacks, as SymPy functions with SciPy's names and conventions.
 
 Some exist only so that derivatives stay accurate: families that are closed under differentiation, where formulas in
-the functions themselves cancel (`erfc_ratio`, `normal_hazard`, `gamma_kernel`, `beta_kernel`, `log_ratio`).
+the functions themselves cancel (`erfc_ratio`, `normal_hazard`, `polygamma_difference`, `gamma_kernel`...).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-from codegen.heads import _Real
+from codegen.heads import RealFunction
 
 _HALF = sp.Rational(1, 2)
 
@@ -21,7 +21,7 @@ def _head(name: str, meaning: str, formula: Callable[..., sp.Expr]) -> Any:
     """Return a SymPy function of this name, defined by a formula in ordinary SymPy functions."""
     count = formula.__code__.co_argcount
     fields = {"nargs": (count,), "formula": staticmethod(formula), "__doc__": meaning, "__module__": __name__}
-    return type(name, (_Real,), fields)
+    return type(name, (RealFunction,), fields)
 
 
 def _zero_first(u: sp.Expr, value: sp.Expr) -> sp.Expr:
@@ -70,6 +70,10 @@ stdtr = _head(
 gammaln = _head("gammaln", "log|gamma(u)|.", lambda u: sp.log(sp.Abs(sp.gamma(u))))
 rgamma = _head("rgamma", "1/gamma(u), 0 at the poles.", lambda u: 1 / sp.gamma(u))
 gammasgn = _head("gammasgn", "Sign of gamma(u).", lambda u: sp.sign(sp.gamma(u)))
+polygamma_difference = _head(
+    "polygamma_difference", "polygamma(n, a + b) - polygamma(n, a), accurate for b << a.",
+    lambda n, a, b: sp.polygamma(n, a + b) - sp.polygamma(n, a),
+)  # fmt: skip
 betaln = _head("betaln", "log|beta(a, b)|.", lambda a, b: sp.log(sp.Abs(sp.beta(a, b))))
 gammainc = _head(
     "gammainc", "Lower incomplete gamma function over gamma(a).", lambda a, u: sp.lowergamma(a, u) / sp.gamma(a)

@@ -13,6 +13,12 @@ def polygamma(order: Any, u: Any) -> Any:
     return mp.polygamma(int(order), u)
 
 
+def polygamma_difference(order: Any, a: Any, b: Any) -> Any:
+    """polygamma(n, a + b) - polygamma(n, a), with as many digits more as it loses."""
+    with mp.extraprec(120):
+        return mp.polygamma(int(order), a + b) - mp.polygamma(int(order), a)
+
+
 def spherical_bessel(order: Any, u: Any) -> Any:
     """j_n(u), of either sign of u."""
     if u == 0:

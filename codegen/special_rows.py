@@ -75,6 +75,7 @@ GAMMA_FUNCTIONS = [
     written(s.gammaln, templates.gammaln, lambda u: mp.re(mp.loggamma(u)), 8.0),
     written(s.rgamma, templates.rgamma, mp.rgamma, 16.0),
     scipy(s.gammasgn, "gammasgn", lambda u: mp.sign(mp.gamma(u)) if u else mp.mpf(1), 0.0),
+    written(s.polygamma_difference, templates.polygamma_difference, exact.polygamma_difference, 64.0),
     scipy(s.betaln, "betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), 64.0),
     scipy(sp.RisingFactorial, "poch", mp.rf, 64.0),
     scipy(s.gammainc, "gammainc", exact.lower_gamma, 64.0),

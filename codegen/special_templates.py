@@ -10,11 +10,14 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import codegen.templates as native
 from codegen.errors import LoweringError
 from codegen.recurrences import constant_order
 
 FRACTION_BORDER = 1.5  # below it the recurrence for erfc_ratio runs upward, above it the continued fraction is used
 FRACTION_LEVELS = 80
+ASYMPTOTIC_BORDER = 12  # arguments above it (plus the order) take the asymptotic series of polygamma
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 CLOSE = 0.1  # |u/v - 1| below which kl_div is a power series
 CLOSE_TERMS = 17
 
@@ -57,6 +60,35 @@ def rgamma(machine: Any, u: Any) -> Any:
     whole = machine.compare("oeq", u, machine.call("llvm.floor.f64", (u,)))
     pole = machine.logic("and", whole, machine.compare("ole", u, zero))
     return machine.select(pole, zero, machine.div(machine.const(1.0), machine.call("tgamma", (u,))))
+
+
+def polygamma_difference(machine: Any, order: Any, a: Any, b: Any) -> Any:
+    """Term by term in the asymptotic series where a and a + b are large (DLMF 5.11.2), else the plain difference."""
+    n = constant_order(machine, order, "polygamma_difference")
+    end = machine.add(a, b)
+    plain = machine.sub(native.polygamma(machine, order, end), native.polygamma(machine, order, a))
+    logarithm = machine.call("log1p", (machine.div(b, a),))
+    reciprocal = machine.div(machine.const(1.0), a)
+    total = machine.const(0.0)
+    for power, coefficient in reversed(_asymptotic_terms(n)):
+        factor = machine.call("pow", (reciprocal, machine.const(float(power))))
+        change = machine.call("expm1", (machine.mul(machine.const(-float(power)), logarithm),))
+        total = machine.add(total, machine.mul(machine.const(coefficient), machine.mul(factor, change)))
+    if not n:
+        total = machine.add(total, logarithm)
+    border = machine.const(ASYMPTOTIC_BORDER + n)
+    large = machine.logic("and", machine.compare("ogt", a, border), machine.compare("ogt", end, border))
+    return machine.select(large, total, plain)
+
+
+def _asymptotic_terms(n: int) -> list[tuple[int, float]]:
+    """Powers p and coefficients c of polygamma(n, a) = [log(a) for n = 0] + sum of c a**-p."""
+    sign = 1.0 if n % 2 else -1.0
+    terms = [(n, sign * math.factorial(n - 1))] if n else []
+    terms.append((n + 1, sign * math.factorial(n) / 2))
+    for k, bernoulli in enumerate(BERNOULLI, 1):
+        terms.append((2 * k + n, sign * bernoulli * math.factorial(2 * k + n - 1) / math.factorial(2 * k)))
+    return terms
 
 
 def incomplete_gamma(name: str) -> Callable[..., Any]:

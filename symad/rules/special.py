@@ -91,8 +91,22 @@ def _rgamma(build: Builder, p: int, u: int) -> int:
     return build.select(build.call(sp.StrictLessThan, u, build.half), left, right)
 
 
-def _betaln(build: Builder, first: int, second: int) -> int:
-    return build.sub(build.call(sp.digamma, first), build.call(sp.digamma, build.add(first, second)))
+def _rise(build: Builder, first: int, step: int) -> int:
+    """digamma(first + step) - digamma(first)."""
+    return build.call(s.polygamma_difference, build.zero, first, step)
+
+
+def _polygamma_end(build: Builder, p: int, n: int, a: int, b: int) -> int:
+    return build.call(sp.polygamma, build.add(n, build.one), build.add(a, b))
+
+
+def _binomial_top(build: Builder, p: int, n: int, k: int) -> int:
+    return build.mul(p, _rise(build, build.add(build.sub(n, k), build.one), k))
+
+
+def _binomial_bottom(build: Builder, p: int, n: int, k: int) -> int:
+    others = build.call(sp.digamma, build.add(build.sub(n, k), build.one))
+    return build.mul(p, build.sub(others, build.call(sp.digamma, build.add(k, build.one))))
 
 
 def _gammainc(build: Builder, a: int, u: int) -> int:
@@ -128,11 +142,6 @@ def _beta_kernel(build: Builder, p: int, a: int, b: int, c: int, u: int) -> int 
     if second is None:
         return first
     return build.neg(second) if first is None else build.sub(first, second)
-
-
-def _rising_base(build: Builder, p: int, a: int, m: int) -> int:
-    change = build.sub(build.call(sp.digamma, build.add(a, m)), build.call(sp.digamma, a))
-    return build.mul(p, change)
 
 
 # ---- Bessel functions
@@ -257,14 +266,25 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.gammaln: (lambda b, p, u: b.call(sp.digamma, u),),
     s.rgamma: (_rgamma,),
     s.gammasgn: (_zero,),
-    s.betaln: (lambda b, p, u, v: _betaln(b, u, v), lambda b, p, u, v: _betaln(b, v, u)),
+    # psi(a) - psi(a + b) cancels for a >> b
+    s.polygamma_difference: (
+        _zero,
+        lambda b, p, n, u, v: b.call(s.polygamma_difference, b.add(n, b.one), u, v),
+        _polygamma_end,
+    ),
+    s.betaln: (lambda b, p, u, v: b.neg(_rise(b, u, v)), lambda b, p, u, v: b.neg(_rise(b, v, u))),
+    sp.beta: (lambda b, p, u, v: b.neg(b.mul(p, _rise(b, u, v))), lambda b, p, u, v: b.neg(b.mul(p, _rise(b, v, u)))),
+    sp.binomial: (_binomial_top, _binomial_bottom),
     s.gammainc: (_zero, lambda b, p, a, u: _gammainc(b, a, u)),
     s.gammaincc: (_zero, lambda b, p, a, u: b.neg(_gammainc(b, a, u))),
     s.gamma_kernel: (_zero, _zero, _gamma_kernel),
     s.betainc: (_zero, _zero, lambda b, p, *operands: _betainc(b, *operands)),
     s.betaincc: (_zero, _zero, lambda b, p, *operands: b.neg(_betainc(b, *operands))),
     s.beta_kernel: (_zero, _zero, _zero, _beta_kernel),
-    sp.RisingFactorial: (_rising_base, lambda b, p, a, m: b.mul(p, b.call(sp.digamma, b.add(a, m)))),
+    sp.RisingFactorial: (
+        lambda b, p, a, m: b.mul(p, _rise(b, a, m)),
+        lambda b, p, a, m: b.mul(p, b.call(sp.digamma, b.add(a, m))),
+    ),
     s.ive: (_zero, lambda b, p, v, u: b.sub(_neighbours(s.ive, 1)(b, v, u), b.mul(b.call(sp.sign, u), p))),
     s.kve: (_zero, lambda b, p, v, u: b.sub(p, _neighbours(s.kve, 1)(b, v, u))),
     sp.jn: (_zero, _spherical(sp.jn, 1, -1)),
@@ -345,7 +365,9 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
 
 # Operands (orders, degrees, shape parameters) in which the derivative is no function that has a row.
 REFUSED: dict[Head, tuple[int, ...]] = {
-    **dict.fromkeys((s.erfc_ratio, s.stdtr, s.gammainc, s.gammaincc, s.ive, s.kve, sp.jn, sp.yn), (0,)),
+    **dict.fromkeys(
+        (s.polygamma_difference, s.erfc_ratio, s.stdtr, s.gammainc, s.gammaincc, s.ive, s.kve, sp.jn, sp.yn), (0,)
+    ),
     **dict.fromkeys((s.spherical_in, s.spherical_kn, s.hermitenorm, s.hyp0f1, sp.hermite, sp.legendre), (0,)),
     **dict.fromkeys((sp.chebyshevt, sp.chebyshevu, sp.laguerre), (0,)),
     **dict.fromkeys((s.gamma_kernel, s.betainc, s.betaincc, s.hyp1f1, s.hyperu), (0, 1)),

@@ -124,6 +124,7 @@ EDGES = {
     "huber(-1)": (lambda x: special.huber(-1.0, x), 1.0, np.inf, 0.0),
     "poch at a pole": (lambda x: special.poch(x, 3), -1.0, 0.0, -1.0),
     "poch(x, 0)": (lambda x: special.poch(x, 0) + x, 0.5, 1.5, 1.0),
+    "betaln of unlike arguments": (lambda x: special.betaln(x, 0.5), 1e8, special.betaln(1e8, 0.5), -5.0000000125e-9),
     "gammaln far right": (special.gammaln, 1e300, special.gammaln(1e300), np.log(1e300)),
     "comb outside": (lambda x: special.comb(5.0, x), 6.5, 0.0, 0.0),
     "factorial below 0": (lambda x: special.factorial(x), -1.5, 0.0, 0.0),
