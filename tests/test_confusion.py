@@ -252,6 +252,41 @@ def test_a15_a_function_valued_result_of_two_functions(shift):
         assert value == pytest.approx(math.e, rel=1e-15)
 
 
+# name: (function of the outer and the inner derivative, right answer)
+CURRIED = {
+    "two arguments": (lambda c, d: c(d(lambda u: lambda w: lambda t: u * w * t)(2.0))(3.0)(5.0), 5.0),
+    "twice in the first": (lambda c, d: c(d(lambda u: lambda t: u**3 * t))(2.0)(5.0), 60.0),
+    "a derivative within": (lambda c, d: c(lambda u: lambda t: d(lambda y: u * y * y * t)(u))(2.0)(5.0), 40.0),
+    "in the last argument": (lambda c, d: c(d(lambda u: lambda t: u**2 * t**2)(3.0))(5.0), 60.0),
+    "captured": (lambda c, d: c(lambda x: d(lambda u: lambda t: u * x * t)(x)(x))(3.0), 6.0),
+    "at the captured": (lambda c, d: c(lambda x: d(lambda u: lambda t: u * u * t)(x)(x))(3.0), 12.0),
+    "arrays": (
+        lambda c, d: c(lambda x: d(lambda u: lambda t: u @ t)(np.stack([x, x]))(np.stack([1.0, x]))[1])(3.0),
+        1.0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("outer", "inner"), PAIRS, ids=lambda mode: mode)
+@pytest.mark.parametrize("case", CURRIED)
+def test_functions_that_return_functions(case, outer, inner):
+    body, right = CURRIED[case]
+    assert body(mixes.ONCE[outer], sa.grad if case == "arrays" else mixes.ONCE[inner]) == right
+
+
+@pytest.mark.parametrize("mode", "FR")
+def test_a_function_kept_from_a_level_is_refused(mode):
+    kept = []
+
+    def f(x):
+        kept.append(mixes.ONCE[mode](lambda u: lambda t: u * x * t)(x))
+        return kept[-1](x)
+
+    assert sa.derivative(f)(3.0) == 6.0
+    with pytest.raises(sa.EscapedValueError, match="after its derivative level closed"):
+        kept[0](2.0)
+
+
 @pytest.mark.parametrize("word", ["FF", "FR", "RF", "RR"])
 @pytest.mark.parametrize(
     ("function", "point", "right"),
