@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 from cases import CASES, HEAD_POINTS, REFUSED
 from scipy import special
-from test_known_answers import six_sines
+from test_known_answers import FAMILIES, HIGH, six_sines, tower
 from test_nan_policy import SCALAR
 
 import symad as sa
@@ -194,6 +194,38 @@ def test_containers_symbols_and_structures():
     assert sa.taylor(lambda u: u**3, (x,), (1,), 3) == (x**3, 3 * x**2, 3 * x, 1)
 
 
+@pytest.mark.parametrize(("function", "point", "values"), [*FAMILIES.values(), *HIGH.values()])
+def test_known_derivatives_of_high_order(function, point, values):
+    for order, wanted in values.items():
+        for mode in ("taylor", "auto"):
+            found = sa.derivative_along(function, (point,), (1.0,), order, mode=mode)
+            assert found == pytest.approx(wanted, rel=1e-11, abs=1e-9), (order, mode)
+
+
+def test_the_tower_of_16_levels():
+    for order in (1, 2, 5):
+        wanted = sa.derivative(tower, order)(0.9)
+        assert sa.derivative_along(tower, (0.9,), (1.0,), order, mode="taylor") == pytest.approx(wanted, rel=1e-12)
+
+
+def test_custom_rules_and_solutions_of_equations():
+    """y**3 + y = x at x = 2: y = 1, y' = 1/4, y'' = -6 y y'**2 / (3 y**2 + 1) = -3/32."""
+
+    @sa.custom_derivative(derivative=lambda primals, tangents: np.cos(primals[0]) * tangents[0])
+    def sine(x):
+        return np.sin(x)
+
+    assert coefficients(lambda x: np.exp(sine(x)), 0.3, 6) == pytest.approx(
+        coefficients(lambda x: np.exp(np.sin(x)), 0.3, 6), rel=1e-14
+    )
+
+    def solution(x):
+        return sa.root(lambda y, x: y**3 + y - x, 0.9, x)
+
+    assert coefficients(solution, 2.0, 2) == pytest.approx([1, 1 / 4, -3 / 64], rel=1e-13)
+    assert sa.derivative_tensor(solution, 3)(2.0) == pytest.approx(6 * coefficients(solution, 2.0, 3)[3], rel=1e-11)
+
+
 def test_six_nested_sines():
     assert 3628800 * coefficients(six_sines, 1.0, 10)[10] == pytest.approx(11560.616267596966, rel=1e-13)
     with sa.choices() as made:
@@ -213,6 +245,18 @@ def test_vhv_is_the_quadratic_form(case):
     found = sa.compile(lambda x, v: sa.vhv(case.function, (x,), (v,)), point, direction)
     for value in (sa.vhv(case.function, (point,), (direction,)), found(point, direction)):
         assert value == pytest.approx(wanted, rel=1e-12, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", ["rosenbrock", "lennard_jones", "log_sum_exp", "network", "arwhead"])
+def test_cost_in_operations(name):
+    """v^T H v within 5 evaluations of f, the k-th directional derivative within (k + 1)**2; no tensor is formed."""
+    (case,) = [case for case in CASES if case.name == name]
+    point = np.array(case.point)
+    once = sa.trace(case.function, point).count_ops()
+    assert sa.trace(lambda x, v: sa.vhv(case.function, (x,), (v,)), point, point).count_ops() <= 5 * once
+    for order in range(1, 8):
+        directional = sa.trace(lambda x, v, k=order: sa.derivative_along(case.function, (x,), (v,), k), point, point)
+        assert directional.count_ops() <= (order + 1) ** 2 * once, order
 
 
 def test_what_is_refused():
