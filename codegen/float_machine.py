@@ -55,9 +55,11 @@ class FloatMachine:
 
     def call(self, symbol: str, arguments: Sequence[float]) -> float:
         """A function of the C library or of SciPy, by the symbol that kernels use."""
-        if symbol.startswith("scipy."):
-            return float(scipy_ufunc(symbol.split(".")[1])(*arguments))
-        return _CALLS[symbol](*arguments)
+        if not symbol.startswith("scipy."):
+            return _CALLS[symbol](*arguments)
+        _, name, _, output = symbol.split(".")
+        value = scipy_ufunc(name)(*arguments)
+        return float(value[int(output)] if isinstance(value, tuple) else value)
 
     def compare(self, condition: str, a: float, b: float) -> bool:
         """Ordered comparison."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import codegen.templates as native
 from codegen.recurrences import HIGHEST_ORDER, constant_order
 
 Step = Callable[[int, Any, Any], Any]  # (k, p_k, p_(k-1)) -> p_(k+1)
@@ -18,7 +19,7 @@ def _polynomial(machine: Any, degree: Any, otherwise: str, operands: tuple[Any, 
     """p_n from p_0 = 1, p_1 and the recurrence; SciPy's function where the degree cannot be unrolled."""
     n = machine.constant(degree)
     if n is None or n != int(n) or not 0 <= n <= HIGHEST_ORDER:
-        return machine.call(f"scipy.{otherwise}.{len(operands) + 1}.0", (degree, *operands))
+        return native.scipy(otherwise)(machine, degree, *operands)
     below, value = machine.const(1.0), first
     for k in range(1, int(n)):
         below, value = value, step(k, value, below)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import codegen.templates as native
 from codegen.errors import LoweringError
 
 HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use
@@ -53,7 +54,7 @@ def spherical_modified(machine: Any, order: Any, u: Any) -> Any:
     n = constant_order(machine, order, "spherical_in")
     border = float(max(1, n))
     size = machine.abs(u)
-    general = machine.call("scipy.iv.2.0", (machine.const(n + 0.5), size))
+    general = native.scipy("iv")(machine, machine.const(n + 0.5), size)
     far = machine.mul(general, machine.sqrt(machine.div(machine.const(math.pi / 2), size)))
     if n % 2:
         far = machine.select(machine.compare("olt", u, machine.const(0.0)), machine.negate(far), far)

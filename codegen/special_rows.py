@@ -29,31 +29,12 @@ from codegen.rows import Intrinsic, libm, scipy, written
 from codegen.scipy_ufuncs import scipy_number, scipy_ufunc
 
 
-def _number_zeta(s: float, a: float = 1.0) -> float:
-    name, arguments = ("_riemann_zeta", (s,)) if a == 1.0 else ("_zeta", (s, a))
-    return float(scipy_ufunc(name)(*arguments))
-
-
-def _number_polygamma(order: float, u: float) -> float:
-    if order == 0:
-        return float(scipy_ufunc("psi")(u))
-    return math.factorial(int(order)) * (1.0 if order % 2 else -1.0) * float(scipy_ufunc("_zeta")(order + 1.0, u))
-
-
-def _number_elliptic_e(first: float, second: float | None = None) -> float:
-    return float(scipy_ufunc("ellipe")(first) if second is None else scipy_ufunc("ellipeinc")(first, second))
-
-
-def _number_elliptic_moment(a: float, b: float, m: float) -> float:
-    return native.moment_factor(a) * float(scipy_ufunc("hyp2f1")(a + 0.5, b + 0.5, a + 1.0, m))
-
-
 def _number_bessel(name: str) -> Callable[..., float]:
     return lambda order, u: float(scipy_ufunc(name)(order, u))
 
 
-def _bessel(head: Head, name: str, symbols: tuple[str, str], exact: Callable[..., Any], ulp: float) -> Intrinsic:
-    return Intrinsic(head, native.bessel(name, *symbols), _number_bessel(name), reference.real(exact), ulp)
+def _bessel(head: Head, name: str, symbols: tuple[str, str], precise: Callable[..., Any], ulp: float) -> Intrinsic:
+    return Intrinsic(head, native.bessel(name, *symbols), _number_bessel(name), reference.real(precise), ulp)
 
 
 def _ellipj(kind: str, output: int) -> Intrinsic:
@@ -146,7 +127,7 @@ SYMPY_FUNCTIONS = [
     Intrinsic(sp.gamma, native.gamma, number.gamma, reference.real(mp.gamma), 12.0),
     Intrinsic(sp.loggamma, native.loggamma, number.loggamma, reference.real(mp.loggamma), 8.0),
     scipy(sp.digamma, "psi", mp.digamma, 16.0),
-    Intrinsic(sp.polygamma, native.polygamma, _number_polygamma, reference.real(exact.polygamma), 16.0),
+    written(sp.polygamma, native.polygamma, exact.polygamma, 16.0),
     scipy(sp.beta, "beta", mp.beta, 32.0),
     _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 64.0),
     _bessel(sp.bessely, "yv", ("y0", "y1"), mp.bessely, 64.0),
@@ -158,16 +139,10 @@ SYMPY_FUNCTIONS = [
     scipy(sp.airybiprime, "airy", lambda u: mp.airybi(u, derivative=1), 64.0, 3),
     scipy(sp.elliptic_k, "ellipk", mp.ellipk, 8.0),
     scipy(sp.elliptic_f, "ellipkinc", mp.ellipf, 32.0),
-    Intrinsic(sp.elliptic_e, native.elliptic_e, _number_elliptic_e, reference.real(mp.ellipe), 32.0),
-    Intrinsic(
-        heads.elliptic_moment,
-        native.elliptic_moment,
-        _number_elliptic_moment,
-        reference.real(exact.elliptic_moment),
-        64.0,
-    ),
+    written(sp.elliptic_e, native.elliptic_e, mp.ellipe, 32.0),
+    written(heads.elliptic_moment, native.elliptic_moment, exact.elliptic_moment, 64.0),
     Intrinsic(sp.LambertW, lambert, scipy_number("lambertw"), reference.real(reference.lambert), 16.0),
-    Intrinsic(sp.zeta, native.zeta, _number_zeta, reference.real(mp.zeta), 32.0),
+    written(sp.zeta, native.zeta, mp.zeta, 32.0),
     scipy(sp.Ei, "expi", mp.ei, 32.0),
     written(sp.expint, templates.exponential_integral, mp.expint, 32.0),
     scipy(sp.Si, "sici", mp.si, 32.0, 0),

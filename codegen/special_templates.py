@@ -26,7 +26,7 @@ def erfc_ratio(machine: Any, order: Any, u: Any) -> Any:
     """R_n = (1/(2 R_(n-1)) - u)/n from R_0 = sqrt(pi)/2 erfcx(u); backward for large u (DLMF 7.18.7)."""
     n = constant_order(machine, order, "erfc_ratio")
     half = machine.const(0.5)
-    start = machine.mul(machine.const(math.sqrt(math.pi) / 2), machine.call("scipy.erfcx.1.0", (u,)))
+    start = machine.mul(machine.const(math.sqrt(math.pi) / 2), native.scipy("erfcx")(machine, u))
     upward = start
     for k in range(1, n + 1):
         upward = machine.div(machine.sub(machine.div(half, upward), u), machine.const(float(k)))
@@ -46,7 +46,7 @@ def erfc_ratio(machine: Any, order: Any, u: Any) -> Any:
 def normal_hazard(machine: Any, u: Any) -> Any:
     """sqrt(2/pi) / erfcx(-u/sqrt(2))."""
     scaled = machine.mul(machine.const(-math.sqrt(0.5)), u)
-    return machine.div(machine.const(math.sqrt(2 / math.pi)), machine.call("scipy.erfcx.1.0", (scaled,)))
+    return machine.div(machine.const(math.sqrt(2 / math.pi)), native.scipy("erfcx")(machine, scaled))
 
 
 def gammaln(machine: Any, u: Any) -> Any:
@@ -95,7 +95,7 @@ def incomplete_gamma(name: str) -> Callable[..., Any]:
     """Return the template of gamma(a) times gammainc or gammaincc: SymPy's lowergamma, uppergamma."""
 
     def template(machine: Any, a: Any, u: Any) -> Any:
-        return machine.mul(machine.call("tgamma", (a,)), machine.call(f"scipy.{name}.2.0", (a, u)))
+        return machine.mul(machine.call("tgamma", (a,)), native.scipy(name)(machine, a, u))
 
     return template
 
@@ -227,7 +227,7 @@ def bessel(general: str, zero: str, one: str) -> Callable[..., Any]:
     def template(machine: Any, order: Any, u: Any) -> Any:
         fixed = machine.constant(order)
         own = None if fixed is None else {0.0: zero, 1.0: one}.get(abs(fixed))
-        return machine.call(f"scipy.{own}.1.0", (u,)) if own else machine.call(f"scipy.{general}.2.0", (order, u))
+        return native.scipy(own)(machine, u) if own else native.scipy(general)(machine, order, u)
 
     return template
 
@@ -238,7 +238,7 @@ def exponential_integral(machine: Any, order: Any, u: Any) -> Any:
     if n is not None and n != math.floor(n):
         raise LoweringError(f"expint of order {n}", why="the order has to be an integer", do="use an integer order")
     if n is None or n > 0:
-        return machine.call("scipy.expn.2.0", (order, u))
+        return native.scipy("expn")(machine, order, u)
     decay = machine.call("exp", (machine.negate(u),))
     value = machine.div(decay, u)
     for k in range(1, int(-n) + 1):
