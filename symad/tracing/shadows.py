@@ -8,6 +8,7 @@ NumPy and math themselves are never changed. Other threads see the stand-ins too
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import sysconfig
 from collections import deque
@@ -16,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from symad.errors import TraceError
@@ -55,7 +56,7 @@ def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
             with _shadowed(attempt):
                 return f(*arguments())
         except (TypeError, ValueError, IndexError, AttributeError) as error:  # a TraceError is a TypeError
-            better = _better(attempt, error) if retries < _RETRIES else None
+            better = _better(attempt, error, f) if retries < _RETRIES else None
             if better is None:
                 _explain(error)
                 raise
@@ -66,22 +67,22 @@ def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
 class _Attempt:
     """Which modules' names are shadowed, and whether arrays of floats are made as traced arrays."""
 
-    namespaces: tuple[Namespace, ...] = ()
+    namespaces: tuple[Names, ...] = ()
     arrays: bool = False
 
-    def holds(self, namespace: Namespace) -> bool:
-        return any(namespace is known for known in self.namespaces)
+    def holds(self, namespace: Names) -> bool:
+        return any(_identity(namespace) == _identity(known) for known in self.namespaces)
 
 
 _PLAIN = _Attempt()
 _active: ContextVar[_Attempt] = ContextVar("symad_shadowed_names", default=_PLAIN)
 
 
-def _better(attempt: _Attempt, error: BaseException) -> _Attempt | None:
+def _better(attempt: _Attempt, error: BaseException, f: Callable[..., Any]) -> _Attempt | None:
     """Return the next thing to try, None when nothing is left or the error is of another kind."""
     if not _is_conversion(error):
         return None
-    found = _new(attempt, user_globals(error))
+    found = _new(attempt, [*user_globals(error), *_enclosed(f)])
     stores = _has(error, StoreError) or any(text in str(error) for text in _STORES)
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), _reached((*attempt.namespaces, *found)))
@@ -91,15 +92,58 @@ def _better(attempt: _Attempt, error: BaseException) -> _Attempt | None:
     return _Attempt((*attempt.namespaces, *found), arrays)
 
 
-def _new(attempt: _Attempt, namespaces: Sequence[Namespace]) -> tuple[Namespace, ...]:
-    found: list[Namespace] = []
-    for namespace in namespaces:
-        if not attempt.holds(namespace) and not any(namespace is known for known in found):
-            found.append(namespace)
-    return tuple(found)
+def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
+    fresh = {_identity(namespace): namespace for namespace in namespaces if not attempt.holds(namespace)}
+    return tuple(fresh.values())
 
 
-def _reached(namespaces: Sequence[Namespace]) -> list[Namespace]:
+class _Cell:
+    """A variable of an enclosing function, in the form of a namespace with one name."""
+
+    def __init__(self, cell: CellType) -> None:
+        self.cell = cell
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [("", self.cell.cell_contents)]
+
+    def values(self) -> list[Any]:
+        return [self.cell.cell_contents]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.cell.cell_contents
+
+    def update(self, names: dict[str, Any]) -> None:
+        for value in names.values():
+            self.cell.cell_contents = value
+
+    def __contains__(self, name: str) -> bool:
+        return True  # so that no name of a builtin is added
+
+
+Names = Namespace | _Cell
+
+
+def _identity(namespace: Names) -> int:
+    return id(namespace.cell if isinstance(namespace, _Cell) else namespace)
+
+
+def _enclosed(f: Any) -> list[_Cell]:
+    """Return the variables of enclosing functions that hold something with a stand-in."""
+    table, found, seen, waiting = replacements(), list[_Cell](), set[int](), [f]
+    while waiting:
+        function = waiting.pop()
+        if not isinstance(function, FunctionType) or id(function) in seen:
+            continue
+        seen.add(id(function))
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # an empty cell
+                waiting.append(cell.cell_contents)
+                if id(cell.cell_contents) in table and not is_library(function.__code__.co_filename):
+                    found.append(_Cell(cell))
+    return found
+
+
+def _reached(namespaces: Sequence[Names]) -> list[Names]:
     """Return the namespaces of the user's modules whose functions, classes or names these ones use."""
     found, waiting = list(namespaces), deque(namespaces)
     while waiting:
@@ -180,7 +224,7 @@ def _explain(error: BaseException) -> None:
 class _Patch:
     """The names of one namespace that are shadowed, with their former values, and by how many calls."""
 
-    def __init__(self, namespace: Namespace) -> None:
+    def __init__(self, namespace: Names) -> None:
         self.namespace, self.calls = namespace, 0
         table = replacements()
         self.names = {name: table[id(value)][1] for name, value in namespace.items() if id(value) in table}
@@ -192,30 +236,30 @@ class _Patch:
             if self.namespace.get(name) is not self.names[name]:
                 continue  # the function has bound the name anew
             if value is _ABSENT:
-                del self.namespace[name]
+                del self.namespace[name]  # type: ignore[union-attr]  # a cell is never empty
             else:
-                self.namespace[name] = value
+                self.namespace.update({name: value})
 
 
 _lock = Lock()
 _patches: dict[int, _Patch] = {}  # by id of the namespace; an entry lives as long as calls that need it
 
 
-def _enter(namespace: Namespace) -> None:
+def _enter(namespace: Names) -> None:
     with _lock:
-        patch = _patches.get(id(namespace))
+        patch = _patches.get(_identity(namespace))
         if patch is None:
-            patch = _patches[id(namespace)] = _Patch(namespace)
+            patch = _patches[_identity(namespace)] = _Patch(namespace)
             namespace.update(patch.names)
         patch.calls += 1
 
 
-def _leave(namespace: Namespace) -> None:
+def _leave(namespace: Names) -> None:
     with _lock:
-        patch = _patches[id(namespace)]
+        patch = _patches[_identity(namespace)]
         patch.calls -= 1
         if patch.calls == 0:
-            _patches.pop(id(namespace)).restore()
+            _patches.pop(_identity(namespace)).restore()
 
 
 @contextmanager

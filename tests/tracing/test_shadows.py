@@ -178,6 +178,30 @@ def test_the_errors_of_math_are_followed_on_numbers():
     assert np.isnan(sa.compile(with_a_domain_error, X)(X))
 
 
+def test_names_of_enclosing_functions_are_reached():
+    """Also through a wrapper and a second function, and they are put back."""
+
+    def make():
+        import math as m  # noqa: PLC0415 (the name of an enclosing function is the point)
+
+        from numpy import zeros as z  # noqa: PLC0415 (likewise)
+
+        def inner(value):
+            return m.sin(value)
+
+        def f(x):
+            y = z(2)
+            y[0] = inner(x[0])
+            return y.sum() + x[1]
+
+        return f, lambda: (m, z)
+
+    f, names = make()
+    assert sa.grad(f)(X) == pytest.approx([np.cos(X[0]), 1.0])
+    assert sa.hessian(lambda x: f(x))(X) == pytest.approx(np.array([[-np.sin(X[0]), 0.0], [0.0, 0.0]]))
+    assert names() == (math, np.zeros)
+
+
 def test_every_attempt_gets_fresh_arguments():
     """The first attempt changes its argument before it fails; the second must not see that."""
 
