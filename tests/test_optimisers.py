@@ -6,6 +6,7 @@ differences at 50 digits; and the implicit function theorem where the loops conv
 
 from __future__ import annotations
 
+import math
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,11 +98,10 @@ def quadratic_descent(inner, steps, rate, start, centre, curvature=3.0):
 def test_gradient_steps_on_a_parabola_have_a_closed_form(steps, inner):
     rate, start, centre, curvature = 0.1, 2.0, 1.0, 3.0
     shrink = 1 - curvature * rate
-    right = {
-        0: centre + shrink**steps * (start - centre),
-        1: -steps * curvature * shrink ** (steps - 1) * (start - centre),
-        2: steps * (steps - 1) * curvature**2 * shrink ** max(steps - 2, 0) * (start - centre),
-    }
+    right = {0: centre + shrink**steps * (start - centre)}
+    for order in (1, 2, 3):
+        factor = math.perm(steps, order) * (-curvature) ** order
+        right[order] = factor * shrink ** max(steps - order, 0) * (start - centre)
     for order, value in right.items():
         for word in mixes.words(order):
             found = mixes.nested(word, lambda rate: quadratic_descent(inner, steps, rate, start, centre))(rate)
