@@ -28,6 +28,8 @@ from symad.rules.composites import derivative_form
 from symad.rules.partials import Edge, edges
 from symad.tracing.place import located
 
+LARGEST_WHOLE = 1024  # exponents of whole powers that are products of halves; beyond it the chain rule is shorter
+
 Step: TypeAlias = Callable[[int], Term | None]  # the k-th coefficient of one node from those known so far
 
 
@@ -144,7 +146,7 @@ class _Expansion:
         base, exponent = operands[0], self.build.constant(operands[1])
         if exponent is None or exponent in (0, 1):
             return None
-        if exponent == int(exponent) and exponent > 1:
+        if exponent == int(exponent) and 1 < exponent <= LARGEST_WHOLE:
             return self._whole_power(base, int(exponent), limit)
         if exponent == -1:
             return self._reciprocal(node, base)

@@ -161,6 +161,13 @@ def test_a_power_at_its_branch_point_is_right_as_far_as_it_is_smooth():
     assert found[3] == math.inf
 
 
+@pytest.mark.parametrize("exponent", [2, 3, 7, 64, 1023, 3000, 3000.0, -2, -7])
+def test_whole_powers(exponent):
+    wanted = [float(sp.binomial(int(exponent), k)) for k in range(6)]
+    assert coefficients(lambda x: (1 + x) ** exponent, 0.0, 5) == pytest.approx(wanted, rel=1e-12)
+    assert coefficients(lambda x: x**1e300, 1.0, 1) == (1.0, 1e300)
+
+
 @pytest.mark.parametrize("outer", ["F", "R", "FR", "RF"])
 def test_taylor_inside_other_modes(outer):
     """The third coefficient of sin(x**2), differentiated again by every mode."""
