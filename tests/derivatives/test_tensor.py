@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from itertools import combinations_with_replacement, pairwise
+from random import Random
 
 import mixes
 import numpy as np
 import pytest
 import sympy as sp
 from cases import CASES, rosenbrock
+from fuzz import SIZE, load
+from fuzz_programs import program_text
 from test_known_answers import rosenbrock2
 
 import symad as sa
@@ -37,6 +40,24 @@ def test_dense_and_sparse_tensors_against_nested_forward_mode(case):
             for found in (transformed(point), sa.compile(transformed, point)(point)):
                 full = found.toarray() if sparse else found
                 assert np.max(np.abs(full - wanted)) <= tolerance, (order, sparse)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 8, 13, 21, 34, 55, 89, 144])
+def test_random_programs_with_derivatives_inside(seed):
+    """Third derivatives by five routes: nested passes, tensor, Taylor coefficients, interpolation, compiled."""
+    random = Random(seed)
+    f = load(program_text(random), f"higher order {seed}", "symad")
+    x, v = (np.array([random.uniform(low, 1.7) for _ in range(SIZE)]) for low in (0.3, -1.7))
+    nested = nested_tensor(f, 3)(x)
+    tolerance = 1e-9 * np.max(np.abs(nested), initial=1.0)
+    along = np.einsum("ijk,i,j,k", nested, v, v, v)
+    for tensor in (sa.derivative_tensor(f, 3), sa.compile(sa.derivative_tensor(f, 3), x)):
+        assert np.max(np.abs(tensor(x) - nested)) <= tolerance
+    assert abs(6 * sa.taylor(f, (x,), (v,), 3)[3] - along) <= tolerance
+    assert abs(sa.vhv(f, (x,), (v,)) - v @ sa.hessian(f)(x) @ v) <= tolerance
+    assert abs(sa.laplacian(f, mode="collapsed")(x) - np.trace(sa.hessian(f)(x))) <= tolerance
+    found = sa.mixed_partials(f, x, 3)
+    assert np.max(np.abs(found.interpolated - found.exact)) <= tolerance
 
 
 @pytest.mark.parametrize("order", [3, 4])
