@@ -117,18 +117,18 @@ class _Expansion:
         self.rows.append((node, limit, step))
 
     def _chain(self, row: Sequence[Edge]) -> Step:
-        """k y_k = sum of j u_j c_(k-j); a constant c adds c u_k to y_k."""
+        """k y_k = sum of j u_j c_(k-j), in which the last term adds u_k c_0 to y_k: all that a constant c does."""
         build = self.build
 
         def step(k: int) -> Term | None:
             direct: list[Term | None] = []
             convolved: list[Term | None] = []
             for coefficient, source, guard in row:
+                last = self.known(source, k)
+                direct.append(last and scale(build, last, coefficient, guard))
                 if coefficient is None or coefficient not in self.series:
-                    u = self.known(source, k)
-                    direct.append(u and scale(build, u, coefficient, guard))
                     continue
-                for j in range(1, k + 1):
+                for j in range(1, k):
                     weighted = self._scaled(j, self.known(source, j))
                     product = self._times(weighted, self.known(coefficient, k - j))
                     convolved.append(product and scale(build, product, None, guard))
@@ -173,10 +173,11 @@ class _Expansion:
 
     def _reciprocal(self, node: int, base: int) -> Step:
         """u y = 1 gives y_k = -y_0 (u_1 y_(k-1) + ... + u_k y_0)."""
+        slope = self.build.neg(node)
 
         def step(k: int) -> Term | None:
             convolved = [self._times(self.known(base, j), self.known(node, k - j)) for j in range(1, k + 1)]
-            return self._scaled(-1, self._times((node, None), self._sum(convolved)))
+            return self._times((slope, None), self._sum(convolved))
 
         return step
 
