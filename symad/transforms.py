@@ -33,7 +33,7 @@ from symad.errors import ArgumentError
 from symad.tracing.names import argument_names, name_of
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
-JacobianMode = Literal["auto", "fwd", "rev"]
+JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
 
 
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -198,25 +198,31 @@ def jacrev(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Funct
 def jacobian(
     f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto", sparse: bool = False
 ) -> Function:
-    """Return the Jacobian; `mode="auto"` takes forward mode unless there are fewer outputs than inputs.
+    """Return the Jacobian; `mode="auto"` takes the mode with the fewest operations, which `choices` shows.
 
-    `sparse=True` gives a SparseMatrix of shape (outputs, inputs) with the exact pattern (one flat array in and out).
+    "fwd" takes one forward pass for each input, "rev" one backward pass for each output (both over what depends on it
+    only), "cross-country" eliminates the nodes between in the order of least fill. `sparse=True` gives a SparseMatrix
+    of shape (outputs, inputs) with the exact pattern (one flat array in and out).
 
     >>> jacobian(lambda x: x * x, sparse=True)(np.array([2.0, 3.0])).rows
     array([0, 1])
+    >>> from symad.derivatives.choice import choices
+    >>> with choices() as made:
+    ...     _ = jacobian(lambda x: np.exp(x.sum() ** 3 * x[0]) * np.ones(9) * x[0])(np.ones(9))
+    >>> made[0].chosen, sorted(made[0].operations)
+    ('cross-country', ['cross-country', 'fwd', 'rev'])
     """
-    check_choice("mode", mode, ("auto", "fwd", "rev"))
+    check_choice("mode", mode, ("auto", "fwd", "rev", "cross-country"))
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             result = level.call(chosen.function)
             shape = (len(result.flat), len(level.parameters.flat))
+            entries = modes.jacobian_entries(level, result, mode)
             if sparse:
-                return close_sparse(level, modes.sparse_jacobian(level, result), shape)
-            reverse = mode == "rev" or (mode == "auto" and shape[0] < shape[1])
-            matrix = modes.rows(level, result) if reverse else modes.columns(level, result).T
-            return close_blocks(level, matrix, result, chosen)
+                return close_sparse(level, entries, shape)
+            return close_blocks(level, modes.dense(level, entries, shape), result, chosen)
 
     return _described(apply, f, "Jacobian")
 

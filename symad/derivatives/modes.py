@@ -5,17 +5,26 @@ Each function takes the level and the tree of its result and returns nodes; noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
+from symad.derivatives.choice import cheapest
 from symad.derivatives.dyadic import dyad_operations, dyads
+from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
-from symad.derivatives.linear import Linear, gradients, linearize, settle
+from symad.derivatives.linear import Linear, linearize
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.trees import Nodes, Tree
 
 DYADIC_INPUTS = 256  # beyond it dense gradients at every node are never the cheaper way, and looking costs memory
+DEARER = 2  # a way that counts beforehand this many times the operations of another is not written down
+MOST_EDGES = 100_000  # of a linear map that is eliminated cross-country
+
+Elimination: TypeAlias = Callable[..., Entries | None]
+_ORDERS: dict[str, Elimination] = {"fwd": forward, "rev": reverse, "cross-country": cross_country}
 
 
 def derivative_of(level: Level, result: Tree) -> Linear:
@@ -28,28 +37,39 @@ def push(level: Level, linear: Linear, tangents: Sequence[int | None]) -> list[i
     return [level.build.zero if node is None else node for node in linear.apply(level.build, tangents)]
 
 
-def columns(level: Level, result: Tree) -> Nodes:
-    """Return the transposed Jacobian by forward mode: one pass for each parameter, shape (parameters, outputs)."""
-    return _passes(level, derivative_of(level, result))
+def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
+    """Return the non-zeros of the Jacobian, `{(row, column): node}`: the pattern is exact, nothing dense is formed.
+
+    "auto" takes the order of elimination (see `elimination`) with the fewest operations; `choices` shows the counts.
+    """
+    build, linear = level.build, derivative_of(level, result)
+    ways = {mode: _ORDERS[mode]} if mode in _ORDERS else _worth_trying(linear)
+    made = {name: entries for name, way in ways.items() if (entries := way(build, linear)) is not None}
+    found = {name: partial(made.__getitem__, name) for name in made}
+    return cheapest(build.graph, "Jacobian", found, level.parameters.flat, nodes_of=dict.values)
 
 
-def rows(level: Level, result: Tree) -> Nodes:
-    """Return the Jacobian by reverse mode: one pass for each output, shape (outputs, parameters)."""
-    return _passes(level, derivative_of(level, result).transpose())
+def _worth_trying(linear: Linear) -> dict[str, Elimination]:
+    """Return the orders of elimination that may be the cheapest, by the products and sums they will make.
+
+    Forward or reverse mode is left out when it makes more than twice as many as the other. Cross-country elimination is
+    left out for one input or one output, for more than 100 000 edges, and when the others use an edge hardly more than
+    once; it is given up when it makes more than they do. So looking costs at most three times the cheapest way.
+    """
+    into, out = len(linear.inputs), len(linear.outputs)
+    maps = {"fwd": linear, "rev": linear.transpose()}
+    first, second = ("rev", "fwd") if out < into else ("fwd", "rev")
+    counts = {first: forward_operations(maps[first])}
+    counts[second] = forward_operations(maps[second], DEARER * counts[first])
+    least = min(counts.values())
+    ways = {name: _ORDERS[name] for name in counts if counts[name] <= DEARER * least}
+    edges = sum(len(row) for _, row in linear.rows)
+    if min(into, out) > 1 and edges <= MOST_EDGES and least > edges:
+        ways["cross-country"] = partial(cross_country, limit=least)
+    return ways
 
 
-def sparse_jacobian(level: Level, result: Tree) -> dict[tuple[int, int], int]:
-    """Return the non-zeros of the Jacobian, `{(row, column): node}`: the pattern is exact, nothing dense is formed."""
-    linear = derivative_of(level, result)
-    found = gradients(level.build, linear)
-    return {
-        (position, k): settle(level.build, term)
-        for position, output in enumerate(linear.outputs)
-        for k, term in found.get(output, {}).items()
-    }
-
-
-def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> dict[tuple[int, int], int]:
+def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     """Return the non-zeros of the lower triangle of a scalar's Hessian, by edge pushing or by dyads.
 
     "auto" pushes edges, and takes dyads where they need fewer operations.
@@ -69,17 +89,14 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> dict[tupl
     return alternative if build.graph.count_operations(alternative.values(), given) < operations else pushed
 
 
-def symmetric(level: Level, lower: dict[tuple[int, int], int], shape: tuple[int, int]) -> Nodes:
-    """Return the full matrix of nodes from the entries of its lower triangle."""
+def dense(level: Level, entries: Entries, shape: tuple[int, int]) -> Nodes:
+    """Return the full matrix of nodes from its entries; a structural zero becomes the number 0."""
     matrix = np.full(shape, level.build.zero, dtype=np.int64)
-    for (row, column), node in lower.items():
-        matrix[row, column] = matrix[column, row] = node
+    for place, node in entries.items():
+        matrix[place] = node
     return matrix
 
 
-def _passes(level: Level, linear: Linear) -> Nodes:
-    """Apply a linear map to every unit vector."""
-    count = len(linear.inputs)
-    seeds = ([level.build.one if k == position else None for k in range(count)] for position in range(count))
-    found = [push(level, linear, seed) for seed in seeds]
-    return np.array(found, dtype=np.int64).reshape(count, len(linear.outputs))
+def symmetric(level: Level, lower: Entries, shape: tuple[int, int]) -> Nodes:
+    """Return the full matrix of nodes from the entries of its lower triangle."""
+    return dense(level, lower | {(column, row): node for (row, column), node in lower.items()}, shape)
