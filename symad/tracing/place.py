@@ -117,12 +117,13 @@ def _is_own(frame: FrameType) -> bool:
     return is_library(frame.f_code.co_filename)
 
 
-def library_calls() -> list[str]:
-    """Return the full names of the library functions that run inside the user's code, innermost first."""
+def scipy_calls() -> list[str]:
+    """Return the full names of SciPy's functions that run inside the user's code, innermost first."""
     names = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_own(frame):
-        names.append(_public_name(frame))
+        if frame.f_globals.get("__name__", "").startswith("scipy."):
+            names.append(_public_name(frame))
         frame = frame.f_back
     return names
 

@@ -19,7 +19,7 @@ from symad.errors import EscapedValueError, TraceError
 from symad.graph.let import to_let
 from symad.graph.table import Graph
 from symad.tracing.constants import constant
-from symad.tracing.place import library_calls, user_place
+from symad.tracing.place import scipy_calls, user_place
 from symad.tracing.registry import STAND_INS
 from symad.tracing.scope import Scope
 from symad.tracing.traced import refuse_number
@@ -41,7 +41,7 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     known = constant(scope.graph, node)
     if known is not None:
         return known if isinstance(known, bool) else float(known)
-    if not STAND_INS.keys().isdisjoint(library_calls()):  # the body of a function that is traced by its stand-in
+    if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function that is traced by its stand-in
         refuse_number("a number")
     try:
         value: float | bool = evaluate(scope.graph, [node], scope.values)[0]
