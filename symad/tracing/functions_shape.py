@@ -242,6 +242,8 @@ def full_like(
     like_nodes = nodes_of(a, scope)
     if dtype is None and all_truths(scope.graph, like_nodes):
         dtype = bool
+    if isinstance(fill_value, int | float | np.generic) and dtype is not None:
+        fill_value = np.asarray(fill_value).astype(dtype)  # an int stays one: it may be an index
     fill = nodes_of(fill_value, scope)
     fill = fill if dtype is None else converted(scope.graph, fill, dtype)
     return Array(np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape)), scope)
