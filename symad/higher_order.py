@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 import symad.tracing.containers as containers
-from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, fitting
+from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, check_order, fitting
 from symad.derivatives.choice import operations_of
 from symad.derivatives.directional import derivatives_along, pushed_forward
 from symad.derivatives.interpolation import MixedPartials, interpolation_matrix, multi_indices, place_of
@@ -28,7 +28,7 @@ from symad.derivatives.tensor import SymmetricTensor, coordinates, dense, tensor
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.names import argument_names
 from symad.tracing.trees import Tree
-from symad.transforms import _described as described
+from symad.transforms import described
 
 DirectionalMode = Literal["auto", "taylor", "nested"]
 LaplacianMode = Literal["auto", "collapsed", "hessian"]
@@ -216,12 +216,6 @@ def biharmonic(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode
     """
     check_choice("mode", mode, ("auto", "nested", "taylor"))
     return _of_outputs(f, "biharmonic operator", argnums, wrt, partial(biharmonics, mode=mode))
-
-
-def check_order(order: object, least: int) -> None:
-    """Raise ArgumentError unless an order is an integer that is large enough."""
-    if isinstance(order, bool) or not isinstance(order, int) or order < least:
-        raise ArgumentError(f"order={order!r}", why=f"the order of a derivative is an integer >= {least}")
 
 
 def _of_outputs(

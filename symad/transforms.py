@@ -21,6 +21,7 @@ from symad.derivatives.application import (
     as_tuple,
     call_scalar,
     check_choice,
+    check_order,
     close_blocks,
     close_sparse,
     fitting,
@@ -110,7 +111,7 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
             value, cotangents = level.close(result, gradient)
         return value, chosen.as_asked(cotangents)
 
-    return _described(apply, f, "value and gradient")
+    return described(apply, f, "value and gradient")
 
 
 def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
@@ -127,7 +128,7 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
             error.unless_from(f)
             return lambda *more: grad(wraps(f)(lambda *p: f(*p, **keywords)(*more)), argnums, wrt=wrt)(*args)
 
-    return _described(apply, f, "gradient")
+    return described(apply, f, "gradient")
 
 
 def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Function:
@@ -140,8 +141,7 @@ def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Functi
     >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))
     (12.0, 2*x*sin(2))
     """
-    if isinstance(order, bool) or not isinstance(order, int) or order < 0:
-        raise ArgumentError(f"order={order!r}", why="the order of a derivative is an integer >= 0")
+    check_order(order, 0)
 
     if wrt is not None:
         return _derivative_in_part(f, order, wrt)
@@ -161,7 +161,7 @@ def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Functi
     result = f
     for _ in range(order):
         result = once(result)
-    return _described(result, f, f"derivative of order {order}") if order else f
+    return described(result, f, f"derivative of order {order}") if order else f
 
 
 def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
@@ -172,7 +172,7 @@ def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
         chosen = select_arguments(f, args, FIRST, keywords, wrt)
         return derivative(chosen.function, order)(*chosen.arguments)
 
-    return _described(apply, f, f"derivative of order {order}")
+    return described(apply, f, f"derivative of order {order}")
 
 
 def jacfwd(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
@@ -224,7 +224,7 @@ def jacobian(
                 return close_sparse(level, entries, shape)
             return close_blocks(level, modes.dense(level, entries, shape), result, chosen)
 
-    return _described(apply, f, "Jacobian")
+    return described(apply, f, "Jacobian")
 
 
 def hessian(
@@ -252,7 +252,7 @@ def hessian(
         if sparse:
             raise ArgumentError(f"sparse={sparse!r} with mode={mode!r}", do='use mode="edge", which gives the pattern')
         outer, inner = _NESTED[mode]
-        return _described(outer(inner(require_scalar(f), argnums, wrt=wrt), argnums, wrt=wrt), f, "Hessian")
+        return described(outer(inner(require_scalar(f), argnums, wrt=wrt), argnums, wrt=wrt), f, "Hessian")
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
@@ -263,7 +263,7 @@ def hessian(
                 return close_sparse(level, triangle_of(lower, sparse), shape)
             return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, chosen)
 
-    return _described(apply, f, "Hessian")
+    return described(apply, f, "Hessian")
 
 
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -279,7 +279,9 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return jvp(gradient, primals, tangents)[1]
 
 
-def _described(apply: Function, f: Function, what: str) -> Function:
+def described(apply: Function, f: Function, what: str) -> Function:
+    """Return `apply` as the function that a transform made of f: with a name, a docstring and f behind it."""
+
     @wraps(apply)
     def transformed(*args: Any, **keywords: Any) -> Any:
         return apply(*args, **keywords)

@@ -122,6 +122,12 @@ def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
         raise ArgumentError(f"{name}={value!r}", do="use one of " + ", ".join(repr(choice) for choice in choices))
 
 
+def check_order(order: object, least: int) -> None:
+    """Raise ArgumentError unless the order of a derivative is an integer that is large enough."""
+    if isinstance(order, bool) or not isinstance(order, int) or order < least:
+        raise ArgumentError(f"order={order!r}", why=f"the order of a derivative is an integer >= {least}")
+
+
 def close_blocks(level: Level, matrix: Nodes, outputs: Tree, selection: Selection) -> Any:
     """Return a matrix of nodes (outputs x parameters) as the user's containers of blocks of shape s + t."""
     blocks, row = [], 0
