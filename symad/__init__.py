@@ -8,6 +8,7 @@ matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
 higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
+control flow  cond
 native        compile, jit, Kernel
 containers    register_container
 check         verify
@@ -46,6 +47,7 @@ from symad.higher_order import (
 )
 from symad.native import compile, jit
 from symad.optimum import argmin
+from symad.tracing.branches import cond
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.scope import source_lines
@@ -67,9 +69,9 @@ from symad.transforms import (
 __all__ = [
     "ArgumentError", "Choice", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError",
     "MixedPartials", "RuleError", "SparseMatrix", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError",
-    "Verification", "WorkbenchError", "argmin", "biharmonic", "choices", "compile", "custom_derivative", "derivative",
-    "derivative_along", "derivative_tensor", "fixed_point", "from_sympy", "grad", "hessian", "hvp", "jacfwd",
-    "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "mixed_derivative", "mixed_partials",
+    "Verification", "WorkbenchError", "argmin", "biharmonic", "choices", "compile", "cond", "custom_derivative",
+    "derivative", "derivative_along", "derivative_tensor", "fixed_point", "from_sympy", "grad", "hessian", "hvp",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "mixed_derivative", "mixed_partials",
     "register_container", "root", "source_lines", "stop_gradient", "taylor", "taylor_polynomial", "trace",
     "value_and_grad", "verify", "vhv", "vjp",
 ]  # fmt: skip

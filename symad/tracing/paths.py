@@ -174,7 +174,7 @@ class Paths:
             where=place,
             why=f"the condition there was decided {count} times on one path, about different values each time",
             do="in a loop: end it after a fixed number of steps (while_loop and fori_loop, loops on traced values, are "
-            "not there yet); for a choice: np.where, np.maximum; or raise max_paths",
+            "not there yet); for a choice: cond, np.where, np.maximum; or raise max_paths",
         )
 
 
