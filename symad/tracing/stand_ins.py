@@ -23,7 +23,7 @@ import sympy as sp
 
 import symad.tracing.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.array import Array, wrap
-from symad.tracing.functions_reduce import traced
+from symad.tracing.functions.reduce import traced
 from symad.tracing.node_arrays import constants, converted, elementwise
 from symad.tracing.operands import holds_traced, nodes_of, scope_of
 from symad.tracing.operations import Build

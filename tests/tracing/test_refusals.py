@@ -11,7 +11,7 @@ import scipy.special
 import sympy as sp
 
 from symad.errors import EscapedValueError, TraceError
-from symad.tracing.refusals import REASONS
+from symad.tracing.functions.refusals import REASONS
 from symad.tracing.scope import open_scope
 
 NUMBER = "a plain number would lose its derivative; use the NumPy function (np.sin instead of math.sin)"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.functions_reduce import is_traced, together, traced
+from symad.tracing.functions.reduce import is_traced, together, traced
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
 

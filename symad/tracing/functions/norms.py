@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symad.tracing.functions_reduce import traced
+from symad.tracing.functions.reduce import traced
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
 

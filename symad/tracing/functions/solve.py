@@ -10,7 +10,7 @@ import numpy as np
 
 from symad.errors import LimitError, TraceError
 from symad.tracing.constants import constant
-from symad.tracing.functions_reduce import is_traced, together, traced
+from symad.tracing.functions.reduce import is_traced, together, traced
 from symad.tracing.place import user_place
 from symad.tracing.registry import implements
 from symad.tracing.values import values_of

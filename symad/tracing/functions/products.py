@@ -14,7 +14,7 @@ import symad.tracing.node_arrays as node_arrays
 import symad.tracing.operations as op
 from symad.graph.table import Graph
 from symad.tracing.array import wrap
-from symad.tracing.functions_reduce import delivered, together, traced
+from symad.tracing.functions.reduce import delivered, together, traced
 from symad.tracing.node_arrays import Nodes, elementwise
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements

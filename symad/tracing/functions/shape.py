@@ -9,7 +9,7 @@ import numpy as np
 
 from symad.tracing.array import Array, plain_index, wrap
 from symad.tracing.constants import is_boolean
-from symad.tracing.functions_reduce import delivered, traced
+from symad.tracing.functions.reduce import delivered, traced
 from symad.tracing.node_arrays import (
     Nodes,
     all_truths,

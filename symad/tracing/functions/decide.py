@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import plain_index, wrap
-from symad.tracing.functions_reduce import delivered, traced
-from symad.tracing.functions_select import values
+from symad.tracing.functions.reduce import delivered, traced
+from symad.tracing.functions.select import values
 from symad.tracing.node_arrays import homogeneous
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements

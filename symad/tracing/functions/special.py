@@ -21,7 +21,7 @@ from symad.graph.table import Graph
 from symad.rules.partials import partial
 from symad.tracing.array import wrap
 from symad.tracing.constants import constant
-from symad.tracing.functions_reduce import together, traced
+from symad.tracing.functions.reduce import together, traced
 from symad.tracing.node_arrays import elementwise
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.operations import Build, composed, function

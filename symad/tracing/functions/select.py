@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad.tracing.operations as op
 from symad.tracing.array import wrap
-from symad.tracing.functions_reduce import delivered, given, traced
+from symad.tracing.functions.reduce import delivered, given, traced
 from symad.tracing.node_arrays import elementwise, require_float
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from symad.tracing.functions_reduce import delivered, keeps_axes, traced
-from symad.tracing.functions_select import values
+from symad.tracing.functions.reduce import delivered, keeps_axes, traced
+from symad.tracing.functions.select import values
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
 

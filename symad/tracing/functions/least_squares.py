@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from symad.tracing.functions_reduce import together, traced
-from symad.tracing.functions_solve import back_substituted, check_size, known_values, per_matrix
+from symad.tracing.functions.reduce import together, traced
+from symad.tracing.functions.solve import back_substituted, check_size, known_values, per_matrix
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
 

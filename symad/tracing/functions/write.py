@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import plain_index
-from symad.tracing.functions_reduce import is_traced
+from symad.tracing.functions.reduce import is_traced
 from symad.tracing.node_arrays import Nodes, like
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import Array, wrap
-from symad.tracing.functions_reduce import traced
+from symad.tracing.functions.reduce import traced
 from symad.tracing.node_arrays import like
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements
