@@ -170,7 +170,7 @@ MISTAKES = {
         "<line>: loops_until_small has more than 64 paths through its conditions: the condition there was "
         "decided 64 times on one path, about different values each time; in a loop: end it after a fixed "
         "number of steps (while_loop and fori_loop, loops on traced values, are not there yet); for a choice:"
-        " np.where, np.maximum; or raise max_paths",
+        " cond, np.where, np.maximum; or raise max_paths",
     ),
     "a mask, compiled": (
         lambda: sa.compile(lambda x: x[x > 0].sum(), X),
@@ -215,7 +215,7 @@ MISTAKES = {
         sa.TraceError,
         "<line>: np.linalg.eigvalsh was called with a traced value: eigenvectors come from an iteration that "
         "has no traced form; for a simple eigenvalue d(value) = w @ dA @ v, with left and right eigenvectors "
-        "and w @ v = 1; w is v if A is symmetric",
+        "and w @ v = 1 (w is v if A is symmetric); give that rule to symad.custom_derivative",
     ),
     "a Fourier transform": (
         lambda: sa.grad(lambda x: np.fft.fft(x).sum())(X),

@@ -339,3 +339,16 @@ def asks_for_types(x):
 def test_masks_types_and_keys_follow_the_values(f):
     differences = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
     assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
+
+
+def test_constants_of_a_filled_array_are_numbers_to_functions_without_a_traced_form():
+    """In the second run np.zeros makes a traced array; the eigenvalues of numbers are numbers all the same."""
+
+    def f(x):
+        store = np.zeros(2)
+        store[0] = x[0]
+        matrix = np.zeros((2, 2))
+        matrix[0, 1] = matrix[1, 0] = 3.0
+        return store.sum() * np.linalg.eigvalsh(matrix)[1] * np.unique(np.array([2.0, 2.0]))[0]
+
+    assert sa.grad(f)(X) == pytest.approx([6.0, 0.0])

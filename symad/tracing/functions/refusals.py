@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.constants import constant
+from symad.tracing.operands import holds_traced, nodes_of
 from symad.tracing.registry import implements
-from symad.tracing.traced import numpy_name, refuse_function
+from symad.tracing.traced import Traced, numpy_name, refuse_function
+from symad.tracing.values import values_of
 
 Function = Callable[..., Any]
 
@@ -19,18 +22,19 @@ _FOURIER = ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "r
 _REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
     (
         "eigenvectors come from an iteration that has no traced form",
-        "for a simple eigenvalue d(value) = w @ dA @ v, with left and right eigenvectors and w @ v = 1; w is v if A is "
-        "symmetric",
+        "for a simple eigenvalue d(value) = w @ dA @ v, with left and right eigenvectors and w @ v = 1 (w is v if A is "
+        "symmetric); give that rule to symad.custom_derivative",
         (np.linalg.eig, np.linalg.eigh, np.linalg.eigvals, np.linalg.eigvalsh),
     ),
     (
         "singular vectors come from an iteration that has no traced form",
-        "for a simple singular value d(value) = u @ dA @ v, with its singular vectors",
+        "for a simple singular value d(value) = u @ dA @ v, with its singular vectors; give that rule to "
+        "symad.custom_derivative",
         (np.linalg.svd, np.linalg.svdvals),
     ),
     (
         "the roots are eigenvalues of a matrix",
-        "for a simple root r of p, dr = -(the change of p at r) / (the derivative of p at r)",
+        "symad.root finds one root, with its derivatives",
         (np.roots,),
     ),
     (
@@ -64,13 +68,26 @@ _REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
 REASONS: dict[Function, str] = {function: why for why, _, functions in _REFUSED for function in functions}
 
 
-def _refusing(name: str, why: str, do: str) -> Function:
+def _refusing(function: Function, why: str, do: str) -> Function:
     def handler(*args: Any, **keywords: Any) -> Any:
-        refuse_function(name, why, do)
+        plain = [_plain(value) for value in args]
+        if holds_traced((*plain, *keywords.values())):
+            refuse_function(numpy_name(function), why, do)
+        return function(*plain, **keywords)
 
     return handler
 
 
+def _plain(value: Any) -> Any:
+    """Return a traced array of constants as the numbers it holds: nothing in it has a derivative."""
+    if not isinstance(value, Traced):
+        return value
+    nodes = nodes_of(value, value.scope)
+    if any(constant(value.scope.graph, node) is None for node in nodes.ravel().tolist()):
+        return value
+    return values_of(value.scope, nodes)
+
+
 for _why, _do, _functions in _REFUSED:
     for _function in _functions:
-        implements(_function)(_refusing(numpy_name(_function), _why, _do))
+        implements(_function)(_refusing(_function, _why, _do))
