@@ -28,7 +28,7 @@ from symad.derivatives.tensor import SymmetricTensor, coordinates, dense, tensor
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.names import argument_names
 from symad.tracing.trees import Tree
-from symad.transforms import described
+from symad.transforms import JacobianMode, described
 
 DirectionalMode = Literal["auto", "taylor", "nested"]
 LaplacianMode = Literal["auto", "collapsed", "hessian"]
@@ -113,12 +113,19 @@ def mixed_derivative(f: Function, indices: Sequence[int], argnums: Argnums = FIR
 
 
 def derivative_tensor(
-    f: Function, order: int, argnums: Argnums = FIRST, *, wrt: Paths = None, sparse: bool = False
+    f: Function,
+    order: int,
+    argnums: Argnums = FIRST,
+    *,
+    wrt: Paths = None,
+    mode: JacobianMode = "auto",
+    sparse: bool = False,
 ) -> Function:
     """Return all derivatives of one order >= 1: for a result of shape s and one array of shape t, of shape s + t*order.
 
     `sparse=True` (f scalar) gives a SymmetricTensor with the exact pattern over the flat input; nothing dense is made.
-    Each entry is made once, for i <= j <= k.
+    Each entry is made once, for i <= j <= k. `mode` says how the Hessian's entries are differentiated again, see
+    `jacobian`.
 
     >>> derivative_tensor(lambda x: x[0] ** 2 * x[1], 3)(np.array([2.0, 3.0])).tolist()
     [[[0.0, 2.0], [2.0, 0.0]], [[2.0, 0.0], [0.0, 0.0]]]
@@ -128,13 +135,14 @@ def derivative_tensor(
            [0, 1]])
     """
     check_order(order, 1)
+    check_choice("mode", mode, ("auto", "fwd", "rev", "cross-country"))
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             shape = _one_shape(level)
             result = call_scalar(level, chosen.function, f) if sparse else level.call(chosen.function)
-            found = [tensor_entries(level, node, order) for node in result.flat]
+            found = [tensor_entries(level, node, order, mode) for node in result.flat]
             if not sparse:
                 return level.close(dense(level, result, found, shape, order))[0]
             (entries,) = found

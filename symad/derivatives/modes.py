@@ -17,6 +17,7 @@ from symad.derivatives.elimination import Entries, cross_country, forward, forwa
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
 from symad.derivatives.second_order import edge_pushing
+from symad.graph.builder import Builder
 from symad.tracing.trees import Nodes, Tree
 
 DYADIC_INPUTS = 256  # beyond it dense gradients at every node are never the cheaper way, and looking costs memory
@@ -42,11 +43,15 @@ def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
 
     "auto" takes the order of elimination (see `elimination`) with the fewest operations; `choices` shows the counts.
     """
-    build, linear = level.build, derivative_of(level, result)
-    ways = {mode: _ORDERS[mode]} if mode in _ORDERS else _worth_trying(linear)
-    made = {name: entries for name, way in ways.items() if (entries := way(build, linear)) is not None}
+    made = jacobians(level.build, derivative_of(level, result), mode)
     found = {name: partial(made.__getitem__, name) for name in made}
-    return cheapest(build.graph, "Jacobian", found, level.parameters.flat, nodes_of=dict.values)
+    return cheapest(level.build.graph, "Jacobian", found, level.parameters.flat, nodes_of=dict.values)
+
+
+def jacobians(build: Builder, linear: Linear, mode: str = "auto") -> dict[str, Entries]:
+    """Return the non-zeros of a linear map by each order of elimination that may be the cheapest, or by one."""
+    ways = {mode: _ORDERS[mode]} if mode in _ORDERS else _worth_trying(linear)
+    return {name: entries for name, way in ways.items() if (entries := way(build, linear)) is not None}
 
 
 def _worth_trying(linear: Linear) -> dict[str, Elimination]:

@@ -1,8 +1,8 @@
 """Derivative tensors of any order with their exact pattern: the Hessian's entries, differentiated again and again.
 
 A derivative of order k is symmetric, so only the entries with i >= j >= ... are formed: entry (i, ..., l) is
-differentiated in the inputs m <= l that it depends on, by forward mode with sparse tangents. Nothing dense is made,
-and a separable function of n inputs costs about n times as much as one of its terms.
+differentiated in the inputs m <= l that it depends on, all entries together, as a sparse Jacobian. Nothing dense is
+made, and a separable function of n inputs costs about n times as much as one of its terms.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
 from symad.derivatives import modes
+from symad.derivatives.choice import cheapest
 from symad.derivatives.level import Level
-from symad.derivatives.linear import gradients, linearize, settle
+from symad.derivatives.linear import linearize
 from symad.errors import LimitError
 from symad.graph.builder import Builder
 from symad.tracing.container_types import NAMESPACE
@@ -79,7 +81,7 @@ optree.register_pytree_node(
 )
 
 
-def tensor_entries(level: Level, node: int, order: int) -> Entries:
+def tensor_entries(level: Level, node: int, order: int, mode: str = "auto") -> Entries:
     """Return the non-zeros of the derivative of an order >= 1 of one scalar, `{place sorted downwards: node}`.
 
     They come in the order of the places sorted upwards.
@@ -89,20 +91,27 @@ def tensor_entries(level: Level, node: int, order: int) -> Entries:
         gradient = modes.derivative_of(level, output).transpose().apply(level.build, [level.build.one])
         return {(k,): entry for k, entry in enumerate(gradient) if entry is not None}
     entries: Entries = dict(modes.hessian_entries(level, output).items())
-    for _ in range(order - 2):
-        entries = _differentiated(level.build, entries, level.parameters.flat)
+    for reached in range(3, order + 1):
+        what = f"derivative tensor of order {reached}"
+        entries = _differentiated(level.build, entries, level.parameters.flat, what, mode)
     return dict(sorted(entries.items(), key=lambda entry: entry[0][::-1]))
 
 
-def _differentiated(build: Builder, entries: Entries, parameters: Sequence[int]) -> Entries:
+def _differentiated(build: Builder, entries: Entries, parameters: Sequence[int], what: str, mode: str) -> Entries:
     """Return the entries of the next order: each entry's derivatives in the inputs up to its last one."""
     nodes = list(dict.fromkeys(entries.values()))
-    found = gradients(build, linearize(build, nodes, parameters))
+    made = modes.jacobians(build, linearize(build, nodes, parameters), mode)
+    ways = {name: partial(_lower_part, entries, nodes, found) for name, found in made.items()}
+    return cheapest(build.graph, what, ways, parameters, nodes_of=dict.values)
+
+
+def _lower_part(entries: Entries, nodes: Sequence[int], jacobian: dict[tuple[int, int], int]) -> Entries:
+    """Return the entries of the next order from a Jacobian of the nodes of this one, places sorted downwards."""
+    slopes: dict[int, list[tuple[int, int]]] = {}
+    for (row, k), slope in jacobian.items():
+        slopes.setdefault(nodes[row], []).append((k, slope))
     return {
-        (*place, k): settle(build, term)
-        for place, node in entries.items()
-        for k, term in found.get(node, {}).items()
-        if k <= place[-1]
+        (*place, k): slope for place, node in entries.items() for k, slope in slopes.get(node, ()) if k <= place[-1]
     }
 
 

@@ -10,7 +10,7 @@ import mixes
 import numpy as np
 import pytest
 import sympy as sp
-from cases import CASES, rosenbrock
+from cases import CASES, lennard_jones, rosenbrock
 from fuzz import SIZE, load
 from fuzz_programs import program_text
 from test_known_answers import rosenbrock2
@@ -35,11 +35,11 @@ def test_dense_and_sparse_tensors_against_nested_forward_mode(case):
     for order in (1, 2, 3, 4) if len(point) < 3 else (1, 2, 3):
         wanted = nested_tensor(case.function, order)(point)
         tolerance = 1e-12 * np.max(np.abs(wanted), initial=1.0)
-        for sparse in (False, True):
-            transformed = sa.derivative_tensor(case.function, order, sparse=sparse)
+        for sparse, mode in ((False, "auto"), (True, "fwd"), (True, "rev"), (True, "cross-country")):
+            transformed = sa.derivative_tensor(case.function, order, sparse=sparse, mode=mode)
             for found in (transformed(point), sa.compile(transformed, point)(point)):
                 full = found.toarray() if sparse else found
-                assert np.max(np.abs(full - wanted)) <= tolerance, (order, sparse)
+                assert np.max(np.abs(full - wanted)) <= tolerance, (order, mode)
 
 
 @pytest.mark.parametrize("seed", [2, 3, 5, 8, 13, 21, 34, 55, 89, 144])
@@ -221,6 +221,18 @@ def test_laplacians_nest(word):
 def test_guards_stay_outside_the_collapsed_products():
     found = sa.laplacian(lambda x: np.where(x > 0, np.sqrt(x), x**2).sum(), mode="collapsed")
     assert found(np.array([-1.0, 0.0])) == 4.0
+
+
+def test_auto_takes_the_cheapest_order_of_elimination_for_tensors():
+    point = np.arange(9.0) ** 1.5
+    with sa.choices() as made:
+        sa.derivative_tensor(lennard_jones, 3, sparse=True)(point)
+    counts = {
+        mode: sa.trace(sa.derivative_tensor(lennard_jones, 3, sparse=True, mode=mode), point).count_ops()
+        for mode in ("auto", "fwd", "rev", "cross-country")
+    }
+    assert made[-1].what == "derivative tensor of order 3"
+    assert counts["auto"] == counts[made[-1].chosen] == min(counts.values())
 
 
 def test_the_choice_and_its_alternatives_are_shown():
