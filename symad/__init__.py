@@ -4,7 +4,8 @@ The map, by purpose (start here; each name's docstring has an example):
 
 trace         trace, from_sympy, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
-matrices      jacfwd, jacrev, jacobian, hessian, hvp, SparseMatrix
+matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian, hvp, SparseMatrix,
+              sparsity, verify_sparsity, SparsityPattern
 higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
@@ -21,6 +22,7 @@ from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
 from symad.derivatives.interpolation import MixedPartials
+from symad.derivatives.pattern import SparsityPattern
 from symad.derivatives.polynomial import TaylorPolynomial
 from symad.derivatives.sparse import SparseMatrix
 from symad.derivatives.tensor import SymmetricTensor
@@ -45,6 +47,7 @@ from symad.higher_order import (
     taylor_polynomial,
     vhv,
 )
+from symad.jacobians import batched_jacobian, sparsity, sum_gradient, verify_sparsity
 from symad.native import compile, jit
 from symad.optimum import argmin
 from symad.tracing.branches import cond
@@ -68,10 +71,11 @@ from symad.transforms import (
 
 __all__ = [
     "ArgumentError", "Choice", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError",
-    "MixedPartials", "RuleError", "SparseMatrix", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError",
-    "Verification", "WorkbenchError", "argmin", "biharmonic", "choices", "compile", "cond", "custom_derivative",
-    "derivative", "derivative_along", "derivative_tensor", "fixed_point", "from_sympy", "grad", "hessian", "hvp",
-    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "mixed_derivative", "mixed_partials",
-    "register_container", "root", "source_lines", "stop_gradient", "taylor", "taylor_polynomial", "trace",
-    "value_and_grad", "verify", "vhv", "vjp",
+    "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "SymmetricTensor", "TaylorPolynomial", "Trace",
+    "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic", "choices", "compile",
+    "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "fixed_point", "from_sympy",
+    "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
+    "mixed_derivative", "mixed_partials", "register_container", "root", "source_lines", "sparsity", "stop_gradient",
+    "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad", "verify",
+    "verify_sparsity", "vhv", "vjp",
 ]  # fmt: skip

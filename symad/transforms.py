@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -206,13 +206,13 @@ def jacobian(
 
     >>> jacobian(lambda x: x * x, sparse=True)(np.array([2.0, 3.0])).rows
     array([0, 1])
-    >>> from symad.derivatives.choice import choices
-    >>> with choices() as made:
+    >>> import symad as sa
+    >>> with sa.choices() as made:
     ...     _ = jacobian(lambda x: np.exp(x.sum() ** 3 * x[0]) * np.ones(9) * x[0])(np.ones(9))
     >>> made[0].chosen, sorted(made[0].operations)
     ('cross-country', ['cross-country', 'fwd', 'rev'])
     """
-    check_choice("mode", mode, ("auto", "fwd", "rev", "cross-country"))
+    check_choice("mode", mode, get_args(JacobianMode))
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)

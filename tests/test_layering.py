@@ -23,7 +23,7 @@ LAYERS = [
     {"rules"},
     {"tracing"},
     {"derivatives"},
-    {"transforms", "higher_order", "optimum"},
+    {"transforms", "higher_order", "jacobians", "optimum"},
     {"native"},
     {"checking", "teaching"},
     {"interop"},

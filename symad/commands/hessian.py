@@ -14,10 +14,10 @@ import sympy as sp
 
 from codegen import Kernel
 from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
+from symad.derivatives.pattern import spy
 from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
 from symad.native import Tier, compile_trace
-from symad.teaching.spy import spy
 from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian

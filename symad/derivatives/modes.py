@@ -17,6 +17,7 @@ from symad.derivatives.elimination import Entries, cross_country, forward, forwa
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
 from symad.derivatives.second_order import edge_pushing
+from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.tracing.trees import Nodes, Tree
 
@@ -72,6 +73,29 @@ def _worth_trying(linear: Linear) -> dict[str, Elimination]:
     if min(into, out) > 1 and edges <= MOST_EDGES and least > edges:
         ways["cross-country"] = partial(cross_country, limit=least)
     return ways
+
+
+def blocks(level: Level, result: Tree, entries: Entries) -> Tree:
+    """Return the Jacobians of the rows of a batch, each array of shape (batch, out..., in...), from all entries.
+
+    ArgumentError when a row of the result depends on another row of the only parameter.
+    """
+    (batch,) = level.parameters.arrays
+    count, width = len(batch), batch.size // len(batch)
+    row_of = np.concatenate([np.arange(array.size) // max(1, array.size // count) for array in result.arrays])
+    matrix = np.full((len(row_of), width), level.build.zero, dtype=np.int64)
+    for (place, column), node in entries.items():
+        if row_of[place] != column // width:
+            raise ArgumentError(
+                f"row {row_of[place]} of the result depends on row {column // width} of the batch",
+                why="something mixes the rows (a mean over the batch, batch normalisation in training), so that the "
+                "Jacobians of single rows leave out terms",
+                do="use jacobian, which has all terms, or a function that treats every row on its own",
+            )
+        matrix[place, column % width] = node
+    parts = np.split(matrix, np.cumsum([array.size for array in result.arrays])[:-1])
+    shapes = [array.shape + batch.shape[1:] for array in result.arrays]
+    return Tree(result.structure, [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)])
 
 
 def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:

@@ -189,3 +189,127 @@ def test_symbols_give_expressions_in_every_order():
 def test_an_unknown_mode_is_refused():
     with pytest.raises(sa.ArgumentError, match=r"mode='backward'.*'cross-country'"):
         sa.jacobian(np.sin, mode="backward")
+
+
+# Batches
+
+WEIGHTS = RANDOM.normal(size=(3, 4))
+BATCH = RANDOM.uniform(0.2, 0.9, (5, 3))
+
+
+def layer(xs):
+    """A layer as in seed 003, on all rows at once."""
+    return np.tanh(xs @ WEIGHTS) ** 2
+
+
+def one_by_one(f, xs):
+    """Return the Jacobians of the rows, each by a batch of one."""
+    return np.stack([sa.jacobian(lambda x: f(x[None])[0])(x) for x in xs])
+
+
+@pytest.mark.parametrize("mode", ["auto", *MODES])
+def test_blocks_of_a_batch_are_the_jacobians_of_its_rows(mode):
+    found = sa.batched_jacobian(layer, mode=mode)(BATCH)
+    assert found.shape == (5, 4, 3)
+    assert found == pytest.approx(one_by_one(layer, BATCH), rel=1e-13)
+    whole = sa.jacobian(layer)(BATCH)  # shape (5, 4, 5, 3): the blocks stand on its diagonal, and all else is 0
+    assert found == pytest.approx(whole[np.arange(5), :, np.arange(5)], rel=1e-13)
+    assert np.count_nonzero(whole) == found.size
+    assert sa.compile(sa.batched_jacobian(layer, mode=mode), BATCH)(BATCH) == pytest.approx(found, rel=1e-13)
+
+
+def test_no_terms_between_rows_are_formed():
+    def operations(count):
+        return sa.trace(sa.batched_jacobian(layer), BATCH[:count]).count_ops()
+
+    assert operations(4) == 2 * operations(2) == 4 * operations(1)
+
+
+def test_rows_may_have_any_shape_and_results_may_be_containers():
+    xs = RANDOM.normal(size=(4, 2, 3))
+
+    def f(xs):
+        return {"sum": (xs**2).sum(axis=(1, 2)), "row": np.sin(xs[:, 0, :])}
+
+    found = sa.batched_jacobian(f)(xs)
+    assert found["sum"] == pytest.approx(2 * xs)
+    assert found["row"].shape == (4, 3, 2, 3)
+    assert found["row"][:, 1, 0, 1] == pytest.approx(np.cos(xs[:, 0, 1]))
+    numbers = sa.batched_jacobian(lambda t: t**2)(np.array([1.0, 2.0]))
+    assert numbers.tolist() == [2.0, 4.0]
+
+
+def test_blocks_are_differentiated_by_every_mix():
+    """Seed 003: a loss with the blocks in it, differentiated again with respect to inputs and weights."""
+
+    def loss(xs, weights):
+        blocks = sa.batched_jacobian(lambda rows, w: np.tanh(rows @ w))(xs, weights)
+        return ((0.01 * blocks) ** 2).sum()
+
+    def by_hand(xs, weights):
+        slopes = 1 - np.tanh(xs @ weights) ** 2
+        return ((0.01 * slopes[:, :, None] * weights.T) ** 2).sum()
+
+    for argument in (0, 1):
+        for transform in (sa.grad, sa.jacfwd, sa.hessian):
+            found, expected = (transform(g, argument)(BATCH, WEIGHTS) for g in (loss, by_hand))
+            assert found == pytest.approx(expected, rel=1e-11, abs=1e-15)
+    assert sa.batched_jacobian(lambda w, xs: xs @ w, wrt="xs")(WEIGHTS, BATCH)[2] == pytest.approx(WEIGHTS.T)
+
+
+def test_symbols_in_a_batch():
+    a, b = sp.symbols("a b", real=True)
+    found = sa.batched_jacobian(lambda xs: xs**2)(np.array([[a], [b]]))
+    assert found.shape == (2, 1, 1)
+    assert found.ravel().tolist() == [2 * a, 2 * b]
+
+
+def test_a_function_that_mixes_the_rows_is_refused():
+    """Batch normalisation in training, a cumulative sum: the seed leaves BatchNorm out for this reason."""
+    with pytest.raises(sa.ArgumentError, match=r"row 0 of the result depends on row 1.*normalisation.*use jacobian"):
+        sa.batched_jacobian(lambda xs: (xs - xs.mean(axis=0)) / xs.std(axis=0))(BATCH)
+    with pytest.raises(sa.ArgumentError, match=r"row 1 of the result depends on row 0"):
+        sa.batched_jacobian(lambda xs: np.cumsum(xs, axis=0))(BATCH)
+    with pytest.raises(sa.ArgumentError, match=r"row 0 of the result depends on row 4"):
+        sa.batched_jacobian(lambda xs: xs[::-1])(BATCH)
+
+
+@pytest.mark.parametrize("f", [lambda xs: xs.sum(), lambda xs: xs[:3], lambda xs: (xs, xs[:, 0].sum())])
+def test_results_without_the_batch_axis_are_refused(f):
+    with pytest.raises(sa.ArgumentError, match=r"batch of shape \(5, 3\) and results of shapes"):
+        sa.batched_jacobian(f)(BATCH)
+    with pytest.raises(sa.ArgumentError, match="a batch of 2 arrays"):
+        sa.batched_jacobian(lambda p: p["a"] * p["b"])({"a": BATCH, "b": BATCH})
+
+
+# Gradients of sums (known answer A24)
+
+
+def test_a24_the_gradient_of_a_vector_is_refused_and_that_of_its_sum_has_a_name():
+    x = np.array([0.3, 0.7, 1.1])
+    vector = lambda x: np.sin(x) * x[0]  # noqa: E731
+    with pytest.raises(sa.ArgumentError, match=r"gradient of a vector-valued.*jacobian.*vjp"):
+        sa.grad(vector)(x)
+    found = sa.sum_gradient(vector)(x)
+    assert found == pytest.approx(sa.jacobian(vector)(x).sum(axis=0), rel=1e-14)
+    assert found == pytest.approx(sa.vjp(vector, x)[1](np.ones(3))[0], rel=1e-14)
+
+
+def test_a24_twice_in_a_row_it_is_no_hessian():
+    """Seed 004: what `tf.gradients(tf.gradients(...))` gives are the row sums of the Hessian."""
+    x = np.array([0.3, 0.7])
+    f = lambda x: x[0] ** 2 * x[1]  # noqa: E731
+    twice = sa.sum_gradient(sa.sum_gradient(f))(x)
+    assert twice == pytest.approx(sa.hessian(f)(x).sum(axis=0))
+    assert twice.shape == (2,)
+
+
+def test_the_sum_goes_over_all_leaves_and_takes_what_grad_takes():
+    def f(p, scale):
+        return {"a": p["w"] * scale, "b": (p["b"] ** 2, 1.0)}
+
+    found = sa.sum_gradient(f)({"w": np.ones(2), "b": 3.0}, 5.0)
+    assert found["w"].tolist() == [5.0, 5.0]
+    assert found["b"] == 6.0
+    assert sa.sum_gradient(f, 1)({"w": np.ones(2), "b": 3.0}, 5.0) == 2.0
+    assert sa.sum_gradient(f, wrt='p["b"]')({"w": np.ones(2), "b": 3.0}, 5.0) == 6.0

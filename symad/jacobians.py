@@ -1,0 +1,195 @@
+"""Jacobians with structure: of batches, and their sparsity patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+import symad.tracing.containers as containers
+from symad.derivatives import modes
+from symad.derivatives.application import Function, check_choice
+from symad.derivatives.level import open_level
+from symad.derivatives.pattern import SparsityPattern
+from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
+from symad.errors import ArgumentError
+from symad.tracing.trace import trace
+from symad.transforms import JacobianMode, described, grad, hessian, jacobian, linearize
+
+Order = Literal[1, 2]
+Place = tuple[int, int]
+Vector = NDArray[np.float64]
+Columns = NDArray[np.intp]
+Push = Callable[[Any, Any], Vector]  # numbers of columns and their weights -> the derivative along them
+
+LARGEST_POWER = 50  # of two, which columns are multiplied by
+
+
+def batched_jacobian(
+    f: Function, argnums: int = FIRST, *, wrt: str | None = None, mode: JacobianMode = "auto"
+) -> Function:
+    """Return the Jacobian of each row of a batch: shape (batch, out..., in...) for xs of shape (batch, in...).
+
+    f takes the whole batch and returns arrays with a leading batch axis, row k from row k alone (for a function g of
+    one row: `lambda xs: np.stack([g(x) for x in xs])`). Only these blocks are formed, no zeros between rows.
+    ArgumentError when a row of the result depends on another row of xs, as under batch normalisation in training:
+    `jacobian` has all the terms then.
+
+    >>> f = lambda xs: np.stack([xs[:, 0] * xs[:, 1], xs[:, 1]], axis=1)
+    >>> batched_jacobian(f)(np.array([[2.0, 3.0], [4.0, 5.0]]))
+    array([[[3., 2.],
+            [0., 1.]],
+    <BLANKLINE>
+           [[5., 4.],
+            [0., 1.]]])
+    """
+    check_choice("mode", mode, get_args(JacobianMode))
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
+        with open_level(chosen.arguments, chosen.names) as level:
+            result = level.call(chosen.function)
+            _check_batch([array.shape for array in level.parameters.arrays], [array.shape for array in result.arrays])
+            return level.close(modes.blocks(level, result, modes.jacobian_entries(level, result, mode)))[0]
+
+    return described(apply, f, "batched Jacobian")
+
+
+def sum_gradient(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+    """Return the gradient of the sum of all elements of f's result: what `tf.gradients` gives for a vector.
+
+    The gradient of a vector-valued f is not defined; its derivative is the Jacobian, whose rows are the gradients of
+    the elements. Pulling a vector of ones back through f adds these rows up, and that is the gradient of the sum.
+    `grad` refuses a vector, so that nobody takes the sum for something else; ask for it here, by its name. Twice in a
+    row it gives row sums of second derivatives, and not a Hessian.
+
+    >>> sum_gradient(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([3., 3.])
+    """
+
+    def total(*args: Any, **keywords: Any) -> Any:
+        return sum(np.sum(leaf) for leaf in containers.flatten(f(*args, **keywords))[0])
+
+    found: Function = described(grad(wraps(f)(total), argnums, wrt=wrt), f, "gradient of the sum")
+    return found
+
+
+def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST, wrt: Paths = None) -> SparsityPattern:
+    """Return the exact pattern of the Jacobian (order 1) or of a scalar's Hessian (order 2) over flat inputs.
+
+    The arguments give structure and shapes; their values are not used, and both branches of every `if` count. An entry
+    that is not in the pattern is a proved zero at every point; one that is in it may happen to be zero. Printed, it is
+    a picture; see `verify_sparsity` for a second opinion.
+
+    >>> pattern = sparsity(lambda x: (x[1:] - x[:-1] ** 2) ** 2, np.zeros(4))
+    >>> pattern
+    <SparsityPattern 3x4, 6 non-zeros, density 0.5>
+    >>> print(pattern)
+    ⠙⠦
+    """
+    check_choice("order", order, (1, 2))
+    transform = jacobian(f, argnums, wrt=wrt, sparse=True)
+    if order == 2:
+        transform = hessian(f, argnums, wrt=wrt, mode="edge", sparse="full")
+    found = trace(transform, *args).outputs
+    matrix = containers.unflatten(found.structure, found.arrays)
+    return SparsityPattern(matrix.rows, matrix.columns, matrix.shape)
+
+
+def verify_sparsity(
+    f: Function,
+    pattern: SparsityPattern,
+    *args: Any,
+    order: Order = 1,
+    argnums: Argnums = FIRST,
+    wrt: Paths = None,
+    points: int = 3,
+    spread: float = 0.5,
+    seed: int = 0,
+) -> list[Place]:
+    """Return the entries (row, column) outside of a pattern that are not zero at random points; none is expected.
+
+    The points lie around args (`spread` times max(1, |x|)), where f follows its conditions. At each, the columns are
+    put into groups of which no two share a row, and a forward pass along the columns of a group is compared with one
+    along multiples of them: a row that meets one column of the group is multiplied as that column is (by a power of
+    two, so exactly), and a row that meets none stays 0.
+
+    >>> f = lambda x: x[:-1] * x[1:]
+    >>> diagonal = SparsityPattern(np.arange(2), np.arange(2), (2, 3))
+    >>> verify_sparsity(f, sparsity(f, np.ones(3)), np.ones(3)), verify_sparsity(f, diagonal, np.ones(3))
+    ([], [(0, 1), (1, 2)])
+    """
+    check_choice("order", order, (1, 2))
+    chosen = select_arguments(f, args, argnums, {}, wrt)
+    every = tuple(range(len(chosen.arguments)))
+    function = chosen.function if order == 1 else grad(chosen.function, every)
+    generator, found = np.random.default_rng(seed), set[Place]()
+    for _ in range(points):
+        push, shape = _pushforward_at(function, chosen, generator, spread)
+        if shape != pattern.shape:
+            raise ArgumentError(f"a pattern of shape {pattern.shape}", why=f"the derivative has shape {shape}")
+        for group in pattern.groups(generator.permutation(shape[1])):
+            weights = np.ldexp(1.0, generator.integers(1, LARGEST_POWER, len(group)))
+            if not _agrees(push(group, 1.0), push(group, weights), pattern, group, weights):
+                found.update(_violations(push, group, pattern))
+    return sorted(found)
+
+
+def _pushforward_at(
+    function: Function, chosen: Selection, generator: np.random.Generator, spread: float
+) -> tuple[Push, tuple[int, int]]:
+    """Return the derivative at a random point as a function of flat directions, and the shape of its matrix."""
+    leaves, structure = containers.flatten(chosen.arguments)
+    arrays = [np.asarray(leaf, dtype=float) for leaf in leaves]
+    noise = [generator.uniform(-spread, spread, array.shape) for array in arrays]
+    point = [array + np.maximum(1, np.abs(array)) * part for array, part in zip(arrays, noise, strict=True)]
+    value, pushforward = linearize(function, *containers.unflatten(structure, point))
+    ends = np.cumsum([array.size for array in arrays])
+
+    def push(columns: Any, weights: Any) -> Vector:
+        flat = np.zeros(ends[-1])
+        flat[columns] = weights
+        parts = zip(np.split(flat, ends[:-1]), arrays, strict=True)
+        direction = containers.unflatten(structure, [part.reshape(array.shape)[()] for part, array in parts])
+        return _flat(pushforward(*direction))
+
+    return push, (_flat(value).size, int(ends[-1]))
+
+
+def _flat(value: Any) -> Vector:
+    return np.concatenate([np.ravel(leaf) for leaf in containers.flatten(value)[0]])
+
+
+def _agrees(once: Vector, scaled: Vector, pattern: SparsityPattern, group: Columns, weights: Vector) -> bool:
+    """Whether a pass along weighted columns is what the pattern makes of the pass along the columns themselves."""
+    weight = np.zeros(pattern.shape[1])
+    weight[group] = weights
+    met = weight[pattern.columns] > 0
+    expected = np.zeros_like(once)
+    expected[pattern.rows[met]] = once[pattern.rows[met]] * weight[pattern.columns[met]]
+    return bool(np.all((scaled == expected) | np.isnan(scaled)))  # NaN: the point is outside of f's domain
+
+
+def _violations(push: Push, group: Columns, pattern: SparsityPattern) -> list[Place]:
+    """Return the non-zeros outside of the pattern, column by column."""
+    found = []
+    for column in group.tolist():
+        values = push(column, 1.0)
+        nonzero = np.flatnonzero((values != 0) & ~np.isnan(values))
+        found += [(row, column) for row in np.setdiff1d(nonzero, pattern.rows[pattern.columns == column]).tolist()]
+    return found
+
+
+def _check_batch(inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> None:
+    """Raise ArgumentError unless one array goes in, and all arrays have its leading axis."""
+    if len(inputs) != 1:
+        raise ArgumentError(f"a batch of {len(inputs)} arrays", do="choose one of them by wrt")
+    if len({shape[:1] for shape in (*inputs, *outputs)}) != 1 or not inputs[0]:
+        raise ArgumentError(
+            f"a batch of shape {inputs[0]} and results of shapes {', '.join(map(str, outputs))}",
+            why="the first axis of all of them is that of the batch",
+            do="use jacobian for a function that is not of this form",
+        )
