@@ -3,7 +3,7 @@
 A gradient belongs to a function with one result. The gradient itself has as many results as there are variables, so it
 has a Jacobian, whose rows are gradients of single results: the Hessian. Reverse mode pulls back one vector y and gives
 J^T y: a unit vector gives a row of J; a vector of ones gives the gradient of the sum of all results. Libraries that
-differentiate anything take that sum without saying so. Here `grad` refuses, and whoever wants the sum writes the sum.
+differentiate anything take that sum without saying so. Here `grad` refuses, and the sum has a name of its own.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def main():
     (of_ones,) = pullback(np.ones(3))
     print("a pullback of ones gives the sum of the rows:", of_ones)
     np.testing.assert_allclose(of_ones, hessian.sum(axis=0), rtol=1e-14)
-    np.testing.assert_allclose(of_ones, sa.grad(lambda x: np.sum(sa.grad(f)(x)))(x), rtol=1e-14)
+    np.testing.assert_allclose(of_ones, sa.sum_gradient(sa.grad(f))(x), rtol=1e-14)
 
     v = np.array([1.0, -2.0, 0.5])
     print("the Hessian times", v, "is", hessian_times(x, v))

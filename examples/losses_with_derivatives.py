@@ -61,6 +61,12 @@ def blockwise_loss(params, x, state, y):
     return total
 
 
+def batched_loss(params, x, state, y):
+    """Return the same with the blocks of all samples from one call, which checks that no sample depends on another."""
+    blocks = sa.batched_jacobian(lambda rows: small_network(params, state, rows.T).T)(x.T)
+    return np.sum((small_network(params, state, x) - y) ** 2) + np.sum((0.01 * blocks) ** 2)
+
+
 def by_hand_loss(params, x, state, y):
     """Return the same with the Jacobian of each sample written by hand."""
     hidden = np.tanh(dense(params["first"], x))
@@ -146,6 +152,7 @@ def main():
         name: lambda params, x, mode=mode: jacobian_loss(params, x, state, y, mode) for name, mode in modes.items()
     }
     routes["blocks by pushforward"] = lambda params, x: blockwise_loss(params, x, state, y)
+    routes["batched Jacobian"] = lambda params, x: batched_loss(params, x, state, y)
     routes["written by hand"] = lambda params, x: by_hand_loss(params, x, state, y)
     agree("a Jacobian in the inputs, with batch normalisation", routes, params, x, rng)
 

@@ -30,6 +30,7 @@ def jacobian_losses():
         for name, mode in JACOBIANS.items()
     }
     routes["blocks"] = lambda params, x: losses.blockwise_loss(params, x, state, y)
+    routes["batched"] = lambda params, x: losses.batched_loss(params, x, state, y)
     routes["by hand"] = lambda params, x: losses.by_hand_loss(params, x, state, y)
     return routes, params, x
 
@@ -125,7 +126,22 @@ def test_batch_normalisation_in_test_mode_keeps_the_samples_apart():
     network = lambda x: losses.small_network(params, state, x)  # noqa: E731
     pattern = sa.jacobian(lambda v: network(v.reshape(x.shape)).ravel(), sparse=True)(x.ravel())
     assert pattern.nnz == 4 * 2 * 2
+    blocks = sa.batched_jacobian(lambda rows: network(rows.T).T)(x.T)
+    whole = sa.jacobian(network)(x)  # out, sample, in, sample
+    assert blocks == pytest.approx(np.stack([whole[:, k, :, k] for k in range(4)]), rel=1e-14)
     assert set((pattern.rows % 4) - (pattern.columns % 4)) == {0}
+
+
+def test_batch_normalisation_in_training_mixes_the_samples():
+    """Statistics of the batch make each sample depend on all: there are no blocks, and the batched Jacobian says so."""
+
+    def normalised(rows):
+        return (rows - rows.mean(axis=0)) / np.sqrt(rows.var(axis=0) + losses.EPSILON)
+
+    rows = np.random.default_rng(6).normal(size=(4, 2))
+    with pytest.raises(sa.ArgumentError, match="row"):
+        sa.batched_jacobian(normalised)(rows)
+    assert np.all(sa.jacobian(normalised)(rows)[:, 0, :, 0] != 0)
 
 
 def test_the_three_traces_are_one_number():
