@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from symad.derivatives.linear import Linear, Term, gradients, scale, total
+from symad.derivatives.linear import Linear, Row, Term, gradients, scale, total
 from symad.derivatives.second_order import second_partials
 from symad.graph.builder import Builder
 
@@ -26,19 +26,30 @@ Pair = Callable[[Builder, Gradient, Gradient], dict[Place, Term]]
 
 def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[Place, Term]]:
     """Return for each node of a map the parts of its Hessian that `pair` makes of two gradients, `{place: term}`."""
-    gradient = gradients(build, sweep)
-    active = set(gradient)
+    active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
+    partials = {target: second_partials(build, target, active) for target, _ in sweep.rows}
+    gradient = gradients(build, _part(sweep, {node for found in partials.values() for pair in found for node in pair}))
     found: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
     for target, row in sweep.rows:
         terms: dict[Place, list[Term]] = {}
         for coefficient, source, guard in row:
             for place, term in found[source].items():
                 terms.setdefault(place, []).append(scale(build, term, coefficient, guard))
-        for (u, v), value in second_partials(build, target, active).items():
+        for (u, v), value in partials[target].items():
             for place, term in pair(build, gradient[u], gradient[v]).items():
                 terms.setdefault(place, []).append(scale(build, term, value, None))
         found[target] = {place: total(build, collected) for place, collected in terms.items()}
     return found
+
+
+def _part(sweep: Linear, needed: set[int]) -> Linear:
+    """Return the part of a map that leads to some nodes: a sum of many terms at the end needs no gradient."""
+    rows: list[Row] = []
+    for target, row in reversed(sweep.rows):
+        if target in needed:
+            rows.append((target, row))
+            needed.update(source for _, source, _ in row)
+    return Linear(sweep.inputs, (), tuple(reversed(rows)))
 
 
 def outer(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:

@@ -15,15 +15,15 @@ from symad.graph.builder import Builder
 
 Nodes = Sequence[int | None]  # None is a structural zero
 
+HESSIAN_OUTPUTS = 64  # beyond it, one Hessian for each output takes too long to look at
 TAYLOR_INPUTS = 16  # beyond it, Taylor coefficients along all pairs of axes are never the cheaper way
 
 
 def laplacians(build: Builder, outputs: Sequence[int], parameters: Sequence[int], mode: str = "auto") -> Nodes:
     """Return the sum of the second derivatives in all parameters, of each output."""
-    ways: dict[str, Callable[[], Nodes]] = {
-        "collapsed": lambda: collapsed_laplacians(build, outputs, parameters),
-        "hessian": lambda: [_trace_of_hessian(build, output, parameters) for output in outputs],
-    }
+    ways: dict[str, Callable[[], Nodes]] = {"collapsed": lambda: collapsed_laplacians(build, outputs, parameters)}
+    if mode == "hessian" or len(outputs) <= HESSIAN_OUTPUTS:
+        ways["hessian"] = lambda: [_trace_of_hessian(build, output, parameters) for output in outputs]
     return cheapest(build.graph, "Laplacian", ways, parameters, mode)
 
 

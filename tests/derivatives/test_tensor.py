@@ -209,6 +209,18 @@ def test_the_loss_of_a_partial_differential_equation_is_differentiated_again():
         assert found[place] == pytest.approx(central, rel=1e-7)
 
 
+def test_laplacians_of_many_variables_need_no_gradient_of_the_sum():
+    """Nodes in proportion to the variables; the Hessians of many results are not even looked at."""
+    x = np.linspace(-1.0, 1.0, 3000)
+    wanted = (1200 * x[:-1] ** 2 - 400 * x[1:] + 2).sum() + 200 * (len(x) - 1)
+    for mode in ("collapsed", "hessian"):
+        assert sa.laplacian(rosenbrock, mode=mode)(x) == pytest.approx(wanted, rel=1e-12)
+    with sa.choices() as made:
+        found = sa.laplacian(lambda y: y**3)(x)
+    assert found == pytest.approx(6 * x, rel=1e-14)
+    assert list(made[0].operations) == ["collapsed"]
+
+
 @pytest.mark.parametrize("word", ["F", "R"])
 def test_laplacians_nest(word):
     def f(s):
