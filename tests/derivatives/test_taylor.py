@@ -155,6 +155,37 @@ def test_kinks_and_branches_follow_the_conventions_of_nested_modes(name):
     assert compiled == pytest.approx(wanted, rel=1e-13, abs=1e-300)
 
 
+GUARDED = {
+    "times": lambda w, v: w * v,
+    "squared": lambda w, v: w**2 + w * w * v,
+    "cubed": lambda w, v: w**3 * v,
+    "exp": lambda w, v: np.exp(w) * v,
+    "reciprocal": lambda w, v: v / (1 + w),
+    "power": lambda w, v: (1 + w) ** 2.5 * (2 + w) ** -1.5,
+    "root": lambda w, v: np.sqrt(4 + w),
+    "two guards": lambda w, v: np.where(v > 0, np.cos(w) * v, w),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+@pytest.mark.parametrize("first", ["guarded", "plain"])
+def test_a_branch_not_taken_stays_out_of_every_product(name, first):
+    """w is 0 with an infinite slope in the branch that is not taken, so that f is as if w were 0."""
+
+    def f(x):
+        if first == "guarded":
+            w = np.where(x > 0, np.sqrt(x), 0.0)
+            return GUARDED[name](w, 1 + x)
+        v = 1 + x
+        return GUARDED[name](np.where(x > 0, np.sqrt(x), 0.0), v)
+
+    wanted = coefficients(lambda x: GUARDED[name](0.0, 1 + x) + 0 * x, 0.0, 4)
+    assert np.all(np.isfinite(wanted))
+    assert coefficients(f, 0.0, 4) == pytest.approx(wanted, rel=1e-14)
+    with np.errstate(all="ignore"):
+        assert sa.compile(lambda x: coefficients(f, x, 4), 0.0)(0.0) == pytest.approx(wanted, rel=1e-14)
+
+
 def test_a_power_at_its_branch_point_is_right_as_far_as_it_is_smooth():
     found = coefficients(lambda x: x**2.5, 0.0, 4)
     assert found[:3] == (0.0, 0.0, 0.0)
