@@ -80,7 +80,7 @@ def forward_operations(linear: Linear, limit: float = inf) -> int:
             reached = depends.get(source, frozenset())  # transposed maps have sources that no output uses
             operations += len(union & reached)
             operations += len(reached) if coefficient is not None and source not in ones else 0
-            union |= reached
+            union = union | reached if union else reached
         ones.discard(target)
         if target not in depends and len(row) == 1 and row[0][0] is None and row[0][1] in ones:
             ones.add(target)

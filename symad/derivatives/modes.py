@@ -101,21 +101,18 @@ def blocks(level: Level, result: Tree, entries: Entries) -> Tree:
 def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     """Return the non-zeros of the lower triangle of a scalar's Hessian, by edge pushing or by dyads.
 
-    "auto" pushes edges, and takes dyads where they need fewer operations.
+    "auto" pushes edges, and takes dyads where they need fewer operations; `choices` shows the counts.
     """
     sweep = derivative_of(level, result)
-    build, output = level.build, result.flat[0]
-    if mode == "dyadic":
-        return dyads(build, sweep, output)
-    pushed = edge_pushing(build, sweep, output)
-    if mode == "edge":
-        return pushed
-    given = level.parameters.flat
-    operations = build.graph.count_operations(pushed.values(), given)
-    if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= operations:
-        return pushed
-    alternative = dyads(build, sweep, output)
-    return alternative if build.graph.count_operations(alternative.values(), given) < operations else pushed
+    build, output, given = level.build, result.flat[0], level.parameters.flat
+    ways = {"edge": partial(edge_pushing, build, sweep, output), "dyadic": partial(dyads, build, sweep, output)}
+    if mode == "auto":
+        pushed = ways["edge"]()
+        ways["edge"] = partial(dict, pushed)
+        operations = build.graph.count_operations(pushed.values(), given)
+        if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= operations:
+            del ways["dyadic"]
+    return cheapest(build.graph, "Hessian", ways, given, mode, nodes_of=dict.values)
 
 
 def dense(level: Level, entries: Entries, shape: tuple[int, int]) -> Nodes:

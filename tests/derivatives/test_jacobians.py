@@ -179,6 +179,49 @@ def test_an_entry_is_differentiated_by_every_mix(mode, word):
     assert mixes.nested(word, entry)(1.1) == pytest.approx(3 * 20 * 1.1**3, rel=1e-13)  # of 3 t^5
 
 
+def random_program(generator):
+    """Return a function of three numbers with four results: sums, products, functions, choices with traps inside."""
+    steps = [(int(generator.integers(8)), *generator.integers(0, 3 + k, 2).tolist()) for k in range(25)]
+
+    def program(x):
+        values = [x[0], x[1], x[2]]
+        for kind, a, b in steps:
+            u, v = values[a], values[b]
+            if kind == 0:
+                w = u + v
+            elif kind == 1:
+                w = u * v
+            elif kind == 2:
+                w = np.sin(u) - v
+            elif kind == 3:
+                w = np.tanh(u * v)
+            elif kind == 4:
+                w = np.where(u > 0, np.sqrt(u), v)
+            elif kind == 5:
+                w = np.where(v > 0.1, np.log(v), np.where(v > 0, u / v, u))
+            elif kind == 6:
+                w = np.maximum(u, 2 * v)
+            else:
+                w = np.exp(-(u**2))
+            values.append(w)
+        return np.stack([values[-1], values[-2], values[-5], values[4]])
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs_with_branches_by_every_order(seed):
+    """Also at points where a branch that is not taken has an infinite slope."""
+    generator = np.random.default_rng(seed)
+    f = random_program(generator)
+    kernels = {mode: sa.compile(sa.jacobian(f, mode=mode), np.zeros(3)) for mode in MODES}
+    for point in (generator.normal(size=3), generator.normal(size=3), np.array([0.0, 1.0, -1.0])):
+        columns = np.stack([sa.jvp(f, (point,), (unit,))[1] for unit in np.eye(3)], axis=-1)
+        for mode in MODES:
+            assert sa.jacobian(f, mode=mode)(point) == pytest.approx(columns, rel=1e-9, abs=1e-11, nan_ok=True), mode
+            assert kernels[mode](point) == pytest.approx(columns, rel=1e-9, abs=1e-11, nan_ok=True), mode
+
+
 def test_symbols_give_expressions_in_every_order():
     x, y = sp.symbols("x y", real=True)
     for mode in MODES:
@@ -313,3 +356,9 @@ def test_the_sum_goes_over_all_leaves_and_takes_what_grad_takes():
     assert found["b"] == 6.0
     assert sa.sum_gradient(f, 1)({"w": np.ones(2), "b": 3.0}, 5.0) == 2.0
     assert sa.sum_gradient(f, wrt='p["b"]')({"w": np.ones(2), "b": 3.0}, 5.0) == 6.0
+
+
+def test_hessians_show_their_choice_too():
+    with choices() as made:
+        sa.hessian(lambda x: np.sin(x[0] * x[1]))(np.array([0.3, 0.7]))
+    assert [(choice.what, choice.chosen in choice.operations) for choice in made] == [("Hessian", True)]
