@@ -12,6 +12,7 @@ rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond
 native        compile, jit, Kernel
 containers    register_container
+see           explain
 check         verify
 errors        WorkbenchError and its kinds, in symad.errors
 """
@@ -50,6 +51,7 @@ from symad.higher_order import (
 from symad.jacobians import batched_jacobian, sparsity, sum_gradient, verify_sparsity
 from symad.native import compile, jit
 from symad.optimum import argmin
+from symad.teaching.explain import explain
 from symad.tracing.branches import cond
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
@@ -73,9 +75,8 @@ __all__ = [
     "ArgumentError", "Choice", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError",
     "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "SymmetricTensor", "TaylorPolynomial", "Trace",
     "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic", "choices", "compile",
-    "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "fixed_point", "from_sympy",
-    "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
+    "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "explain", "fixed_point",
+    "from_sympy", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
     "mixed_derivative", "mixed_partials", "register_container", "root", "source_lines", "sparsity", "stop_gradient",
-    "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad", "verify",
-    "verify_sparsity", "vhv", "vjp",
+    "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad", "verify", "verify_sparsity", "vhv", "vjp",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -62,7 +63,7 @@ class LinearFunction:
         rows = tuple(
             (target, tuple((there[c], source, there[g]) for c, source, g in row)) for target, row in self._linear.rows
         )
-        return Linear(self._linear.inputs, self._linear.outputs, rows)
+        return replace(self._linear, rows=rows)
 
 
 def as_tuple(values: Any, name: str) -> tuple[Any, ...]:

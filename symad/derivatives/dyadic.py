@@ -14,6 +14,7 @@ from __future__ import annotations
 import sympy as sp
 
 from symad.derivatives.linear import Linear, Term, gradients, scale, settle, total
+from symad.derivatives.roles import note
 from symad.derivatives.second_order import LINEAR, adjoints, second_partials
 from symad.graph.builder import Builder
 from symad.rules.composites import derivative_form
@@ -36,17 +37,21 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
     >>> sorted(dyads(build, linearize(build, [output], [x, y]), output))
     [(0, 0), (1, 0)]
     """
-    gradient = gradients(build, sweep)
+    start, gradient = len(build.graph), gradients(build, sweep)
     active = set(gradient)
     terms: dict[tuple[int, int], list[Term]] = {}
-    for target, adjoint in adjoints(build, sweep.rows, output).items():
+    found = adjoints(build, sweep.rows, output)
+    note(build.graph, (value for value, _ in found.values()), "cotangent", sweep.level)
+    for target, adjoint in found.items():
         for (u, v), value in second_partials(build, target, active).items():
             weight = scale(build, adjoint, value, None)
             if u == v:
                 _add_square(build, terms, weight, gradient[u])
             else:
                 _add_product(build, terms, weight, gradient[u], gradient[v])
-    return {place: settle(build, total(build, collected)) for place, collected in terms.items()}
+    entries = {place: settle(build, total(build, collected)) for place, collected in terms.items()}
+    note(build.graph, entries.values(), "cotangent", sweep.level, start)
+    return entries
 
 
 def dyad_operations(build: Builder, sweep: Linear) -> int:

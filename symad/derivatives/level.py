@@ -17,6 +17,7 @@ import sympy as sp
 
 import symad.tracing.containers as containers
 from codegen.interpret import evaluate
+from symad.derivatives.roles import note
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.sympy_io import from_sympy, to_sympy
@@ -77,6 +78,7 @@ class Level:
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
         scope.parameters = frozenset(self.parameters.flat)
+        note(scope.graph, self.parameters.flat, "parameter", scope.depth)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
 
     @property

@@ -11,14 +11,16 @@ Source: Radul, Paszke, Frostig, Johnson, Maclaurin, "You Only Linearize Once" (2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from symad.derivatives.roles import Kind, note
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.rules.partials import Edge, edges
 from symad.tracing.place import located
+from symad.tracing.scope import innermost_scope
 
 Row: TypeAlias = tuple[int, tuple[Edge, ...]]
 Term: TypeAlias = tuple[int, int | None]  # a value, and the guard under which it is not zero
@@ -31,9 +33,12 @@ class Linear:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     rows: tuple[Row, ...]
+    level: int = 0  # from the outermost; 0 where no level is open
+    transposed: bool = False
 
     def apply(self, build: Builder, tangents: Sequence[int | None]) -> list[int | None]:
         """Return the image of tangents (one node for each input); None is a structural zero."""
+        start = len(build.graph)
         values: dict[int, Term] = {}
         for node, tangent in zip(self.inputs, tangents, strict=True):
             if tangent is not None:
@@ -47,8 +52,19 @@ class Linear:
                     terms.append(scale(build, term, coefficient, guard))
             if terms:
                 values[target] = total(build, terms)
-        found = (values.get(node) for node in self.outputs)
-        return [None if term is None else settle(build, term) for term in found]
+        terms_out = (values.get(node) for node in self.outputs)
+        found = [None if term is None else settle(build, term) for term in terms_out]
+        note(build.graph, (value for value, _ in values.values()), self.kind, self.level, start)
+        return found
+
+    @property
+    def kind(self) -> Kind:
+        """What the map carries."""
+        return "cotangent" if self.transposed else "tangent"
+
+    def coefficients(self) -> Iterator[int]:
+        """Yield the nodes that the map multiplies by: the residuals."""
+        return (coefficient for _, row in self.rows for coefficient, _, _ in row if coefficient is not None)
 
     def transpose(self) -> Linear:
         """Return the transposed map: every edge reversed, outputs and inputs exchanged."""
@@ -61,7 +77,7 @@ class Linear:
             for coefficient, source, guard in row:
                 reversed_rows[source].append((coefficient, target, guard))
         rows = [(node, tuple(row)) for node, row in reversed(reversed_rows.items()) if row]
-        return Linear(self.outputs, self.inputs, tuple(rows))
+        return Linear(self.outputs, self.inputs, tuple(rows), self.level, not self.transposed)
 
 
 def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> Linear:
@@ -80,7 +96,7 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     >>> derivative.apply(build, [build.one]) == [build.mul(build.two, x)]
     True
     """
-    active = set(parameters)
+    active, start = set(parameters), len(build.graph)
     rows: list[Row] = []
     for node in between(build, outputs, parameters):
         try:
@@ -90,7 +106,10 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
         if row:
             active.add(node)
             rows.append((node, tuple(sorted(row, key=_source))))
-    return Linear(tuple(parameters), tuple(outputs), tuple(rows))
+    scope = innermost_scope()
+    found = Linear(tuple(parameters), tuple(outputs), tuple(rows), 0 if scope is None else scope.depth)
+    note(build.graph, found.coefficients(), "residual", found.level, start)
+    return found
 
 
 def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
@@ -98,6 +117,7 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
 
     Forward mode with sparse tangents: nothing is computed or kept for an input that a node does not depend on.
     """
+    start = len(build.graph)
     found: dict[int, dict[int, Term]] = {}
     for k, node in enumerate(linear.inputs):
         found.setdefault(node, {})[k] = (build.one, None)
@@ -107,6 +127,7 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
             for k, term in found[source].items():
                 terms.setdefault(k, []).append(scale(build, term, coefficient, guard))
         found[target] = {k: total(build, collected) for k, collected in terms.items()}
+        note(build.graph, (value for value, _ in found[target].values()), linear.kind, linear.level, start)
     return found
 
 

@@ -17,6 +17,7 @@ import sympy as sp
 
 from codegen.program import Head
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total
+from symad.derivatives.roles import note
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.rules.composites import derivative_form
@@ -39,7 +40,7 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     >>> sorted(edge_pushing(build, linearize(build, [output], [x, y]), output))
     [(0, 0), (1, 0)]
     """
-    parameters = sweep.inputs
+    parameters, start = sweep.inputs, len(build.graph)
     order = _elimination_order(sweep, output)
     adjoint = adjoints(build, order, output)
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
@@ -47,8 +48,11 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     for target, edges in reversed(order):
         weights.push(target, edges)
         for (source, other), value in second_partials(build, target, active).items():
+            note(build.graph, [value], "residual", sweep.level)
             weights.insert(source, other, scale(build, adjoint[target], value, None))
-    return weights.entries(parameters)
+    found = weights.entries(parameters)
+    note(build.graph, [*(value for value, _ in adjoint.values()), *found.values()], "cotangent", sweep.level, start)
+    return found
 
 
 def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term]:
