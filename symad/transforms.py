@@ -31,7 +31,7 @@ from symad.derivatives.level import FunctionResultError, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.derivatives.sparse import Triangle, triangle_of
 from symad.errors import ArgumentError
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.names import argument_names, check_function, name_of
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
@@ -281,6 +281,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 def described(apply: Function, f: Function, what: str) -> Function:
     """Return `apply` as the function that a transform made of f: with a name, a docstring and f behind it."""
+    check_function(f)
 
     @wraps(apply)
     def transformed(*args: Any, **keywords: Any) -> Any:

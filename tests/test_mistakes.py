@@ -128,6 +128,18 @@ MISTAKES = {
         sa.ArgumentError,
         "argument 0 (x): shape (4,): the kernel was compiled for (3,)",
     ),
+    "a value in place of a function": (
+        lambda: sa.grad(np.sin(0.5))(X),
+        sa.ArgumentError,
+        "a value of type float64 in place of a function: a transform takes a function and returns one; give "
+        "the function itself, and the arguments in the call after it: grad(f)(x)",
+    ),
+    "a function that is called too early": (
+        lambda: sa.jvp(np.sin(0.5), (X,), (X,)),
+        sa.ArgumentError,
+        "a value of type float64 in place of a function: a transform takes a function and returns one; give "
+        "the function itself, and the arguments in the call after it: grad(f)(x)",
+    ),
     "a misspelled mode": (
         lambda: sa.hessian(np.sum, mode="forward")(X),
         sa.ArgumentError,

@@ -22,7 +22,7 @@ from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.names import argument_names, check_function, name_of
 from symad.tracing.place import user_frame
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.shadows import call
@@ -88,6 +88,7 @@ class Level:
 
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes."""
+        check_function(f)
         result = call(f, lambda: wrap(self.scope, self.parameters))
         if callable(result) and containers.is_leaf(result):  # a model may be a container that can be called
             raise FunctionResultError(f)
