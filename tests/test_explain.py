@@ -61,6 +61,12 @@ def test_a_hessian_by_edge_pushing_has_cotangents_and_residuals():
     assert str(explanation).splitlines()[-1].startswith("result: v")
 
 
+@pytest.mark.parametrize(("mode", "kind"), [("fwd", "tangent"), ("rev", "cotangent"), ("cross-country", "tangent")])
+def test_a_jacobian_by_elimination(mode, kind):
+    explanation = sa.explain(sa.jacobian(lambda x: np.cumsum(np.sin(x) * x), mode=mode), np.ones(3))
+    assert set(explanation.results) - {"0"} <= set(roles(explanation, kind, 1))
+
+
 def test_nothing_is_noted_outside():
     """The roles of one explanation are not those of the next, nor of a trace inside."""
     first = sa.explain(sa.grad(f), 1.0)

@@ -16,6 +16,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 
 from symad.derivatives.linear import Linear, Term, scale, settle, total
+from symad.derivatives.roles import Kind, note
 from symad.graph.builder import Builder
 
 Entries = dict[tuple[int, int], int]
@@ -35,12 +36,12 @@ def forward(build: Builder, linear: Linear) -> Entries:
     >>> list(forward(build, linear))
     [(0, 0), (1, 0), (1, 1)]
     """
-    return _eliminated(_Edges(build, linear), [target for target, _ in linear.rows])
+    return _eliminated(_Edges(build, linear), [target for target, _ in linear.rows], "tangent")
 
 
 def reverse(build: Builder, linear: Linear) -> Entries:
     """Return the same with the nodes eliminated from the outputs on."""
-    return _eliminated(_Edges(build, linear), [target for target, _ in reversed(linear.rows)])
+    return _eliminated(_Edges(build, linear), [target for target, _ in reversed(linear.rows)], "cotangent")
 
 
 def cross_country(build: Builder, linear: Linear, limit: float = inf) -> Entries | None:
@@ -62,7 +63,7 @@ def cross_country(build: Builder, linear: Linear, limit: float = inf) -> Entries
                 heappush(queue, (edges.degree(neighbour), place[neighbour], neighbour))
         if edges.operations > limit:
             return None
-    return edges.entries()
+    return edges.entries("tangent")
 
 
 def forward_operations(linear: Linear, limit: float = inf) -> int:
@@ -95,6 +96,7 @@ class _Edges:
 
     def __init__(self, build: Builder, linear: Linear) -> None:
         self.build, self.inputs, self.outputs = build, linear.inputs, len(linear.outputs)
+        self.level, self.start = linear.level, len(build.graph)
         self.into: dict[int, dict[int, list[Term]]] = {}
         self.out_of: dict[int, dict[int, None]] = {}
         self.operations, parameters = 0, set(linear.inputs)
@@ -127,17 +129,19 @@ class _Edges:
                 self._insert(source, target, scale(build, term, coefficient, guard))
         return (*sources, *targets)
 
-    def entries(self) -> Entries:
+    def entries(self, kind: Kind) -> Entries:
         """Return what is left when every node between is eliminated, by the numbers of outputs and inputs."""
         column = {node: k for k, node in enumerate(self.inputs)}
-        return {
+        found = {
             (k, column[source]): settle(self.build, total(self.build, terms))
             for k in range(self.outputs)
             for source, terms in sorted(self.into.get(~k, {}).items())
         }
+        note(self.build.graph, found.values(), kind, self.level, self.start)
+        return found
 
 
-def _eliminated(edges: _Edges, order: list[int]) -> Entries:
+def _eliminated(edges: _Edges, order: list[int], kind: Kind) -> Entries:
     for node in order:
         edges.eliminate(node)
-    return edges.entries()
+    return edges.entries(kind)
