@@ -24,6 +24,7 @@ import sympy as sp
 import symad.tracing.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.array import Array, wrap
 from symad.tracing.functions.reduce import traced
+from symad.tracing.functions.write import IN_PLACE
 from symad.tracing.node_arrays import constants, converted, elementwise
 from symad.tracing.operands import holds_traced, nodes_of, scope_of
 from symad.tracing.operations import Build
@@ -51,7 +52,8 @@ def stand_in(original: Function, traced_form: Function) -> Function:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
         if not holds_traced((*args, *keywords.values())):
             return original(*args, **keywords)
-        return traced_form(*map(_without_objects, args), **keywords)
+        kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
+        return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
     return call
 

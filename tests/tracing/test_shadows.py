@@ -352,3 +352,35 @@ def test_constants_of_a_filled_array_are_numbers_to_functions_without_a_traced_f
         return store.sum() * np.linalg.eigvalsh(matrix)[1] * np.unique(np.array([2.0, 2.0]))[0]
 
     assert sa.grad(f)(X) == pytest.approx([6.0, 0.0])
+
+
+def put(y, x):
+    np.put(y, [0, 1], x)
+
+
+def put_along_axis(y, x):
+    np.put_along_axis(y, np.array([1, 0]), x, 0)
+
+
+def place(y, x):
+    np.place(y, np.array([True, False]), x[1:])
+
+
+def putmask(y, x):
+    np.putmask(y, np.array([False, True]), x)
+
+
+@pytest.mark.parametrize("write", [np.copyto, put, put_along_axis, place, putmask], ids=lambda f: f.__name__)
+def test_functions_that_write_into_an_array_reach_that_array(write):
+    """In the second run too: a traced copy of the array would be written to, and lost."""
+
+    def f(x):
+        y = np.zeros(2)
+        write(y, x)
+        z = np.zeros((2, 2))
+        np.fill_diagonal(z, x)
+        return float(x[0]) * math.sin(y[0]) + (y * x).sum() + (z @ x) @ np.array([3.0, 5.0])
+
+    differences = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
+    assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
+    assert sa.compile(f, X)(X) == pytest.approx(f(X))

@@ -14,6 +14,8 @@ from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import implements
 from symad.tracing.traced import store_error
 
+IN_PLACE = frozenset({np.copyto, np.fill_diagonal, np.put, np.put_along_axis, np.place, np.putmask})
+
 
 def _write(target: Any, values: Any, writing: Callable[[Nodes, Nodes], None]) -> None:
     """Call writing(nodes of the target, nodes of the values); TraceError for an ordinary target."""
