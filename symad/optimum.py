@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
-from symad.derivatives.implicit import TOLERANCE, Equation, Solver, joined, linearized, newton, solve, split
+from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
+from symad.derivatives.solvers import joined, linearized, newton, split
 from symad.errors import ConvergenceError
 from symad.tracing.names import name_of
 from symad.tracing.place import user_place
@@ -93,8 +94,9 @@ class _Problem:
         found = initial if self.solver is None else self._by_solver(equation, initial)
         _, slope = linearized(partial(equation.at_numbers, self.f), found)
         _, rows = linearized(partial(equation.at_numbers, self._constraint), found)
-        solution = newton(equation.residual, (found, -np.linalg.lstsq(rows.T, slope[0], rcond=None)[0]))
-        self._check(equation, (initial, solution[1]), solution, len(rows))
+        multipliers = -np.linalg.lstsq(rows.dense().T, slope.dense()[0], rcond=None)[0]
+        solution = newton(equation.residual, (found, multipliers))
+        self._check(equation, (initial, solution[1]), solution, len(multipliers))
         return solution
 
     def _by_solver(self, equation: Equation, initial: Any) -> Any:
@@ -110,7 +112,7 @@ class _Problem:
         y = joined(containers.flatten(initial)[0])
         for _ in range(STEPS):
             slope, curvature = linearized(equation.residual, split(y, self.shapes, self.structure))
-            values, vectors = np.linalg.eigh(curvature)
+            values, vectors = np.linalg.eigh(curvature.dense())
             size = np.maximum(np.abs(values), 1e-8 * np.max(np.abs(values), initial=1e-300))
             direction = -vectors @ ((vectors.T @ slope) / size)
             length, start = 1.0, objective(y)
@@ -131,7 +133,7 @@ class _Problem:
         """
         values, before = (
             np.linalg.eigvalsh((matrix + matrix.T) / 2)
-            for _, matrix in (linearized(equation.residual, y) for y in (found, initial))
+            for matrix in (linearized(equation.residual, y)[1].dense() for y in (found, initial))
         )
         small = 1e-10 * np.max(np.abs([values, before]), initial=0.0)
         if np.sum(values > small) != len(values) - constraints or np.sum(values < -small) != constraints:

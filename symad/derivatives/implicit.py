@@ -3,7 +3,8 @@
 A solver finds y with F(y, p) = 0 on plain numbers; how it does so is nobody's business. The solution enters the graph
 as a number with a rule: dy/dp = -(dF/dy)^-1 dF/dp, where the derivatives of F are those of its graph at the solution.
 The rule is made of ordinary nodes, which depend on y and p again, so its own derivative follows: no order is special.
-Up to IN_GRAPH unknowns the linear system is solved in the graph; beyond, its solution is an implicit function too.
+Up to IN_GRAPH unknowns the linear system is solved in the graph; beyond, its solution is an implicit function too,
+and nothing dense is made of the matrix.
 
 Sources: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 15; Blondel et al., "Efficient and Modular
 Implicit Differentiation" (2022).
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 import symad.tracing.containers as containers
 from codegen.interpret import evaluate
 from symad.derivatives.custom import dependencies, plain_values, with_parents
-from symad.derivatives.level import deliver, open_level
-from symad.derivatives.linear import gradients, linearize, settle
+from symad.derivatives.level import deliver
+from symad.derivatives.solvers import Entries, Matrix, fixed_point_iteration, jacobian_entries, newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
@@ -37,13 +38,10 @@ from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
 from symad.tracing.values import SymbolicValueError
 
 Function = Callable[..., Any]
-Vector = NDArray[np.float64]
 Solver = Callable[[Function, Any], Any]
 
 IN_GRAPH = 32  # unknowns
 TOLERANCE = 1e-8  # how far Newton's next step may still move an accepted solution, relative to 1 + |y|
-NEWTON_STEPS = 100
-FIXED_POINT_STEPS = 100_000
 
 
 def root(f: Function, initial: Any, *args: Any, solver: Solver | None = None, tolerance: float = TOLERANCE) -> Any:
@@ -80,7 +78,7 @@ def fixed_point(
         leaves, _ = containers.flatten(y)
         return containers.unflatten(structure, [leaf - part for leaf, part in zip(leaves, image, strict=True)])
 
-    return root(residual, initial, *args, solver=solver or _iterate, tolerance=tolerance)
+    return root(residual, initial, *args, solver=solver or fixed_point_iteration, tolerance=tolerance)
 
 
 def solve(
@@ -165,10 +163,10 @@ class Equation:
     def _accept(self, y: Sequence[int], residual: Sequence[int], tolerance: float) -> None:
         """Raise ConvergenceError unless the solution is a root: the residual in units of y is small."""
         graph, values = self.scope.graph, self.scope.values
-        jacobian = _numbers(self.scope, _jacobian(Builder(graph), residual, y))
+        jacobian = Matrix.of(self.scope, jacobian_entries(Builder(graph), residual, y), (len(y), len(y)))
         defect = np.array(evaluate(graph, list(residual), values), dtype=float)
         try:
-            step = np.linalg.solve(jacobian, defect)
+            step = jacobian.solve(defect)
         except np.linalg.LinAlgError:
             step = np.full(len(y), np.inf)
         moved = np.max(np.abs(step) / (1 + np.abs(evaluate(graph, list(y), values))), initial=0.0)
@@ -208,136 +206,64 @@ class _ImplicitRule:
         """Return the derivative of component `row` of y in an operand."""
         if self._solved is None:
             self._solved = self._made()
-        return int(self._solved[row, position])
+        node = int(self._solved[row, position])
+        return None if node == self._graph.number(0) else node
 
     def _made(self) -> Nodes:
         graph, build = self._graph, Builder(self._graph)
         y, residual = self.equation
-        matrix = _jacobian(build, residual, [*y, *self._operands])
-        left, right = matrix[:, : len(y)], matrix[:, len(y) :]
+        size = len(y)
+        entries = jacobian_entries(build, residual, [*y, *self._operands])
+        left = {place: node for place, node in entries.items() if place[1] < size}
+        right = {(row, column - size): node for (row, column), node in entries.items() if column >= size}
+        constants = _dense(build, right, (size, len(self._operands)))
         with open_scope(graph=graph) as scope:
-            if len(y) <= IN_GRAPH:
-                return nodes_of(np.linalg.solve(wrap_array(left, scope), -wrap_array(right, scope)), scope)
-            numbers = np.linalg.solve(_numbers(scope, left), -_numbers(scope, right))
+            if size <= IN_GRAPH:
+                matrix = wrap_array(_dense(build, left, (size, size)), scope)
+                solved = nodes_of(np.linalg.solve(matrix, -wrap_array(constants, scope)), scope)
+                return np.where(_pattern(left, right, solved.shape), solved, build.zero)
+            numbers = Matrix.of(scope, left, (size, size)).solve(-Matrix.of(scope, right, constants.shape).dense())
+        rows: list[dict[int, int]] = [{} for _ in y]
+        for (row, column), node in left.items():
+            rows[row][column] = node
         operands, columns = [*y, *self._operands], []
-        for constants, solution in zip(right.T, numbers.T, strict=True):
-            leaves = [graph.number(float(value)) for value in solution]
-            columns.append(_implicit(graph, leaves, operands, partial(_row_sums, build, left, constants)))
-        return np.array(columns, dtype=np.int64).T
+        for column_of_right, solution in zip(constants.T.tolist(), numbers.T.tolist(), strict=True):
+            leaves = [graph.number(value) for value in solution]
+            columns.append(_implicit(graph, leaves, operands, partial(_row_sums, build, rows, column_of_right)))
+        return np.array(columns, dtype=np.int64).reshape(len(columns), size).T
 
 
-def _row_sums(build: Builder, left: Nodes, right: Nodes, z: list[int]) -> list[int]:
-    """Return left @ z + right."""
+def _pattern(left: Entries, right: Entries, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return where left^-1 right may be non-zero: the inverse is a polynomial in left, so paths of left lead there."""
+    steps, found = np.eye(shape[0], dtype=bool), np.zeros(shape, dtype=bool)
+    for place in left:
+        steps[place] = True
+    for place in right:
+        found[place] = True
+    for _ in range(shape[0].bit_length()):
+        steps = steps @ steps  # paths of twice the length
+    pattern: NDArray[np.bool_] = steps @ found
+    return pattern
+
+
+def _dense(build: Builder, entries: Entries, shape: tuple[int, int]) -> Nodes:
+    """Return nodes of a matrix, the number 0 for its structural zeros."""
+    matrix = np.full(shape, build.zero, dtype=np.int64)
+    for place, node in entries.items():
+        matrix[place] = node
+    return matrix
+
+
+def _row_sums(build: Builder, rows: Sequence[dict[int, int]], constants: Sequence[int], z: list[int]) -> list[int]:
+    """Return the nodes of rows @ z + constants."""
     sums = []
-    for row, constant in zip(left.tolist(), right.tolist(), strict=True):
+    for row, constant in zip(rows, constants, strict=True):
         total = constant
-        for coefficient, unknown in zip(row, z, strict=True):
-            if coefficient != build.zero:
-                total = build.add(total, build.mul(coefficient, unknown))
+        for unknown, coefficient in row.items():
+            total = build.add(total, build.mul(coefficient, z[unknown]))
         sums.append(total)
     return sums
 
 
-def _jacobian(build: Builder, outputs: Sequence[int], inputs: Sequence[int]) -> Nodes:
-    """Return the nodes of a Jacobian, the number 0 for its structural zeros."""
-    terms = gradients(build, linearize(build, outputs, inputs))
-    matrix = np.full((len(outputs), len(inputs)), build.zero, dtype=np.int64)
-    for row, node in enumerate(outputs):
-        for column, term in terms.get(node, {}).items():
-            matrix[row, column] = settle(build, term)
-    return matrix
-
-
-def _numbers(scope: Scope, nodes: Nodes) -> Vector:
-    found = evaluate(scope.graph, nodes.ravel().tolist(), scope.values)
-    return np.array(found, dtype=np.float64).reshape(nodes.shape)
-
-
 def _holds_traced(value: Any) -> bool:
     return any(isinstance(leaf, Traced) for leaf in containers.flatten(value)[0])
-
-
-def newton(residual: Function, initial: Any) -> Any:
-    """Return a root of a function of plain numbers by Newton's method, halving steps that do not reduce |F|.
-
-    ConvergenceError after 100 steps without convergence.
-
-    >>> newton(lambda y: y * y - 2, 1.0)
-    1.4142135623730951
-    """
-    leaves, structure = containers.flatten(initial)
-    shapes = [np.shape(leaf) for leaf in leaves]
-    y = joined(leaves)
-    value, jacobian = linearized(residual, split(y, shapes, structure))
-    for _ in range(NEWTON_STEPS):
-        step = newton_step(jacobian, value)
-        size, length = np.linalg.norm(value), 1.0
-        while True:
-            trial = y - length * step
-            trial_value, trial_jacobian = linearized(residual, split(trial, shapes, structure))
-            if np.linalg.norm(trial_value) < size or length < 1e-6 or size == 0:
-                break
-            length /= 2
-        moved = np.max(np.abs(trial - y) / (1 + np.abs(trial)), initial=0.0)
-        if np.linalg.norm(trial_value) <= size:
-            y, value, jacobian = trial, trial_value, trial_jacobian
-        if moved <= 1e-15 or np.linalg.norm(value) == 0 or (moved < 1e-10 and length < 1e-6):
-            return split(y, shapes, structure)
-    raise ConvergenceError(
-        "Newton's method does not converge",
-        where=user_place(),
-        why=f"after {NEWTON_STEPS} steps the residual is {np.max(np.abs(value)):.3g}",
-        do="start nearer to the root, or give another solver",
-    )
-
-
-def newton_step(jacobian: Vector, value: Vector) -> Vector:
-    """Return the solution of a linear system, the shortest one of a singular system."""
-    try:
-        return np.asarray(np.linalg.solve(jacobian, value), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(jacobian, value, rcond=None)[0], dtype=np.float64)
-
-
-def linearized(residual: Function, y: Any) -> tuple[Vector, Vector]:
-    """Return F and dF/dy as arrays of numbers."""
-    with open_level((y,), ["y"]) as level:
-        result = level.call(residual).flat
-        jacobian = _jacobian(level.build, result, level.parameters.flat)
-        return _numbers(level.scope, np.array(result, dtype=np.int64)), _numbers(level.scope, jacobian)
-
-
-def _iterate(residual: Function, initial: Any) -> Any:
-    """Return a fixed point by iterating y - residual(y)."""
-    leaves, structure = containers.flatten(initial)
-    shapes = [np.shape(leaf) for leaf in leaves]
-    y, moved = joined(leaves), np.inf
-    for _ in range(FIXED_POINT_STEPS):
-        change = joined(containers.flatten(residual(split(y, shapes, structure)))[0])
-        y = y - change
-        if not np.isfinite(y).all():
-            break
-        moved, before = np.max(np.abs(change) / (1 + np.abs(y))), moved
-        if moved <= 1e-16 or 1e-12 > moved >= before:  # the last digits may keep changing
-            return split(y, shapes, structure)
-    raise ConvergenceError(
-        "the fixed-point iteration does not converge",
-        where=user_place(),
-        why=f"after {FIXED_POINT_STEPS} steps y still changes by {np.max(np.abs(change)):.3g}",
-        do="start nearer, or give a solver (symad.derivatives.implicit.newton)",
-    )
-
-
-def joined(leaves: Sequence[Any]) -> Vector:
-    """Return leaves as one vector."""
-    return np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
-
-
-def split(y: Vector, shapes: Sequence[tuple[int, ...]], structure: Any) -> Any:
-    """Return a vector as a container of leaves with these shapes."""
-    leaves, start = [], 0
-    for shape in shapes:
-        size = int(np.prod(shape))
-        leaves.append(y[start : start + size].reshape(shape) if shape else float(y[start]))
-        start += size
-    return containers.unflatten(structure, leaves)

@@ -1,0 +1,165 @@
+"""Solvers on plain numbers, for implicit functions: Newton's method, iteration, linear systems with sparse matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import symad.tracing.containers as containers
+from codegen.interpret import evaluate
+from symad.derivatives.level import open_level
+from symad.derivatives.linear import gradients, linearize, settle
+from symad.errors import ConvergenceError
+from symad.graph.builder import Builder
+from symad.tracing.place import user_place
+from symad.tracing.scope import Scope
+
+Function = Callable[..., Any]
+Vector = NDArray[np.float64]
+Entries = dict[tuple[int, int], int]
+
+DENSE = 256  # rows of a system up to which a dense matrix is as good as a sparse one
+NEWTON_STEPS = 100
+FIXED_POINT_STEPS = 100_000
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A square or rectangular matrix of numbers by its entries."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    values: Vector
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, scope: Scope, entries: Entries, shape: tuple[int, int]) -> Matrix:
+        """Return the numbers of a matrix of nodes."""
+        places = np.array(list(entries), dtype=np.intp).reshape(len(entries), 2)
+        values = np.array(evaluate(scope.graph, list(entries.values()), scope.values), dtype=np.float64)
+        return cls(places[:, 0], places[:, 1], values, shape)
+
+    def dense(self) -> Vector:
+        """Return the matrix as an array."""
+        made = np.zeros(self.shape)
+        made[self.rows, self.columns] = self.values
+        return made
+
+    def solve(self, right: Vector) -> Vector:
+        """Return the solution of a linear system; LinAlgError when the matrix is singular.
+
+        Above 256 rows by SciPy's sparse factorisation, where SciPy is installed.
+        """
+        if self.shape[0] > DENSE:
+            try:
+                from scipy.sparse import csc_array  # noqa: PLC0415 (optional extra)
+                from scipy.sparse.linalg import splu  # noqa: PLC0415 (optional extra)
+            except ImportError:
+                return np.asarray(np.linalg.solve(self.dense(), right), dtype=np.float64)
+            try:
+                factors = splu(csc_array((self.values, (self.rows, self.columns)), shape=self.shape))
+            except RuntimeError as error:
+                raise np.linalg.LinAlgError("Singular matrix") from error
+            return np.asarray(factors.solve(right), dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.dense(), right), dtype=np.float64)
+
+
+def jacobian_entries(build: Builder, outputs: Sequence[int], inputs: Sequence[int]) -> Entries:
+    """Return the non-zero nodes of a Jacobian by their places."""
+    terms = gradients(build, linearize(build, outputs, inputs))
+    return {
+        (row, column): settle(build, term)
+        for row, node in enumerate(outputs)
+        for column, term in terms.get(node, {}).items()
+    }
+
+
+def linearized(residual: Function, y: Any) -> tuple[Vector, Matrix]:
+    """Return F and dF/dy in numbers."""
+    with open_level((y,), ["y"]) as level:
+        result, inputs = level.call(residual).flat, level.parameters.flat
+        entries = jacobian_entries(level.build, result, inputs)
+        value = np.array(evaluate(level.scope.graph, result, level.scope.values), dtype=np.float64)
+        return value, Matrix.of(level.scope, entries, (len(result), len(inputs)))
+
+
+def newton(residual: Function, initial: Any) -> Any:
+    """Return a root of a function of plain numbers by Newton's method, halving steps that do not reduce |F|.
+
+    ConvergenceError after 100 steps without convergence.
+
+    >>> newton(lambda y: y * y - 2, 1.0)
+    1.4142135623730951
+    """
+    leaves, structure = containers.flatten(initial)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    y = joined(leaves)
+    value, jacobian = linearized(residual, split(y, shapes, structure))
+    for _ in range(NEWTON_STEPS):
+        step = newton_step(jacobian, value)
+        size, length = np.linalg.norm(value), 1.0
+        while True:
+            trial = y - length * step
+            trial_value, trial_jacobian = linearized(residual, split(trial, shapes, structure))
+            if np.linalg.norm(trial_value) < size or length < 1e-6 or size == 0:
+                break
+            length /= 2
+        moved = np.max(np.abs(trial - y) / (1 + np.abs(trial)), initial=0.0)
+        if np.linalg.norm(trial_value) <= size:
+            y, value, jacobian = trial, trial_value, trial_jacobian
+        if moved <= 1e-15 or np.linalg.norm(value) == 0 or (moved < 1e-10 and length < 1e-6):
+            return split(y, shapes, structure)
+    raise ConvergenceError(
+        "Newton's method does not converge",
+        where=user_place(),
+        why=f"after {NEWTON_STEPS} steps the residual is {np.max(np.abs(value)):.3g}",
+        do="start nearer to the root, or give another solver",
+    )
+
+
+def newton_step(jacobian: Matrix, value: Vector) -> Vector:
+    """Return the solution of a linear system, the shortest one of a singular system."""
+    try:
+        return jacobian.solve(value)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(jacobian.dense(), value, rcond=None)[0], dtype=np.float64)
+
+
+def fixed_point_iteration(residual: Function, initial: Any) -> Any:
+    """Return a fixed point by iterating y - residual(y)."""
+    leaves, structure = containers.flatten(initial)
+    shapes = [np.shape(leaf) for leaf in leaves]
+    y, moved = joined(leaves), np.inf
+    for _ in range(FIXED_POINT_STEPS):
+        change = joined(containers.flatten(residual(split(y, shapes, structure)))[0])
+        y = y - change
+        if not np.isfinite(y).all():
+            break
+        moved, before = np.max(np.abs(change) / (1 + np.abs(y))), moved
+        if moved <= 1e-16 or 1e-12 > moved >= before:  # the last digits may keep changing
+            return split(y, shapes, structure)
+    raise ConvergenceError(
+        "the fixed-point iteration does not converge",
+        where=user_place(),
+        why=f"after {FIXED_POINT_STEPS} steps y still changes by {np.max(np.abs(change)):.3g}",
+        do="start nearer, or give a solver (symad.derivatives.solvers.newton)",
+    )
+
+
+def joined(leaves: Sequence[Any]) -> Vector:
+    """Return leaves as one vector."""
+    return np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
+
+
+def split(y: Vector, shapes: Sequence[tuple[int, ...]], structure: Any) -> Any:
+    """Return a vector as a container of leaves with these shapes."""
+    leaves, start = [], 0
+    for shape in shapes:
+        size = int(np.prod(shape))
+        leaves.append(y[start : start + size].reshape(shape) if shape else float(y[start]))
+        start += size
+    return containers.unflatten(structure, leaves)
