@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -253,3 +254,26 @@ def test_many_calls_of_a_pullback_do_not_make_its_graph_grow():
     for _ in range(5):
         assert np.array_equal(pullback(np.ones(3))[0], first[0])
     assert len(pullback._scope.graph) == size
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: x if x in {0.0, 1.0} else -x, lambda x: {1.0: x}.get(x), lambda x: x * len({x, 1.0 * x, 1.0})]
+)
+def test_a_traced_number_is_no_key(f):
+    """A key of a set or dict is found by its hash: 1.0 would not find the traced 1.0, silently."""
+    with pytest.raises(sa.TraceError, match="as a key of a dict"):
+        sa.grad(f)(1.0)
+
+
+def test_a_cache_that_gets_a_traced_number():
+    @functools.cache
+    def square(x):
+        return x * x
+
+    with pytest.raises(sa.TraceError, match="as a key of a dict"):
+        sa.grad(lambda x, y: square(x) + 3 * square(y), (0, 1))(2.0, 2.0)
+    globals()["cached_square"] = square
+    try:
+        assert sa.grad(lambda x, y: cached_square(x) + 3 * cached_square(y), (0, 1))(2.0, 2.0) == (4.0, 12.0)  # noqa: F821
+    finally:
+        del globals()["cached_square"]

@@ -19,7 +19,7 @@ from symad.tracing.constants import constant, is_boolean
 from symad.tracing.node_arrays import converted
 from symad.tracing.place import formats_text, is_library, stores_item, user_place
 from symad.tracing.scope import Scope, join
-from symad.tracing.traced import Traced, refuse_number, store_error
+from symad.tracing.traced import NumberError, Traced, refuse_number, store_error
 from symad.tracing.ufuncs import UFUNCS
 from symad.tracing.values import shown_value, truth_of, value_of
 
@@ -161,7 +161,18 @@ class Scalar(Traced):
             raise TypeError("unhashable type: 'Scalar'")
         if is_boolean(self.scope.graph, self.node):
             return hash(truth_of(self.scope, self.node))  # {True: a, False: b}[x > 0] finds its key
-        return hash((Scalar, self.node))
+        self.scope.check_open()
+        known = constant(self.scope.graph, self.node)
+        if known is not None:
+            return hash(known)
+        if self.scope.graph.heads[self.node] in _WHOLE:  # whatever it is equal to has a derivative of zero
+            return hash(value_of(self.scope, self.node))
+        raise NumberError(
+            "a traced number as a key of a dict or an element of a set",
+            where=user_place(),
+            why="a key finds what is equal to it, and equal numbers may have different derivatives",
+            do="use int(x) as the key, or compare with the elements of a list or tuple",
+        )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:

@@ -9,6 +9,7 @@ NumPy and math themselves are never changed. Other threads see the stand-ins too
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import sysconfig
 from collections import deque
@@ -22,12 +23,13 @@ from typing import Any
 
 from symad.errors import TraceError
 from symad.tracing.place import is_library, library_function, raised_place, user_globals
-from symad.tracing.stand_ins import BUILTINS, arrays_are_traced, replacements
+from symad.tracing.stand_ins import BUILTINS, arrays_are_traced, memoised, replacements
 from symad.tracing.traced import NumberError, StoreError
 
 Namespace = dict[str, Any]
 
 _ABSENT = object()
+_CACHED = functools._lru_cache_wrapper
 _ASKED_OF_SYMPY = ("cannot determine truth value of Relational", "Cannot convert expression to float")
 _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
@@ -229,6 +231,7 @@ class _Patch:
         table = replacements()
         self.names = {name: table[id(value)][1] for name, value in namespace.items() if id(value) in table}
         self.names |= {name: form for name, form in BUILTINS.items() if name not in namespace}
+        self.names |= {name: memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}
         self.former = {name: namespace.get(name, _ABSENT) for name in self.names}
 
     def restore(self) -> None:

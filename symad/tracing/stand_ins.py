@@ -15,6 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -30,7 +31,7 @@ from symad.tracing.operands import holds_traced, nodes_of, scope_of
 from symad.tracing.operations import Build
 from symad.tracing.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
 from symad.tracing.scalar import Scalar
-from symad.tracing.scope import innermost_scope
+from symad.tracing.scope import Scope, innermost_scope
 from symad.tracing.traced import Traced
 from symad.tracing.ufuncs import UFUNCS
 from symad.tracing.values import SymbolicValueError, value_of
@@ -108,7 +109,18 @@ class _Conversion(type):
 
 def _conversion(original: type, traced_form: Function) -> type:
     members = {"original": original, "traced_form": staticmethod(traced_form), "dtype": np.dtype(original)}
+    members["__match_args__"] = ("real",)  # `case int(n)` binds the number itself
     return _Conversion(original.__name__, (), members)
+
+
+class _Kind(_Conversion):
+    """type(n), which answers with a stand-in, so that `type(n) is int` holds where `int` is one."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        kind = cls.original(*args, **keywords)
+        kind = type if issubclass(kind, _Conversion) else kind
+        own = BUILTINS.get(kind.__name__)
+        return own if own == kind else replacements().get(id(kind), (kind, kind))[1]
 
 
 def _as_float(value: Any) -> Any:
@@ -116,10 +128,14 @@ def _as_float(value: Any) -> Any:
 
 
 def _as_int(value: Any, *base: Any) -> Any:
-    return np.trunc(traced(value))
+    try:
+        return int(value)  # follows the value, as in the first run
+    except SymbolicValueError:
+        return np.trunc(traced(value))
 
 
 BUILTINS = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+BUILTINS["type"] = _Kind("type", (), {"original": type})
 
 
 # math and statistics
@@ -193,8 +209,9 @@ def _as_array(value: Any, dtype: Any = None, *_: Any, **keywords: Any) -> Any:
     return value if isinstance(value, Array) and dtype is None else _array(value, dtype)
 
 
-def _from_iterable(values: Any, dtype: Any, count: int = -1) -> Any:
-    return _array(values if count < 0 else values[:count], dtype)
+def _from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
+    values = list(values if count < 0 else islice(values, count))  # without a count the values have an end
+    return _array(values, dtype) if holds_traced(values) else np.fromiter(values, dtype, count, **keywords)
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
@@ -237,6 +254,28 @@ def _of_constants(made: Any) -> Any:
     return wrap(constants(scope.graph, made), scope)
 
 
+# Caches
+
+
+def memoised(original: Any) -> Function:
+    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
+    caches: dict[Scope, Function] = {}
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if holds_traced((*args, *keywords.values())):
+            return original.__wrapped__(*args, **keywords)
+        scope = innermost_scope() if arrays_are_traced.get() else None
+        if scope is None:
+            return original(*args, **keywords)
+        if scope not in caches:
+            caches[scope] = functools.lru_cache(**original.cache_parameters())(original.__wrapped__)
+        return caches[scope](*args, **keywords)
+
+    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
+    return call
+
+
 # The table
 
 
@@ -268,7 +307,7 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
     pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
-    pairs.append((np.fromiter, stand_in(np.fromiter, _from_iterable)))
+    pairs.append((np.fromiter, _from_iterable))
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
     for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first

@@ -1,5 +1,7 @@
 """Code that converts to plain numbers before NumPy is asked: it runs again with names shadowed, unmodified."""
 
+import functools
+import itertools
 import math
 import statistics
 import sys
@@ -372,15 +374,69 @@ def putmask(y, x):
 
 @pytest.mark.parametrize("write", [np.copyto, put, put_along_axis, place, putmask], ids=lambda f: f.__name__)
 def test_functions_that_write_into_an_array_reach_that_array(write):
-    """In the second run too: a traced copy of the array would be written to, and lost."""
+    """Also when float() has asked for the second run: a traced copy of the array would be written to, and lost."""
 
     def f(x):
+        scale = float(x[0])
         y = np.zeros(2)
         write(y, x)
         z = np.zeros((2, 2))
         np.fill_diagonal(z, x)
-        return float(x[0]) * math.sin(y[0]) + (y * x).sum() + (z @ x) @ np.array([3.0, 5.0])
+        return scale * math.sin(y[0]) + (y * x).sum() + (z @ x) @ np.array([3.0, 5.0])
 
     differences = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
     assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
     assert sa.compile(f, X)(X) == pytest.approx(f(X))
+
+
+@functools.lru_cache
+def grid(n):
+    return np.linspace(0.0, 1.0, n)
+
+
+@functools.cache
+def bump(value):
+    return math.exp(-value * value)
+
+
+def test_cached_functions_keep_no_traced_value():
+    """np.linspace makes a traced array in the second run, which a cache would hand to every later call."""
+
+    def f(x):
+        y = np.zeros(2)
+        y[0] = bump(x[0])
+        return (y * grid(2)[::-1]).sum() + x[1] * grid(2).sum()
+
+    bump.cache_clear()
+    for _ in range(2):
+        assert sa.grad(f)(X) == pytest.approx([-2 * X[0] * np.exp(-(X[0] ** 2)), 1.0])
+    assert bump.cache_info().currsize == 0
+    assert type(grid(2)) is np.ndarray
+    assert f(X) == pytest.approx(np.exp(-(X[0] ** 2)) + X[1])
+
+
+def types_are_compared(x):
+    whole, half = 3, 0.5
+    kinds = [type(whole) is int, type(half) is float, type(np.float64(1)) is np.float64, type(int) is type]
+    kinds.append(type(x) is int)
+    match whole:
+        case int(n):
+            kinds.append(n == 3)
+    assert kinds == [True, True, True, True, False, True]
+    return math.sin(x[0]) + x[1] * {int: 2.0, str: 3.0}[type(whole)] * isinstance(type(whole), type)
+
+
+def whole_numbers(x):
+    table = np.array([1.0, 2.0, 3.0])
+    steps = sum(1 for _ in range(int(x[0]) + 2))
+    return math.sin(x[0]) * table[int(x[0]) + 1] * {0: 5.0, 1: 7.0}.get(int(x[1]), 9.0) + steps * x[1]
+
+
+def counted(x):
+    return math.sin(x[0]) * np.fromiter(itertools.count(), float, 3).sum() + x[1]
+
+
+@pytest.mark.parametrize("f", [types_are_compared, whole_numbers, counted], ids=lambda f: f.__name__)
+def test_shadowed_names_answer_like_the_originals(f):
+    differences = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
+    assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
