@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import scipy.integrate
-import scipy.linalg
+import scipy.interpolate
 import sympy as sp
 
 import symad as sa
@@ -250,12 +250,12 @@ MISTAKES = {
         " number would lose its derivative; write this step with NumPy functions: what computes with plain "
         "numbers inside a library cannot be traced",
     ),
-    "a matrix exponential by SciPy": (
-        lambda: sa.grad(lambda x: scipy.linalg.expm(np.outer(x, x))[0, 0])(X),
+    "a spline by SciPy": (
+        lambda: sa.grad(lambda x: scipy.interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(x[0]))(X),
         sa.TraceError,
-        "<line>: 'scipy.linalg.expm(np.outer(x, x))' asks for a float of a traced value: a plain number would"
-        " lose its derivative; write this step with NumPy functions: what computes with plain numbers inside "
-        "a library cannot be traced",
+        "<line>: 'scipy.interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(x[0])' asks for a float of a traced "
+        "value: a plain number would lose its derivative; write this step with NumPy functions: what computes"
+        " with plain numbers inside a library cannot be traced",
     ),
     "math.comb of a traced value": (
         lambda: sa.grad(lambda x: math.comb(x[0], 2))(X),
