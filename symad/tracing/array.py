@@ -167,6 +167,7 @@ class Array(Traced, NDArrayOperatorsMixin):
         if dtype is None or np.dtype(dtype) == object:
             made = np.empty(self.shape, dtype=object)
             made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
+            made.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
             return made
         if stores_item():
             raise store_error()
@@ -238,8 +239,11 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     conj = conjugate
 
-    def astype(self, dtype: Any, **keywords: Any) -> Array:
-        """Return the array as float (a copy); bool and int follow NumPy's rules (int truncates)."""
+    def astype(self, dtype: Any, *, copy: bool = True, **keywords: Any) -> Array:
+        """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""
+        own = np.dtype(bool if all_truths(self.scope.graph, self.nodes) else float)
+        if not copy and np.dtype(dtype) == own:
+            return self
         return Array(converted(self.scope.graph, self.nodes, dtype), self.scope)
 
     def __getattr__(self, name: str) -> Any:

@@ -43,6 +43,7 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
 )
 _STORES = (  # how NumPy words a store or an index that it could not do
     "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
+    "assignment destination is read-only", "output array is read-only",
 )  # fmt: skip
 
 

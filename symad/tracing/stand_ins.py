@@ -73,7 +73,10 @@ class _Ufunc:
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         if not any(isinstance(value, sp.Basic) for value in inputs) and not holds_traced(inputs):
             return self._ufunc(*inputs, **keywords)
-        if "out" in keywords and not isinstance(keywords["out"], tuple):
+        inputs, out = inputs[: self._ufunc.nin], inputs[self._ufunc.nin :]
+        if out:
+            keywords["out"] = out
+        elif "out" in keywords and not isinstance(keywords["out"], tuple):
             keywords["out"] = (keywords["out"],)
         return UFUNC_METHODS["__call__"](self._ufunc, inputs, keywords)
 
@@ -197,8 +200,10 @@ _STATISTICS: dict[str, Function] = {
 # NumPy's functions that make arrays
 
 
-def _array(value: Any, dtype: Any = None, *, ndmin: int = 0, **_: Any) -> Any:
-    """np.array of nested lists, object arrays or traced values: a traced array of its own."""
+def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, **_: Any) -> Any:
+    """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
+    if not copy and isinstance(value, Array) and ndmin <= value.ndim:
+        return _as_array(value, dtype)
     scope = scope_of(value)
     nodes = nodes_of(value, scope)
     nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), ndmin=ndmin)
@@ -206,7 +211,9 @@ def _array(value: Any, dtype: Any = None, *, ndmin: int = 0, **_: Any) -> Any:
 
 
 def _as_array(value: Any, dtype: Any = None, *_: Any, **keywords: Any) -> Any:
-    return value if isinstance(value, Array) and dtype is None else _array(value, dtype)
+    if not isinstance(value, Array):
+        return _array(value, dtype)
+    return value if dtype is None else value.astype(dtype, copy=False)
 
 
 def _from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
@@ -222,6 +229,7 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
 
 _MAKERS: dict[Function, Function | None] = {
     np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array, np.ascontiguousarray: _as_array,
+    np.asfortranarray: _as_array, np.require: _as_array,
     np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: None,
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
     np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+import symad as sa
 from symad.errors import TraceError
 from symad.tracing.containers import from_nodes
 
@@ -275,3 +276,42 @@ def test_random_indices_read_and_write_as_numpys_do(seed, agrees_on_symbols):
             agrees_on_symbols(program, values)
     else:
         agrees_on_symbols(program, values)
+
+
+SAME_MEMORY = {
+    "asarray": lambda a: np.asarray(a),
+    "asarray, dtype": lambda a: np.asarray(a, dtype=float),
+    "array, copy=None": lambda a: np.array(a, copy=None),
+    "ascontiguousarray": lambda a: np.ascontiguousarray(a),
+    "require": lambda a: np.require(a),
+    "astype": lambda a: a.astype(float, copy=False),
+    "out by position": lambda a: np.multiply(a, a, a),
+}
+
+
+@pytest.mark.parametrize("name", SAME_MEMORY)
+@pytest.mark.parametrize("shadows", [False, True])
+def test_writing_into_what_shares_memory(name, shadows):
+    """A helper that begins with `a = np.asarray(a)` and works in place changes its caller's array, traced or not."""
+
+    def f(x):
+        a = x * 2.0
+        scale = float(x[0]) if shadows else 1.0
+        b = SAME_MEMORY[name](a)
+        b[0] = x[1] * 7 * scale
+        return a @ np.array([1.0, 10.0, 100.0]) + b.sum()
+
+    x = np.array([1.5, -0.5, 2.0])
+    differences = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)]
+    assert sa.grad(f)(x) == pytest.approx(differences, rel=1e-7, abs=1e-7)
+
+
+def test_the_diagonal_of_a_matrix_shows_its_later_changes():
+    def f(x):
+        a = np.outer(x, x)
+        diagonal = np.diag(a)
+        a[1, 1] = x[0] ** 3
+        return diagonal.sum()
+
+    x = np.array([1.5, -0.5])
+    assert sa.grad(f)(x) == pytest.approx([2 * 1.5 + 3 * 1.5**2, 0.0])

@@ -48,7 +48,7 @@ SEPARATE: tuple[Callable[..., Any], ...] = (
 )
 
 # Zeros are filled in around the elements.
-FILLING: tuple[Callable[..., Any], ...] = (np.tril, np.triu, np.diag, np.diagflat)
+FILLING: tuple[Callable[..., Any], ...] = (np.tril, np.triu, np.diagflat)
 
 
 def _wrap_all(result: Any, scope: Scope) -> Any:
@@ -119,6 +119,14 @@ for _function in SEPARATE:
     implements(_function)(_separate(_function))
 for _function in FILLING:
     implements(_function)(_filling(_function))
+
+
+@implements(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    """A matrix with this diagonal; of a matrix its diagonal, which (as in NumPy) shows later changes of the matrix."""
+    scope = scope_of(v)
+    nodes = nodes_of(v, scope)
+    return wrap(np.diag(nodes, k) if nodes.ndim == 2 else filled(scope, np.diag, nodes, k), scope)
 
 
 @implements(np.compress)
