@@ -22,7 +22,7 @@ from symad.derivatives.linear import gradients, linearize, settle
 from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.names import argument_names, name_of, positional
 from symad.tracing.operands import scope_of
 from symad.tracing.place import user_place
 from symad.tracing.scope import Scope, open_scope
@@ -58,7 +58,8 @@ def custom_derivative(
     plain = function
 
     @wraps(plain)
-    def apply(*args: Any) -> Any:
+    def apply(*args: Any, **keywords: Any) -> Any:
+        args = positional(plain, args, keywords) if keywords else args
         leaves, _ = containers.flatten(args)
         if not any(isinstance(leaf, Traced) for leaf in leaves):
             return plain(*args)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
+from codegen.errors import UnboundSymbolError
 from codegen.interpret import evaluate
 from symad.derivatives.custom import dependencies, plain_values, with_parents
 from symad.derivatives.level import deliver
@@ -90,14 +91,15 @@ def solve(
         arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
         try:
             equation, plain = Equation(scope, f, start, arguments), plain_values(scope, start)
-        except SymbolicValueError as error:
+            solution = equation.solution(solver(equation, plain), tolerance)
+        except (SymbolicValueError, UnboundSymbolError) as error:
             raise TraceError(
                 f"the solution of {name_of(f)} = 0 was asked for at symbolic values",
                 where=user_place(),
                 why="a solver needs numbers, and a kernel or a SymPy expression has none",
                 do="take derivatives at numbers; to compile, write the solver's steps as plain code",
             ) from error
-        return deliver(scope, equation.solution(solver(equation, plain), tolerance))
+        return deliver(scope, solution)
 
 
 class Equation:

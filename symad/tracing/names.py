@@ -57,3 +57,19 @@ def check_call(f: object, examples: tuple[Any, ...]) -> None:
             f"{name_of(f)} with {len(examples)} example arguments ({error})",  # type: ignore[arg-type]
             do="give one example for each argument, of its structure and shape: compile(f, np.zeros(3), 1.0)",
         ) from None
+
+
+def positional(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a call by position; ArgumentError for those that have none.
+
+    >>> positional(lambda x, y: x, (1,), {"y": 2})
+    (1, 2)
+    """
+    bound = inspect.signature(f).bind(*args, **keywords)
+    if bound.kwargs:
+        raise ArgumentError(
+            f"keyword {next(iter(bound.kwargs))!r} of {name_of(f)}",
+            why="its derivative rule knows arguments by their positions",
+            do="make it an argument that can be given by position",
+        )
+    return bound.args

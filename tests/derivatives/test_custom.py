@@ -118,6 +118,18 @@ def test_captured_values_are_refused():
             sa.grad(outer)(1.5)
 
 
+def test_keywords_are_arguments_too():
+    assert sa.grad(lambda x: ruled_wave(x, y=2.0))(0.3) == sa.grad(lambda x: ruled_wave(x, 2.0))(0.3)
+
+    @sa.custom_derivative(derivative=lambda p, t: t[0])
+    def f(x, *, factor=1.0):
+        return x * factor
+
+    assert sa.grad(f)(2.0) == 1.0
+    with pytest.raises(ArgumentError, match="keyword 'factor' of f: its derivative rule knows arguments by their"):
+        sa.grad(lambda x: f(x, factor=2.0))(2.0)
+
+
 def test_stop_gradient():
     held = sa.stop_gradient
     assert sa.grad(lambda x: x * held(x**2))(3.0) == 9.0

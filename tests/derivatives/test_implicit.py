@@ -6,6 +6,7 @@ import mixes
 import numpy as np
 import pytest
 import scipy.optimize
+import sympy as sp
 
 import symad as sa
 from symad.errors import ArgumentError, ConvergenceError, TraceError
@@ -157,8 +158,13 @@ def test_what_is_no_root_is_reported():
 def test_what_cannot_be_solved_is_refused():
     with pytest.raises(ArgumentError, match=r"returned shapes \[\(2,\)\]: the unknown has shapes \[\(\)\]"):
         sa.root(lambda y: np.stack([y, y]), 1.0)
-    with pytest.raises(TraceError, match="asked for at symbolic values: a solver needs numbers"):
-        sa.compile(cubic, 1.0)
+    for asked in (
+        lambda: sa.compile(cubic, 1.0),
+        lambda: sa.compile(captured_cubic, 1.0),
+        lambda: cubic(sp.Symbol("a")),
+    ):
+        with pytest.raises(TraceError, match="asked for at symbolic values: a solver needs numbers"):
+            asked()
 
 
 # argmin

@@ -167,6 +167,11 @@ def test_a_result_that_does_not_depend_on_the_path_has_no_select():
     assert result["side"].has(sp.Piecewise)
 
 
+def test_an_integer_beyond_the_floats_is_compared():
+    kernel = sa.compile(lambda x: x if x < 10**400 else -x, 1.0)
+    assert (kernel(1e308), kernel(-2.0), kernel(math.inf)) == (1e308, -2.0, -math.inf)
+
+
 def test_nan_is_a_value_that_fails_every_comparison():
     def f(x):
         if x < 0:
@@ -268,6 +273,12 @@ def test_questions_that_need_a_number_are_refused_still():
     for f in (lambda x: x[np.argmax(x)], lambda x: x[x > 0].sum(), lambda x: np.arange(3)[int(x[0])]):
         with pytest.raises(TraceError, match="symbolic value"):
             sa.compile(f, np.zeros(2))
+
+
+def test_a_threshold_beyond_the_floats():
+    kernel = sa.compile(lambda x: x if x < 10**400 else -x, 1.0)
+    assert kernel(3.0) == 3.0
+    assert kernel(-math.inf) == -math.inf
 
 
 OPERATORS = (sp.StrictLessThan, sp.LessThan, sp.StrictGreaterThan, sp.GreaterThan, sp.Equality, sp.Unequality)
