@@ -17,7 +17,7 @@ from symad.errors import TraceError
 from symad.tracing.constants import constant, is_boolean
 from symad.tracing.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.operands import nodes_of, scope_of
-from symad.tracing.place import stores_item, user_place
+from symad.tracing.place import is_library, stores_item, user_place
 from symad.tracing.scalar import Scalar
 from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number, store_error
@@ -168,6 +168,8 @@ class Array(Traced, NDArrayOperatorsMixin):
             made = np.empty(self.shape, dtype=object)
             made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
             made.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
+            if not copy and not is_library(sys._getframe(1).f_code.co_filename):
+                self.nodes.flags.writeable = False  # nor would x[0] = ... reach np.asarray(x)
             return made
         if stores_item():
             raise store_error()

@@ -133,10 +133,14 @@ class Knowledge:
             left, right, sign = right, left, _MIRRORED[sign]
         if constant(self._graph, left) is not None:
             left, right, sign = right, left, _MIRRORED[sign]
-        number = constant(self._graph, right)
-        if number is None:
+        exact = constant(self._graph, right)
+        if exact is None:
             return (left, right), sign, 0.0
-        return None if math.isnan(number) else ((left,), sign, float(number))
+        try:
+            number = float(exact)
+        except OverflowError:  # an int beyond the floats
+            return None
+        return None if math.isnan(number) else ((left,), sign, number)
 
 
 def _interval(sign: str, number: float) -> tuple[Bound, Bound]:
