@@ -50,6 +50,13 @@ LOOPS = (
     "for k, v in enumerate({A} * {B}): r = np.tanh(r + v) if k else r * v",
     "r = sum(v * w for v, w in zip({A}, {B})) + r",
 )
+# Python's own choices, in the outermost function alone: each doubles the paths, for every call of a function inside.
+# + 0.013: what is equal but for rounding is decided alike
+CONDITIONS = (
+    "{a} > {b} + 0.013", "not {a} < 0.3", "{a} > 0.1 and {b} < 0.7", "{a} < -0.2 or {b} + 0.013 >= {c}",
+    "-0.5 < {a} <= 0.6", "({a} < 0.4) == ({b} > 0.2)", "np.any({A} > 0.9)",
+)  # fmt: skip
+MOST_CONDITIONS = 3
 SCALAR_INNER = ("D({g}, {a})", "DR({g}, {a})", "D2({g}, {a})", "{b} * D({g}, {a})", "D(lambda t: t * D({g}, t), {a})")
 ARRAY_INNER = (
     "GRAD({g}, {A})", "HESS({g}, {A}) @ {B}", "HVP({g}, {A}, {B})", "GRAD(lambda w: (w * GRAD({g}, w)).sum(), {A})",
@@ -67,6 +74,7 @@ class Body:
         self.counter: list[int] = [0] if around is None else around.counter
         self.scalars, self.arrays = list(scalars), list(arrays)
         self.lines: list[str] = []
+        self.conditions = 0
 
     def fill(self, form: str, **more: str) -> str:
         """Return a form with operands of this body, new ones more often than old ones."""
@@ -95,6 +103,8 @@ class Body:
         kinds += [self.update] * 2 + [self.loop] * 2
         if self.depth < DEEPEST:
             kinds += [self.inner] * 3
+        if self.depth == 0 and self.conditions < MOST_CONDITIONS:
+            kinds += [self.branch] * 4
         self.random.choice(kinds)()
 
     def elementwise(self) -> None:
@@ -125,6 +135,17 @@ class Body:
         name = self.fresh("s")
         self.lines += [self.fill("r = {a}"), self.fill(self.random.choice(LOOPS)), f"{name} = r"]
         self.scalars.append(name)
+
+    def branch(self) -> None:
+        """A scalar or an array that depends on a condition."""
+        self.conditions += 1
+        name, over_array = self.fresh("b"), self.random.random() < 0.4
+        forms = ("{A} * {a}", "np.sin({A}) + {B}") if over_array else ELEMENTWISE
+        chosen = [self.fill(self.random.choice(forms)) for _ in range(2)]
+        chosen = [f"{value} + 0 * (x + {self.parameter})" for value in chosen] if over_array else chosen
+        condition = self.fill(self.random.choice(CONDITIONS))
+        self.lines += [f"{name} = {chosen[0]}", f"if {condition}:", f"    {name} = {chosen[1]}"]
+        (self.arrays if over_array else self.scalars).append(name)
 
     def inner(self) -> None:
         """A function inside, which sees all names around it, and a derivative of it at some point."""
