@@ -440,3 +440,16 @@ def counted(x):
 def test_shadowed_names_answer_like_the_originals(f):
     differences = [(f(X + 1e-6 * e) - f(X - 1e-6 * e)) / 2e-6 for e in np.eye(2)]
     assert sa.grad(f)(X) == pytest.approx(differences, rel=1e-7, abs=1e-9)
+
+
+def test_an_array_that_the_user_made_read_only():
+    fixed = np.ones(2)
+    fixed.flags.writeable = False
+
+    def f(x):
+        fixed[0] = 1.0
+        return x.sum()
+
+    with pytest.raises(ValueError, match="read-only") as caught:
+        sa.grad(f)(X)
+    assert not isinstance(caught.value, TraceError)
