@@ -4,7 +4,7 @@ The map, by purpose (start here; each name's docstring has an example):
 
 trace         trace, from_sympy, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
-matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian, hvp, SparseMatrix,
+matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian, hvp, hutchinson_trace, SparseMatrix,
               sparsity, verify_sparsity, SparsityPattern
 higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
@@ -13,7 +13,7 @@ control flow  cond
 native        compile, jit, Kernel
 containers    register_container
 see           explain
-check         verify
+check         verify, Verification
 errors        WorkbenchError and its kinds, in symad.errors
 """
 
@@ -48,7 +48,7 @@ from symad.higher_order import (
     taylor_polynomial,
     vhv,
 )
-from symad.jacobians import batched_jacobian, sparsity, sum_gradient, verify_sparsity
+from symad.jacobians import batched_jacobian, hutchinson_trace, sparsity, sum_gradient, verify_sparsity
 from symad.native import compile, jit
 from symad.optimum import argmin
 from symad.teaching.explain import explain
@@ -76,7 +76,8 @@ __all__ = [
     "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "SymmetricTensor", "TaylorPolynomial", "Trace",
     "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic", "choices", "compile",
     "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "explain", "fixed_point",
-    "from_sympy", "grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
-    "mixed_derivative", "mixed_partials", "register_container", "root", "source_lines", "sparsity", "stop_gradient",
-    "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad", "verify", "verify_sparsity", "vhv", "vjp",
+    "from_sympy", "grad", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
+    "laplacian", "linearize", "mixed_derivative", "mixed_partials", "register_container", "root", "source_lines",
+    "sparsity", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad", "verify",
+    "verify_sparsity", "vhv", "vjp",
 ]  # fmt: skip

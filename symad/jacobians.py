@@ -17,7 +17,7 @@ from symad.derivatives.pattern import SparsityPattern
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
-from symad.transforms import JacobianMode, described, grad, hessian, jacobian, linearize
+from symad.transforms import JacobianMode, described, grad, hessian, jacobian, linearize, vjp
 
 Order = Literal[1, 2]
 Place = tuple[int, int]
@@ -75,6 +75,33 @@ def sum_gradient(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) ->
 
     found: Function = described(grad(wraps(f)(total), argnums, wrt=wrt), f, "gradient of the sum")
     return found
+
+
+def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "rev"] = "fwd") -> Any:
+    """Return the mean of v . f'(x) v over the probes v: an estimate of the trace of the Jacobian, which is not formed.
+
+    `probes` has shape (number, *shape of x), and f's result the shape of x (ArgumentError otherwise). The estimate has
+    no bias where the entries of the probes are independent, of mean 0 and variance 1, and the least variance for
+    entries of +1 and -1. Each probe costs one forward ("fwd") or backward pass ("rev"); the result is differentiable.
+
+    Source: Hutchinson, "A stochastic estimator of the trace of the influence matrix" (1990).
+
+    >>> probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(1000, 2))
+    >>> hutchinson_trace(lambda x: np.stack([2 * x[0], x[0] + 3 * x[1]]), np.ones(2), probes)
+    4.954
+    """
+    check_choice("mode", mode, ("fwd", "rev"))
+    value, apply = linearize(f, x) if mode == "fwd" else vjp(f, x)
+    shapes = np.shape(x), np.shape(value), np.shape(probes)[1:]
+    if len(set(shapes)) != 1 or not len(probes):
+        raise ArgumentError(
+            f"x of shape {shapes[0]}, a result of shape {shapes[1]} and probes of shape {np.shape(probes)}",
+            why="a trace is that of a square matrix, and each probe has the shape of x",
+            do="give probes of shape (number, *shape of x)",
+        )
+    images = [apply(probe) if mode == "fwd" else apply(probe)[0] for probe in probes]
+    mean = sum(np.sum(probe * image) for probe, image in zip(probes, images, strict=True)) / len(probes)
+    return mean.item() if isinstance(mean, np.floating) else mean
 
 
 def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST, wrt: Paths = None) -> SparsityPattern:
