@@ -23,6 +23,8 @@ from symad.tracing.scope import Scope, join
 from symad.tracing.traced import Traced, refuse_number, store_error
 from symad.tracing.values import Nodes, shown_value, truth_of, values_of
 
+_SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
+
 
 class Array(Traced, NDArrayOperatorsMixin):
     """A traced array of numbers or truth values: `nodes` holds one node of the graph of `scope` per element.
@@ -168,7 +170,8 @@ class Array(Traced, NDArrayOperatorsMixin):
             made = np.empty(self.shape, dtype=object)
             made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
             made.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
-            if not copy and not is_library(sys._getframe(1).f_code.co_filename):
+            asking = sys._getframe(1).f_code
+            if not copy and (asking.co_name in _SHARING or not is_library(asking.co_filename)):
                 self.nodes.flags.writeable = False  # nor would x[0] = ... reach np.asarray(x)
             return made
         if stores_item():
