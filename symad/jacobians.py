@@ -52,7 +52,7 @@ def batched_jacobian(
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             result = level.call(chosen.function)
-            _check_batch([array.shape for array in level.parameters.arrays], [array.shape for array in result.arrays])
+            _check_batch(level.parameters.shapes, result.shapes)
             return level.close(modes.blocks(level, result, modes.jacobian_entries(level, result, mode)))[0]
 
     return described(apply, f, "batched Jacobian")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
 from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
-from symad.derivatives.solvers import joined, linearized, newton, split
+from symad.derivatives.solvers import Layout, linearized, newton
 from symad.errors import ConvergenceError
 from symad.tracing.names import name_of
 from symad.tracing.place import user_place
@@ -47,7 +47,7 @@ def argmin(
     >>> round(sa.derivative(nearest)(3.0), 12) == round(1 / (1 + 6 * nearest(3.0) ** 2), 12)
     True
     """
-    problem = _Problem(f, constraints, initial, solver)
+    problem = _Problem(f, constraints, solver)
     if constraints is None:
         return solve(problem.slope, initial, args, problem.minimum, tolerance)
     count = sum(np.size(leaf) for leaf in containers.flatten(constraints(initial, *args))[0])
@@ -58,10 +58,8 @@ def argmin(
 class _Problem:
     """An objective with or without constraints: the equations that its minimum solves, and how to find it."""
 
-    def __init__(self, f: Function, constraints: Function | None, initial: Any, solver: Solver | None) -> None:
+    def __init__(self, f: Function, constraints: Function | None, solver: Solver | None) -> None:
         self.f, self.constraints, self.solver = f, constraints, solver
-        leaves, self.structure = containers.flatten(initial)
-        self.shapes = [np.shape(leaf) for leaf in leaves]
 
     def slope(self, y: Any, *args: Any) -> Any:
         """Return the gradient of the objective in y."""
@@ -105,13 +103,14 @@ class _Problem:
 
     def _descent(self, equation: Equation, initial: Any) -> Any:
         """Newton's method with the Hessian's eigenvalues made positive, and steps halved until f decreases."""
+        layout = Layout(initial)
 
         def objective(y: Vector) -> float:
-            return float(equation.at_numbers(self.f, split(y, self.shapes, self.structure)))
+            return float(equation.at_numbers(self.f, layout.split(y)))
 
-        y = joined(containers.flatten(initial)[0])
+        y = layout.joined(initial)
         for _ in range(STEPS):
-            slope, curvature = linearized(equation.residual, split(y, self.shapes, self.structure))
+            slope, curvature = linearized(equation.residual, layout.split(y))
             values, vectors = np.linalg.eigh(curvature.dense())
             size = np.maximum(np.abs(values), 1e-8 * np.max(np.abs(values), initial=1e-300))
             direction = -vectors @ ((vectors.T @ slope) / size)
@@ -119,11 +118,11 @@ class _Problem:
             while not objective(y + length * direction) <= start + 1e-4 * length * (slope @ direction):
                 length /= 2
                 if length < 1e-12:
-                    return split(y, self.shapes, self.structure)  # nothing is gained in floats any more
+                    return layout.split(y)  # nothing is gained in floats any more
             y = y + length * direction
             if np.max(np.abs(direction) / (1 + np.abs(y)), initial=0.0) < 1e-9:
                 break
-        return split(y, self.shapes, self.structure)
+        return layout.split(y)
 
     def _check(self, equation: Equation, initial: Any, found: Any, constraints: int) -> None:
         """Raise ConvergenceError unless the second-order condition for a strict minimum holds.

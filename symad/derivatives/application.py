@@ -92,7 +92,7 @@ def fitting(scope: Scope, tree: Tree, values: Any, role: str) -> Tree:
 def call_scalar(level: Level, restricted: Function, f: Function) -> Tree:
     """Call a function that has to return one scalar; ArgumentError explains why a gradient needs that."""
     result = level.call(restricted)
-    _check_scalar([array.shape for array in result.arrays], f)
+    _check_scalar(result.shapes, f)
     return result
 
 

@@ -23,7 +23,7 @@ from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.tracing.names import argument_names, name_of, positional
-from symad.tracing.operands import scope_of
+from symad.tracing.operands import holds_traced, scope_of
 from symad.tracing.place import user_place
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.shadows import call
@@ -61,7 +61,7 @@ def custom_derivative(
     def apply(*args: Any, **keywords: Any) -> Any:
         args = positional(plain, args, keywords) if keywords else args
         leaves, _ = containers.flatten(args)
-        if not any(isinstance(leaf, Traced) for leaf in leaves):
+        if not holds_traced(leaves):
             return plain(*args)
         scope = scope_of(*leaves)
         lifted = lift(scope, args, paths_of(args, argument_names(plain, len(args))))
@@ -105,7 +105,7 @@ def plain_values(scope: Scope, tree: Tree) -> Any:
 
 def refuse_captured(scope: Scope, results: Sequence[int], arguments: Sequence[int], name: str) -> None:
     """Raise ArgumentError when results depend on an open level otherwise than through the arguments."""
-    parameters = {node for around in with_parents(scope) for node in around.parameters}
+    parameters = {node for around in scope.chain() for node in around.parameters}
     if not parameters.isdisjoint(dependencies(scope.graph, results, parameters | set(arguments)) - set(arguments)):
         raise ArgumentError(
             f"{name} uses a traced value that is none of its arguments",
@@ -128,15 +128,6 @@ def dependencies(graph: Graph, results: Sequence[int], ends: set[int]) -> set[in
         seen.update(fresh)
         stack += fresh
     return found
-
-
-def with_parents(scope: Scope | None) -> list[Scope]:
-    """Return a scope and those around it."""
-    chain = []
-    while scope is not None:
-        chain.append(scope)
-        scope = scope.parent
-    return chain
 
 
 def ruled(scope: Scope, result: Tree, arguments: Tree, derivative: Function | None, name: str) -> Tree:
@@ -194,10 +185,10 @@ class _Rule:
         return [{flat[k]: settle(build, term) for k, term in terms.get(node, {}).items()} for node in found.flat]
 
     def _check(self, scope: Scope, found: Tree, tangents: Sequence[int]) -> None:
-        shapes = [[array.shape for array in tree.arrays] for tree in (found, self._result)]
-        if found.structure != self._result.structure or shapes[0] != shapes[1]:
+        if not found.is_like(self._result):
             raise ArgumentError(
-                f"the derivative of {self._name} has shapes {shapes[0]}", why=f"its result has shapes {shapes[1]}"
+                f"the derivative of {self._name} has shapes {found.shapes}",
+                why=f"its result has shapes {self._result.shapes}",
             )
         build = Builder(self._graph)
         linear = linearize(build, found.flat, tangents)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import symad.tracing.containers as containers
 from codegen.errors import UnboundSymbolError
 from codegen.interpret import evaluate
-from symad.derivatives.custom import dependencies, plain_values, with_parents
+from symad.derivatives.custom import dependencies, plain_values
 from symad.derivatives.level import deliver
 from symad.derivatives.solvers import Entries, Matrix, fixed_point_iteration, jacobian_entries, newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError
@@ -30,11 +30,10 @@ from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.tracing.array import wrap as wrap_array
 from symad.tracing.names import argument_names, name_of
-from symad.tracing.operands import nodes_of
+from symad.tracing.operands import holds_traced, nodes_of
 from symad.tracing.place import user_place
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.shadows import call
-from symad.tracing.traced import Traced
 from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
 from symad.tracing.values import SymbolicValueError
 
@@ -116,7 +115,7 @@ class Equation:
     def at_numbers(self, f: Function, y: Any) -> Any:
         """Return another function of y and the arguments in the same way."""
         result = call(f, lambda: (y, *self.plain))
-        if _holds_traced(y) or not _holds_traced(result):
+        if holds_traced(containers.flatten(y)[0]) or not holds_traced(containers.flatten(result)[0]):
             return result
         with open_scope() as scope:  # f captures traced values: here only their numbers count
             return plain_values(scope, lift_result(scope, result, name_of(f)))
@@ -147,18 +146,17 @@ class Equation:
 
     def _operands(self, residual: Sequence[int], trial: Sequence[int]) -> list[int]:
         """The arguments, and the parameters of open levels that the residual reaches otherwise: captured values."""
-        parameters = {node for around in with_parents(self.scope) for node in around.parameters}
+        parameters = {node for around in self.scope.chain() for node in around.parameters}
         arguments = {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
         reached = dependencies(self.scope.graph, residual, parameters | arguments | set(trial))
         return sorted(reached - set(trial))
 
     def _check(self, result: Tree) -> None:
-        shapes = [[array.shape for array in tree.arrays] for tree in (result, self.start)]
-        if result.structure != self.start.structure or shapes[0] != shapes[1]:
+        if not result.is_like(self.start):
             raise ArgumentError(
-                f"{name_of(self.f)} or its solver returned shapes {shapes[0]}",
+                f"{name_of(self.f)} or its solver returned shapes {result.shapes}",
                 where=user_place(),
-                why=f"the unknown has shapes {shapes[1]}",
+                why=f"the unknown has shapes {self.start.shapes}",
                 do="return one equation for each unknown, in the structure of initial",
             )
 
@@ -265,7 +263,3 @@ def _row_sums(build: Builder, rows: Sequence[dict[int, int]], constants: Sequenc
             total = build.add(total, build.mul(coefficient, z[unknown]))
         sums.append(total)
     return sums
-
-
-def _holds_traced(value: Any) -> bool:
-    return any(isinstance(leaf, Traced) for leaf in containers.flatten(value)[0])

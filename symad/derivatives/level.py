@@ -17,6 +17,7 @@ import sympy as sp
 
 import symad.tracing.containers as containers
 from codegen.interpret import evaluate
+from codegen.program import reachable
 from symad.derivatives.roles import note
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
@@ -119,28 +120,21 @@ def deliver(scope: Scope, tree: Tree) -> Any:
     are numbers, and their derivative there is a structural zero.
     """
     scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
-    outside = {node for outer in _around(scope) for node in outer.parameters}
-    if scope.parent is not None and _reaches(scope.graph, tree.flat, outside, scope.parent.reaching):
-        return wrap(scope.parent, tree)
-    _, symbolic = _dependence(scope, tree.flat, outside)
+    if scope.parent is not None:
+        outside = {node for outer in scope.parent.chain() for node in outer.parameters}
+        if _reaches(scope.graph, tree.flat, outside, scope.parent.reaching):
+            return wrap(scope.parent, tree)
+    symbolic = scope.parent is None and _has_symbols(scope.graph, tree.flat)
     values = (expressions(scope.graph, array) if symbolic else _numbers(scope, array) for array in tree.arrays)
     return containers.unflatten(tree.structure, list(values))
 
 
 def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
     """Return nodes of another graph with the values of a closed scope's nodes: their numbers or expressions."""
-    _, symbolic = _dependence(scope, nodes, set())
-    if symbolic:
+    if _has_symbols(scope.graph, nodes):
         return dict(zip(nodes, from_sympy(graph, to_sympy(scope.graph, nodes), binary=True), strict=True))
     values = evaluate(scope.graph, list(nodes), scope.values)
     return {node: graph.number(value) for node, value in zip(nodes, values, strict=True)}
-
-
-def _around(scope: Scope) -> Iterator[Scope]:
-    outer = scope.parent
-    while outer is not None:
-        yield outer
-        outer = outer.parent
 
 
 def _reaches(graph: Graph, nodes: Sequence[int], outside: set[int], known: dict[int, bool]) -> bool:
@@ -160,23 +154,9 @@ def _reaches(graph: Graph, nodes: Sequence[int], outside: set[int], known: dict[
     return any(known[node] for node in nodes)
 
 
-def _dependence(scope: Scope, nodes: Sequence[int], outside: set[int]) -> tuple[bool, bool]:
-    """Return whether nodes depend on parameters of outer levels, and on free symbols."""
-    graph = scope.graph
-    seen, stack = set(nodes), list(set(nodes))
-    depends = symbolic = False
-    while stack:
-        node = stack.pop()
-        if node in outside:
-            depends = True
-            continue
-        if not graph.operands[node]:
-            symbolic = symbolic or isinstance(graph.atoms[node], sp.Symbol)
-        for operand in graph.operands[node]:
-            if operand not in seen:
-                seen.add(operand)
-                stack.append(operand)
-    return depends, symbolic
+def _has_symbols(graph: Graph, nodes: Sequence[int]) -> bool:
+    """Return whether nodes depend on free symbols."""
+    return any(isinstance(graph.atoms.get(node), sp.Symbol) for node in reachable(graph, nodes))
 
 
 def _numbers(scope: Scope, array: Nodes) -> Any:

@@ -87,6 +87,28 @@ def linearized(residual: Function, y: Any) -> tuple[Vector, Matrix]:
         return value, Matrix.of(level.scope, entries, (len(result), len(inputs)))
 
 
+class Layout:
+    """How a container of numbers and arrays is laid out as one vector."""
+
+    def __init__(self, value: Any) -> None:
+        leaves, self._structure = containers.flatten(value)
+        self._shapes = [np.shape(leaf) for leaf in leaves]
+
+    def joined(self, value: Any) -> Vector:
+        """Return a container of this layout as a vector."""
+        leaves, _ = containers.flatten(value)
+        return np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
+
+    def split(self, vector: Vector) -> Any:
+        """Return a vector as a container of this layout."""
+        leaves, start = [], 0
+        for shape in self._shapes:
+            size = int(np.prod(shape))
+            leaves.append(vector[start : start + size].reshape(shape) if shape else float(vector[start]))
+            start += size
+        return containers.unflatten(self._structure, leaves)
+
+
 def newton(residual: Function, initial: Any) -> Any:
     """Return a root of a function of plain numbers by Newton's method, halving steps that do not reduce |F|.
 
@@ -95,16 +117,15 @@ def newton(residual: Function, initial: Any) -> Any:
     >>> newton(lambda y: y * y - 2, 1.0)
     1.4142135623730951
     """
-    leaves, structure = containers.flatten(initial)
-    shapes = [np.shape(leaf) for leaf in leaves]
-    y = joined(leaves)
-    value, jacobian = linearized(residual, split(y, shapes, structure))
+    layout = Layout(initial)
+    y = layout.joined(initial)
+    value, jacobian = linearized(residual, layout.split(y))
     for _ in range(NEWTON_STEPS):
         step = newton_step(jacobian, value)
         size, length = np.linalg.norm(value), 1.0
         while True:
             trial = y - length * step
-            trial_value, trial_jacobian = linearized(residual, split(trial, shapes, structure))
+            trial_value, trial_jacobian = linearized(residual, layout.split(trial))
             if np.linalg.norm(trial_value) < size or length < 1e-6 or size == 0:
                 break
             length /= 2
@@ -112,7 +133,7 @@ def newton(residual: Function, initial: Any) -> Any:
         if np.linalg.norm(trial_value) <= size:
             y, value, jacobian = trial, trial_value, trial_jacobian
         if moved <= 1e-15 or np.linalg.norm(value) == 0 or (moved < 1e-10 and length < 1e-6):
-            return split(y, shapes, structure)
+            return layout.split(y)
     raise ConvergenceError(
         "Newton's method does not converge",
         where=user_place(),
@@ -131,35 +152,19 @@ def newton_step(jacobian: Matrix, value: Vector) -> Vector:
 
 def fixed_point_iteration(residual: Function, initial: Any) -> Any:
     """Return a fixed point by iterating y - residual(y)."""
-    leaves, structure = containers.flatten(initial)
-    shapes = [np.shape(leaf) for leaf in leaves]
-    y, moved = joined(leaves), np.inf
+    layout = Layout(initial)
+    y, moved = layout.joined(initial), np.inf
     for _ in range(FIXED_POINT_STEPS):
-        change = joined(containers.flatten(residual(split(y, shapes, structure)))[0])
+        change = layout.joined(residual(layout.split(y)))
         y = y - change
         if not np.isfinite(y).all():
             break
         moved, before = np.max(np.abs(change) / (1 + np.abs(y))), moved
         if moved <= 1e-16 or 1e-12 > moved >= before:  # the last digits may keep changing
-            return split(y, shapes, structure)
+            return layout.split(y)
     raise ConvergenceError(
         "the fixed-point iteration does not converge",
         where=user_place(),
         why=f"after {FIXED_POINT_STEPS} steps y still changes by {np.max(np.abs(change)):.3g}",
         do="start nearer, or give a solver (symad.derivatives.solvers.newton)",
     )
-
-
-def joined(leaves: Sequence[Any]) -> Vector:
-    """Return leaves as one vector."""
-    return np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
-
-
-def split(y: Vector, shapes: Sequence[tuple[int, ...]], structure: Any) -> Any:
-    """Return a vector as a container of leaves with these shapes."""
-    leaves, start = [], 0
-    for shape in shapes:
-        size = int(np.prod(shape))
-        leaves.append(y[start : start + size].reshape(shape) if shape else float(y[start]))
-        start += size
-    return containers.unflatten(structure, leaves)

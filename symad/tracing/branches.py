@@ -9,14 +9,13 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
-import symad.tracing.operations as op
 from symad.errors import ArgumentError
 from symad.tracing.names import name_of
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.place import user_place
 from symad.tracing.scope import Scope, open_scope
 from symad.tracing.traced import Traced
-from symad.tracing.trees import Tree, expressions, lift_result, wrap
+from symad.tracing.trees import Tree, expressions, lift_result, merged, wrap
 from symad.tracing.values import SymbolicValueError, value_of
 
 Function = Callable[..., Any]
@@ -54,8 +53,8 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
         scope = scope_of(predicate, *leaves)
         return wrap(scope, _merged(scope, predicate, results, (if_true, if_false)))
     with open_scope(apart=True) as scope:
-        merged = _merged(scope, predicate, results, (if_true, if_false))
-        return containers.unflatten(merged.structure, [expressions(scope.graph, array) for array in merged.arrays])
+        found = _merged(scope, predicate, results, (if_true, if_false))
+        return containers.unflatten(found.structure, [expressions(scope.graph, array) for array in found.arrays])
 
 
 def _truth(predicate: Any) -> bool | None:
@@ -72,15 +71,12 @@ def _truth(predicate: Any) -> bool | None:
 
 def _merged(scope: Scope, predicate: Any, results: tuple[Any, Any], branches: tuple[Function, Function]) -> Tree:
     holds, fails = (lift_result(scope, *pair) for pair in zip(results, map(name_of, branches), strict=True))
-    forms = [(tree.structure, [array.shape for array in tree.arrays]) for tree in (holds, fails)]
-    if forms[0] != forms[1]:
-        (first, first_shapes), (second, second_shapes) = forms
+    if not holds.is_like(fails):
+        first, second = (f"{tree.structure} of shapes {tree.shapes}" for tree in (holds, fails))
         raise ArgumentError(
-            f"the branches of cond return {first} of shapes {first_shapes} and {second} of shapes {second_shapes}",
+            f"the branches of cond return {first} and {second}",
             where=user_place(),
             why=f"what {name_of(branches[0])} and {name_of(branches[1])} return is merged leaf by leaf",
             do="return the same structure and shapes from both",
         )
-    condition = int(nodes_of(predicate, scope))
-    pairs = zip(holds.flat, fails.flat, strict=True)
-    return holds.refill([a if a == b else op.select(scope.graph, condition, a, b) for a, b in pairs])
+    return merged(scope.graph, int(nodes_of(predicate, scope)), holds, fails)

@@ -16,7 +16,6 @@ from typing import Any
 
 import optree
 
-import symad.tracing.operations as op
 from codegen.heads import Alias
 from codegen.sympy_in import PAIRWISE
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
@@ -25,7 +24,7 @@ from symad.tracing.constants import as_truth
 from symad.tracing.container_types import NAMESPACE
 from symad.tracing.implication import Knowledge
 from symad.tracing.place import raised_by_user, user_place
-from symad.tracing.trees import Tree
+from symad.tracing.trees import Tree, merged
 
 MAX_PATHS = 64
 
@@ -129,18 +128,13 @@ class Paths:
             while len(stack) > 1 and stack[-2][0][:-1] == stack[-1][0][:-1]:
                 (decisions, holds), (_, fails) = stack[-2:]
                 del stack[-2:]
-                stack.append((decisions[:-1], self._selected(decisions[-1].condition, holds, fails)))
+                stack.append((decisions[:-1], merged(self._graph, decisions[-1].condition, holds, fails)))
         return stack[0][1]
 
-    def _selected(self, condition: int, holds: Tree, fails: Tree) -> Tree:
-        pairs = zip(holds.flat, fails.flat, strict=True)
-        return holds.refill([a if a == b else op.select(self._graph, condition, a, b) for a, b in pairs])
-
     def _check_alike(self, first: Tree, other: Tree, path: Decisions, other_path: Decisions) -> None:
-        shapes = [[array.shape for array in tree.arrays] for tree in (first, other)]
-        if first.structure == other.structure and shapes[0] == shapes[1]:
+        if first.is_like(other):
             return
-        met, expected = (shapes[1], shapes[0]) if first.structure == other.structure else (other, first)
+        met, expected = (other.shapes, first.shapes) if first.structure == other.structure else (other, first)
         raise ArgumentError(
             f"{self._name} returns {_form(met)} where {_text(other_path)}",
             why=f"it returns {_form(expected)} where {_text(path)}",

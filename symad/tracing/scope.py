@@ -68,6 +68,13 @@ class Scope:
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
 
+    def chain(self) -> Iterator[Scope]:
+        """Yield this scope and those around it, outwards."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
     def check_open(self) -> None:
         """Raise EscapedValueError, with the user's file and line, when this scope has been closed."""
         if not self.open:

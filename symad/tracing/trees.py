@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
+import symad.tracing.operations as op
 import symad.tracing.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
 from symad.errors import ArgumentError
 from symad.graph.sympy_io import to_sympy
@@ -33,6 +34,15 @@ class Tree:
         """All nodes in flat order (C order within each leaf)."""
         return [node for array in self.arrays for node in array.ravel().tolist()]
 
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each leaf."""
+        return [array.shape for array in self.arrays]
+
+    def is_like(self, other: Tree) -> bool:
+        """Whether another tree has the same structure and shapes."""
+        return bool(self.structure == other.structure) and self.shapes == other.shapes
+
     def refill(self, nodes: Sequence[int]) -> Tree:
         """Return a tree of the same structure and shapes with other nodes."""
         flat, arrays, start = np.asarray(nodes, dtype=np.int64), [], 0
@@ -40,6 +50,12 @@ class Tree:
             arrays.append(flat[start : start + array.size].reshape(array.shape))
             start += array.size
         return Tree(self.structure, arrays)
+
+
+def merged(graph: Graph, condition: int, holds: Tree, fails: Tree) -> Tree:
+    """Return one of two trees that are alike, leaf by leaf the first where a condition holds, else the second."""
+    pairs = zip(holds.flat, fails.flat, strict=True)
+    return holds.refill([a if a == b else op.select(graph, condition, a, b) for a, b in pairs])
 
 
 def lift(
