@@ -3,12 +3,16 @@
 The kernel is `i32 @kernel(ptr inputs, ptr outputs)`, with tables of pointers to the input and output arrays; it
 returns 0, or 1 when the workspace could not be allocated. The work is done by internal chunk functions. Values are
 numbered, loads are made once per chunk, stores follow at once, and there are no fast-math flags.
+
+The same text serves one point and several (`Lanes`): with 8 lanes every value is a vector of 8 points, and element k of
+an array is the 8 numbers that start at position 8 k.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from codegen.lanes import SCALAR, Lanes
 from codegen.lower import Lowered
 from codegen.machine import TRUTHS, Row
 from codegen.program import Program
@@ -16,8 +20,8 @@ from codegen.schedule import Schedule
 from codegen.symbols import Symbol, symbol
 
 DIRECT_POINTERS = 5  # so many arrays go to chunk functions in registers, more through the pointer tables
-STACK_SLOTS = 8192  # a workspace of up to 64 KiB lives on the stack
-BINARY = {code: f"=f{code} double " for code in ("add", "sub", "mul", "div")}
+STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
+BINARY = ("add", "sub", "mul", "div")
 ROOTS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64"}
 FMA = "llvm.fma.f64"
 NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}  # operands of the fused operation with a sign
@@ -27,11 +31,12 @@ class Emitted:
     """IR text of a kernel and the external symbols that it calls."""
 
     def __init__(self, text: str, symbols: list[Symbol]) -> None:
-        self.text, self.symbols = text, symbols
+        self.text = text
+        self.addresses = {name: address for found in symbols for name, address in found.addresses.items()}
 
 
-def emit(program: Program, lowered: Lowered, plan: Schedule) -> Emitted:
-    """Return the IR text of a kernel.
+def emit(program: Program, lowered: Lowered, plan: Schedule, lanes: Lanes = SCALAR) -> Emitted:
+    """Return the IR text of a kernel for one point, or for as many as there are lanes.
 
     >>> import sympy as sp
     >>> from codegen.lower import lower
@@ -46,10 +51,10 @@ def emit(program: Program, lowered: Lowered, plan: Schedule) -> Emitted:
     stores: dict[int, list[tuple[int, int]]] = {}
     for array, position, row in lowered.stores:
         stores.setdefault(row, []).append((array, position))
-    writer = _Writer(program, lowered.rows, plan, stores)
+    writer = _Writer(program, lowered.rows, plan, stores, lanes)
     parts = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
-    parts.append(_kernel(program, plan, writer.direct))
-    symbols = [symbol(name, arity) for name, arity in sorted(writer.called.items())]
+    parts.append(_kernel(program, plan, writer.direct, lanes))
+    symbols = [symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())]
     parts += [found.text for found in symbols]
     return Emitted("\n".join(parts) + "\n", symbols)
 
@@ -60,6 +65,7 @@ class _Names(dict[int, str]):
     def __init__(self, writer: _Writer, lines: list[str], first: int) -> None:
         super().__init__()
         self.writer, self.lines, self.next = writer, lines, first
+        self.lanes: Lanes = writer.lanes
         self.pointers: dict[tuple[str, int], str] = {}
 
     def new(self, instruction: str) -> str:
@@ -78,7 +84,7 @@ class _Names(dict[int, str]):
     def workspace(self, index: int, row: Row) -> str:
         """Load a value that an earlier chunk left in the workspace; a truth value is kept as 0.0 or 1.0."""
         value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index])
-        return self.new(f"fcmp une double {value},0.0") if row[0] in TRUTHS else value
+        return self.new(f"fcmp une {self.lanes.type} {value},zeroinitializer") if row[0] in TRUTHS else value
 
     def input(self, row: Row) -> str:
         array, position = self.writer.place(row[1])
@@ -93,20 +99,21 @@ class _Names(dict[int, str]):
         return found
 
     def address(self, pointer: str, position: int) -> str:
-        return self.new(f"getelementptr double,ptr {pointer},i64 {position}") if position else pointer
+        return self.new(f"getelementptr {self.lanes.type},ptr {pointer},i64 {position}") if position else pointer
 
     def load(self, pointer: str, position: int) -> str:
-        return self.new(f"load double,ptr {self.address(pointer, position)},align 8")
+        return self.new(f"load {self.lanes.type},ptr {self.address(pointer, position)},align {self.lanes.size}")
 
     def store(self, value: str, pointer: str, position: int) -> None:
-        self.lines.append(f"store double {value},ptr {self.address(pointer, position)},align 8")
+        address = self.address(pointer, position)
+        self.lines.append(f"store {self.lanes.type} {value},ptr {address},align {self.lanes.size}")
 
 
 LEAF_NAMES: dict[str, Callable[[_Names, Row], str]] = {
-    "const": lambda names, row: "0x" + row[1].hex().upper(),
+    "const": lambda names, row: names.lanes.constant(row[1]),
     "input": lambda names, row: names.input(row),
-    "true": lambda names, row: "true",
-    "false": lambda names, row: "false",
+    "true": lambda names, row: names.lanes.splat("true", "i1"),
+    "false": lambda names, row: names.lanes.splat("false", "i1"),
 }
 
 
@@ -114,16 +121,17 @@ class _Writer:
     """Writes chunk functions."""
 
     def __init__(
-        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[tuple[int, int]]]
+        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[tuple[int, int]]], lanes: Lanes
     ) -> None:
-        self.rows, self.plan, self.stores = rows, plan, stores
+        self.rows, self.plan, self.stores, self.lanes = rows, plan, stores, lanes
+        self.binary = {code: f"=f{code} {lanes.type} " for code in BINARY}
         self.inputs, self.outputs = len(program.inputs), len(program.outputs)
         self.direct = self.inputs + self.outputs <= DIRECT_POINTERS
         self.places = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
         arguments = self.inputs + self.outputs if self.direct else 2
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
-        self.called: dict[str, int] = {}
+        self.called: dict[tuple[str, str], int] = {}  # (symbol, type): number of operands
 
     def place(self, position: int) -> tuple[int, int]:
         """Input array and position in it of a flat input."""
@@ -141,10 +149,10 @@ class _Writer:
         parameters = ",".join(["ptr noalias"] * self.arguments)
         lines = [f"define internal void @c{number}({parameters}) noinline nounwind {{"]
         names = _Names(self, lines, self.arguments + 1)
-        rows, stores, slots = self.rows, self.stores, self.plan.slots
+        rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
         for index in chunk:
             row = rows[index]
-            text = BINARY.get(row[0])
+            text = binary.get(row[0])
             if text is not None:
                 left = names[row[1]]
                 right = names[row[2]]
@@ -156,7 +164,7 @@ class _Writer:
             else:
                 name = names[index] = OPERATIONS[row[0]](self, names, row)
             if index in slots:
-                value = names.new(f"uitofp i1 {name} to double") if row[0] in TRUTHS else name
+                value = self.number(names, name) if row[0] in TRUTHS else name
                 names.store(value, self.workspace_pointer, slots[index])
             if index in stores:
                 for array, position in stores[index]:
@@ -164,57 +172,92 @@ class _Writer:
         lines.append("ret void\n}")
         return "\n".join(lines)
 
+    def number(self, names: _Names, truth: str) -> str:
+        """A truth value as 0.0 or 1.0."""
+        return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
+
     def call(self, names: _Names, function: str, operands: list[str]) -> str:
-        self.called[function] = len(operands)
-        return names.new(f"call double @{function}({','.join(['double ' + operand for operand in operands])})")
+        """Call a function of numbers: LLVM's intrinsics work on all lanes, a function of C on one after the other."""
+        if function.startswith("llvm."):
+            return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
+        if self.lanes == SCALAR:
+            return self.direct_call(names, function, operands, "double")
+        result = "undef"
+        for lane in range(self.lanes.width):
+            parts = [self.lane(names, operand, lane) for operand in operands]
+            value = self.direct_call(names, function, parts, "double")
+            result = self.with_lane(names, result, value, lane)
+        return result
+
+    def lane(self, names: _Names, value: str, lane: int) -> str:
+        """One lane as double."""
+        if self.lanes.width > 1:
+            value = names.new(f"extractelement {self.lanes.type} {value},i32 {lane}")
+        return value if self.lanes.scalar == "double" else names.new(f"fpext {self.lanes.scalar} {value} to double")
+
+    def with_lane(self, names: _Names, vector: str, value: str, lane: int) -> str:
+        """A vector with one lane replaced by a double."""
+        if self.lanes.scalar != "double":
+            value = names.new(f"fptrunc double {value} to {self.lanes.scalar}")
+        if self.lanes.width == 1:
+            return value
+        return names.new(f"insertelement {self.lanes.type} {vector},{self.lanes.scalar} {value},i32 {lane}")
+
+    def direct_call(self, names: _Names, function: str, operands: list[str], kind: str) -> str:
+        self.called[function, kind] = len(operands)
+        return names.new(f"call {kind} @{function}({','.join([f'{kind} {operand}' for operand in operands])})")
 
 
 def _fused(writer: _Writer, names: _Names, row: Row) -> str:
     operands = [names[operand] for operand in row[1:]]
     for position in NEGATED[row[0]]:
-        operands[position - 1] = names.new(f"fneg double {operands[position - 1]}")
+        operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
     return writer.call(names, FMA, operands)
 
 
 def _select(writer: _Writer, names: _Names, row: Row) -> str:
     test, first, second = [names[operand] for operand in row[1:]]
-    return names.new(f"select i1 {test},double {first},double {second}")
+    lanes = writer.lanes
+    return names.new(f"select {lanes.truth} {test},{lanes.type} {first},{lanes.type} {second}")
 
 
-def _infix(prefix: str, separator: str = ",") -> Callable[[_Writer, _Names, Row], str]:
-    """Instruction whose kind is the row's first field: compare and logic."""
+def _compare(writer: _Writer, names: _Names, row: Row) -> str:
+    left, right = names[row[2]], names[row[3]]
+    return names.new(f"fcmp {row[1]} {writer.lanes.type} {left},{right}")
 
-    def write(writer: _Writer, names: _Names, row: Row) -> str:
-        left, right = names[row[2]], names[row[3]]
-        return names.new(f"{prefix.format(row[1])} {left}{separator}{right}")
 
-    return write
+def _logic(writer: _Writer, names: _Names, row: Row) -> str:
+    left, right = names[row[2]], names[row[3]]
+    return names.new(f"{row[1]} {writer.lanes.truth} {left},{right}")
 
 
 OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
     **dict.fromkeys(NEGATED, _fused),
-    "neg": lambda writer, names, row: names.new(f"fneg double {names[row[1]]}"),
+    "neg": lambda writer, names, row: names.new(f"fneg {writer.lanes.type} {names[row[1]]}"),
     "sqrt": lambda writer, names, row: writer.call(names, ROOTS["sqrt"], [names[row[1]]]),
     "abs": lambda writer, names, row: writer.call(names, ROOTS["abs"], [names[row[1]]]),
     "call": lambda writer, names, row: writer.call(names, row[1], [names[operand] for operand in row[2:]]),
     "select": _select,
-    "compare": _infix("fcmp {} double"),
-    "logic": _infix("{} i1"),
-    "not": lambda writer, names, row: names.new(f"xor i1 {names[row[1]]},true"),
-    "number": lambda writer, names, row: names.new(f"uitofp i1 {names[row[1]]} to double"),
+    "compare": _compare,
+    "logic": _logic,
+    "not": lambda writer, names, row: names.new(
+        f"xor {writer.lanes.truth} {names[row[1]]},{writer.lanes.splat('true', 'i1')}"
+    ),
+    "number": lambda writer, names, row: writer.number(names, names[row[1]]),
 }
 
 
-def _kernel(program: Program, plan: Schedule, direct: bool) -> str:
+def _kernel(program: Program, plan: Schedule, direct: bool, lanes: Lanes) -> str:
     """The exported function: workspace, structural zeros, then the chunks in order."""
     lines = ["define i32 @kernel(ptr noalias %in,ptr noalias %out) nounwind {"]
     lines += _pointers(program)
     sparse = [k for k, output in enumerate(program.outputs) if output.positions is not None and output.size]
+    value = lanes.size * lanes.width
     lines += [
-        f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {8 * program.outputs[k].size},i1 false)" for k in sparse
+        f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * program.outputs[k].size},i1 false)" for k in sparse
     ]
-    large = plan.workspace > STACK_SLOTS
-    lines += _workspace(plan.workspace, large)
+    large = plan.workspace * value > STACK_BYTES
+    lines += _workspace(max(plan.workspace, 1) * value, large)
     tables = (
         [f"ptr %i{k}" for k in range(len(program.inputs))] + [f"ptr %o{k}" for k in range(len(program.outputs))]
         if direct
@@ -237,11 +280,11 @@ def _pointers(program: Program) -> list[str]:
     return lines
 
 
-def _workspace(slots: int, large: bool) -> list[str]:
+def _workspace(size: int, large: bool) -> list[str]:
     if not large:
-        return [f"%w=alloca [{max(slots, 1)} x double],align 8"]
+        return [f"%w=alloca [{size} x i8],align 64"]
     return [
-        f"%w=call ptr @malloc(i64 {8 * slots})",
+        f"%w=call ptr @malloc(i64 {size})",
         "%none=icmp eq ptr %w,null",
         "br i1 %none,label %full,label %run",
         "full:",

@@ -16,6 +16,7 @@ from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.gate import describe
 from codegen.native_type import attach, native_type
+from codegen.options import Options
 from codegen.program import Input, Output, Program
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
@@ -52,7 +53,7 @@ class Compiled:
     program: Program
     library: Library
     text: str
-    level: int
+    options: Options
     stats: Stats
     release: bool  # long enough to release the GIL
 
@@ -174,6 +175,11 @@ class Kernel:
         return self._compiled.program
 
     @property
+    def options(self) -> Options:
+        """The options that it was compiled with."""
+        return self._compiled.options
+
+    @property
     def sparsity(self) -> tuple[Any, Any] | None:
         """Rows and columns of the packed entries when the result is a sparse matrix's data, else None."""
         pattern = self.program.sparsity
@@ -187,7 +193,7 @@ class Kernel:
     @property
     def assembly(self) -> str:
         """Assembly of the kernel on this machine (generated anew)."""
-        return assembly(self._compiled.text, self._compiled.level)
+        return assembly(self._compiled.text, self._compiled.options.level)
 
     @property
     def stats(self) -> Stats:
@@ -232,7 +238,7 @@ def _native_calls_work(made: type) -> bool:
     stats = Stats(0, 0.0, 0, {}, 0, 1, 0)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, PROBE, 0, stats, release))
+        kernel = _attached(made, Compiled(program, library, PROBE, Options(), stats, release))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

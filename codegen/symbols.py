@@ -28,15 +28,15 @@ class Symbol:
 
 
 @cache
-def symbol(name: str, arity: int) -> Symbol:
-    """Return the symbol `name` with `arity` double operands; LoweringError if no library has it.
+def symbol(name: str, arity: int, kind: str = "double") -> Symbol:
+    """Return the symbol `name` with `arity` operands of IR type `kind`; LoweringError if no library has it.
 
     >>> symbol("tanh", 1).text
     'declare double @tanh(double) nounwind'
     """
     if name.startswith("scipy."):
         return _ufunc_loop(name)
-    declaration = f"declare double @{name}({','.join(['double'] * arity)}) nounwind"
+    declaration = f"declare {kind} @{name}({','.join([kind] * arity)}) nounwind"
     return Symbol(name, declaration, {} if name.startswith("llvm.") else {name: libm_address(name)})
 
 

@@ -1,0 +1,67 @@
+"""Lanes: the numeric type of emitted code, one value or several points side by side in a vector register."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """`width` lanes of the IR type `scalar`; with one lane, values are plain scalars.
+
+    In memory the lanes of a value lie side by side: value k of an array stands at position `k * width`.
+
+    >>> Lanes().type, Lanes(8).type, Lanes(8).truth, Lanes(4, "float").suffix
+    ('double', '<8 x double>', '<8 x i1>', 'v4f32')
+    """
+
+    width: int = 1
+    scalar: str = "double"
+
+    @property
+    def type(self) -> str:
+        """IR type of a number."""
+        return self._of(self.scalar)
+
+    @property
+    def truth(self) -> str:
+        """IR type of a truth value."""
+        return self._of("i1")
+
+    @property
+    def suffix(self) -> str:
+        """How LLVM's intrinsics name the type."""
+        bits = {"double": "f64", "float": "f32"}[self.scalar]
+        return bits if self.width == 1 else f"v{self.width}{bits}"
+
+    @property
+    def size(self) -> int:
+        """Bytes of one lane."""
+        return {"double": 8, "float": 4}[self.scalar]
+
+    def constant(self, packed: bytes) -> str:
+        """Return the IR of a constant, given as big-endian float64; a float32 lane rounds it once."""
+        if self.scalar == "float":
+            (value,) = struct.unpack(">d", packed)
+            packed = struct.pack(">d", _as_float32(value))
+        return self.splat(f"0x{packed.hex().upper()}")
+
+    def splat(self, text: str, scalar: str | None = None) -> str:
+        """Return the IR of a constant that is the same in every lane."""
+        return text if self.width == 1 else f"splat ({scalar or self.scalar} {text})"
+
+    def _of(self, scalar: str) -> str:
+        return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
+
+
+def _as_float32(value: float) -> float:
+    """Round to float32, to infinity where it is too large."""
+    try:
+        rounded: float = struct.unpack(">f", struct.pack(">f", value))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+    return rounded
+
+
+SCALAR = Lanes()
