@@ -87,7 +87,13 @@ SCALAR, MATRIX = "scalar", "matrix"
 
 
 def lambdify(
-    args: Any, expressions: Any, modules: Any = None, *, tier: str = "default", fma: bool = True
+    args: Any,
+    expressions: Any,
+    modules: Any = None,
+    *,
+    tier: str = "default",
+    accuracy: str = "strict",
+    fma: bool = True,
 ) -> Lambdified:
     """Return a function of numbers or arrays that evaluates SymPy expressions natively.
 
@@ -95,8 +101,8 @@ def lambdify(
     these, an IndexedBase or MatrixSymbol of known shape.
     `expressions` is a scalar (result: float), a list or tuple, possibly nested (same structure), or a matrix (2-D
     array). An argument of shape s also takes arrays of shape s + points; all points broadcast. `modules` is accepted
-    for sympy.lambdify's sake and ignored. UnboundSymbolError for a symbol that is no argument, LoweringError for a
-    head without a native lowering.
+    for sympy.lambdify's sake and ignored; the options are those of `Options`. UnboundSymbolError for a symbol that is
+    no argument, LoweringError for a head without a native lowering.
 
     >>> x, y = sp.symbols("x y")
     >>> f = lambdify([x, y], [x + y, sp.Matrix([[x, y]])])
@@ -110,7 +116,7 @@ def lambdify(
     shape = _describe(expressions, scalars, matrices)
     outputs = [*scalars, *matrices] if shape in (SCALAR, MATRIX) else [*([scalars] if scalars else []), *matrices]
     program = program_from_sympy(arguments, outputs, name="lambdified")
-    return Lambdified(compile_program(program, tier=tier, fma=fma), shape, bool(scalars))
+    return Lambdified(compile_program(program, tier=tier, accuracy=accuracy, fma=fma), shape, bool(scalars))
 
 
 def _describe(value: Any, scalars: list[Any], matrices: list[Any]) -> Any:

@@ -16,6 +16,7 @@ from symad.errors import ArgumentError, WorkbenchError
 from symad.limits import time_limit
 
 MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
+ACCURACY = ("strict", "fast")
 EMIT = ("llvm", "asm", "let", "latex")
 
 
@@ -61,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--mode", choices=MODES, default="auto", help="how the two derivatives are taken")
     command.add_argument("--sparse", action="store_true", help="print the packed non-zeros instead of the matrix")
     command.add_argument("--fast", action="store_true", help="compile quickly, run slower")
+    command.add_argument(
+        "--accuracy", choices=ACCURACY, default="strict", help="fast: fewer operations, other rounding"
+    )
     command.add_argument("--emit", choices=EMIT, help="print the kernel or its let form after the report")
     command.add_argument(
         "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
@@ -77,6 +81,7 @@ def _hessian(options: argparse.Namespace) -> int:
         name=options.target.rpartition(":")[2],
         mode=options.mode,
         tier="fast" if options.fast else "default",
+        accuracy=options.accuracy,
         progress=hessian_command.show_progress,
     )
     hessian_command.show_progress("")

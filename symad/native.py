@@ -29,17 +29,24 @@ from symad.tracing.traced import Traced
 from symad.tracing.trees import Tree, paths_of
 
 Tier = Literal["default", "fast"]
+Accuracy = Literal["strict", "fast"]
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
 
 def compile(
-    f: Callable[..., Any], *example_args: Any, tier: Tier = "default", fma: bool = True, max_paths: int = MAX_PATHS
+    f: Callable[..., Any],
+    *example_args: Any,
+    tier: Tier = "default",
+    accuracy: Accuracy = "strict",
+    fma: bool = True,
+    max_paths: int = MAX_PATHS,
 ) -> Kernel:
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
 
     f may be any composition of transforms. The kernel takes and returns what f does, with float64 arrays and floats
     as leaves; a SparseMatrix result is returned as its packed data, with the pattern in `kernel.sparsity`.
     `tier="fast"` compiles several times faster to code about half as fast. `fma=False` rounds every product.
+    `accuracy="fast"` rewrites sums, products and quotients to fewer operations, which round differently.
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
     raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that
     only numbers can answer (argmax, a mask, an index), ArgumentError for arguments that are not real numbers.
@@ -51,21 +58,29 @@ def compile(
            [4., 0.]])
     """
     traced = trace(f, *example_args, max_paths=max_paths)
-    return compile_trace(traced, tier=tier, fma=fma, name=getattr(f, "__name__", "kernel"))
+    return compile_trace(traced, tier=tier, accuracy=accuracy, fma=fma, name=getattr(f, "__name__", "kernel"))
 
 
-def compile_trace(traced: Trace, *, tier: Tier = "default", fma: bool = True, name: str = "kernel") -> Kernel:
+def compile_trace(
+    traced: Trace, *, tier: Tier = "default", accuracy: Accuracy = "strict", fma: bool = True, name: str = "kernel"
+) -> Kernel:
     """Compile a trace; see `compile`.
 
     >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
     6.0
     """
     pack, unpack = _containers(traced)
-    return codegen.compile_program(to_program(traced, name), tier=tier, fma=fma, pack=pack, unpack=unpack)
+    program = to_program(traced, name)
+    return codegen.compile_program(program, tier=tier, accuracy=accuracy, fma=fma, pack=pack, unpack=unpack)
 
 
 def jit(
-    f: Callable[..., Any] | None = None, *, tier: Tier = "default", fma: bool = True, max_paths: int = MAX_PATHS
+    f: Callable[..., Any] | None = None,
+    *,
+    tier: Tier = "default",
+    accuracy: Accuracy = "strict",
+    fma: bool = True,
+    max_paths: int = MAX_PATHS,
 ) -> Callable[..., Any]:
     """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
 
@@ -78,7 +93,7 @@ def jit(
     25.0
     """
     if f is None:
-        return lambda g: jit(g, tier=tier, fma=fma, max_paths=max_paths)
+        return lambda g: jit(g, tier=tier, accuracy=accuracy, fma=fma, max_paths=max_paths)
     function, kernels, lock = f, OrderedDict[Any, Kernel](), Lock()
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -91,7 +106,7 @@ def jit(
         with lock:
             kernel = kernels.get(key)
         made = kernel or compile(
-            function, *args, tier=tier, fma=fma, max_paths=max_paths
+            function, *args, tier=tier, accuracy=accuracy, fma=fma, max_paths=max_paths
         )  # unlocked: it may call this one too
         with lock:
             kernels[key] = made

@@ -17,7 +17,7 @@ from symad.checking.precision import Verification, compare_exact, exact_values, 
 from symad.derivatives.pattern import spy
 from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
-from symad.native import Tier, compile_trace
+from symad.native import Accuracy, Tier, compile_trace
 from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian
@@ -63,6 +63,7 @@ def study(
     name: str,
     mode: HessianMode = "auto",
     tier: Tier = "default",
+    accuracy: Accuracy = "strict",
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Study:
     """Trace, differentiate, compile, time and check the Hessian of a scalar function in its first argument.
@@ -87,7 +88,9 @@ def study(
     sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
     timed("trace", lambda: trace(function, *arguments))
     derivative = timed("trace + differentiate", lambda: trace(hessian(function, mode=mode, sparse=sparse), *arguments))
-    kernel: Kernel = timed("lower + compile", lambda: compile_trace(derivative, tier=tier, name=name))
+    kernel: Kernel = timed(
+        "lower + compile", lambda: compile_trace(derivative, tier=tier, accuracy=accuracy, name=name)
+    )
     size = len(flat_floats(arguments[:1]))
     rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
     packed = np.asarray(kernel(*arguments))
