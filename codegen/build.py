@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from codegen.emit import emit
-from codegen.engine import compile_text
+from codegen.engine import compile_object, link
 from codegen.kernel import Compiled, Kernel, Pack, Stats, Unpack, make_kernel
 from codegen.lower import FUSED
 from codegen.options import Options
@@ -43,9 +43,10 @@ def compile_program(
     clock.append(time.perf_counter())
     emitted = emit(program, prepared.fused, plan)
     clock.append(time.perf_counter())
-    library = compile_text(emitted.text, ("kernel",), emitted.addresses, chosen.level)
-    seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *library.timing.seconds], strict=True))
-    stats = _stats(prepared, plan, seconds, len(emitted.text), library.timing.code_bytes)
+    image = compile_object(emitted.text, chosen.level)
+    seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))
+    stats = _stats(prepared, plan, seconds, len(emitted.text), image.code_bytes)
+    library = link(image.code, ("kernel",), emitted.addresses)
     release = _estimate(stats.machine_operations) > RELEASE_ABOVE
     return make_kernel(Compiled(program, library, emitted.text, chosen, stats, release), pack, unpack)
 

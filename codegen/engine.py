@@ -19,20 +19,25 @@ _LOCK = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """Seconds of the two compiler stages (parse, code generation), and the size of the machine code in bytes."""
+class Image:
+    """An object file in memory, not linked yet, and the seconds that parsing and code generation took."""
 
+    code: bytes
     seconds: tuple[float, float]
-    code_bytes: int
+
+    @property
+    def code_bytes(self) -> int:
+        """Size of the machine code alone."""
+        sections = llvm.ObjectFileRef.from_data(self.code).sections()
+        return sum(section.size() for section in sections if section.is_text())
 
 
 class Library:
     """Machine code in memory: the addresses of exported functions; freed when the object dies."""
 
-    def __init__(self, compiler: Any, tracker: Any, names: tuple[str, ...], timing: Timing) -> None:
+    def __init__(self, compiler: Any, tracker: Any, names: tuple[str, ...]) -> None:
         self._compiler, self._tracker = compiler, tracker
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
-        self.timing = timing
 
     def close(self) -> None:
         """Free the machine code; no function of the library may run or be called any more."""
@@ -81,18 +86,40 @@ def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], l
     >>> compile_text("define i32 @one() { ret i32 1 }", ("one",), {}, 0).addresses["one"] > 0
     True
     """
+    return link(compile_object(text, level).code, names, addresses)
+
+
+def compile_object(text: str, level: int = 2) -> Image:
+    """Compile IR text to an object file for this machine; no address of this process stands in it.
+
+    >>> compile_object("define i32 @one() { ret i32 1 }").code_bytes > 0
+    True
+    """
     with _LOCK:
         machine = target_machine(level)
         start = time.perf_counter()
         module = _parse(text)
         parsed = time.perf_counter()
         try:
-            image = machine.emit_object(module)
+            code = machine.emit_object(module)
         finally:
             module.close()
-        compiler, tracker = _link(image, names, addresses)
-        timing = Timing((parsed - start, time.perf_counter() - parsed), _code_size(image))
-        return Library(compiler, tracker, names, timing)
+        return Image(code, (parsed - start, time.perf_counter() - parsed))
+
+
+def link(code: bytes, names: tuple[str, ...], addresses: dict[str, int]) -> Library:
+    """Load an object file and bind its external symbols by name; LoweringError for one that nobody defines."""
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name, address in addresses.items():
+        builder.import_symbol(name, address)
+    for name in names:
+        builder.export_symbol(name)
+    with _LOCK:
+        compiler = llvm.create_lljit_compiler()
+        try:
+            return Library(compiler, builder.link(compiler, "kernel"), names)
+        except RuntimeError as error:
+            raise LoweringError("a kernel did not link", why=str(error).strip(), do="report this as a bug") from error
 
 
 def assembly(text: str, level: int = 2) -> str:
@@ -117,20 +144,3 @@ def _parse(text: str) -> Any:
     except RuntimeError as error:
         raise LoweringError("invalid LLVM IR", why=str(error).strip(), do="report this as a bug") from error
     return module
-
-
-def _link(image: bytes, names: tuple[str, ...], addresses: dict[str, int]) -> tuple[Any, Any]:
-    builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
-    for name, address in addresses.items():
-        builder.import_symbol(name, address)
-    for name in names:
-        builder.export_symbol(name)
-    compiler = llvm.create_lljit_compiler()
-    try:
-        return compiler, builder.link(compiler, "kernel")
-    except RuntimeError as error:
-        raise LoweringError("a kernel did not link", why=str(error).strip(), do="report this as a bug") from error
-
-
-def _code_size(image: bytes) -> int:
-    return sum(section.size() for section in llvm.ObjectFileRef.from_data(image).sections() if section.is_text())
