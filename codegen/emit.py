@@ -10,9 +10,10 @@ an array is the 8 numbers that start at position 8 k.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from codegen.lanes import SCALAR, Lanes
+from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.lower import Lowered
 from codegen.machine import TRUTHS, Row
 from codegen.program import Program
@@ -24,19 +25,56 @@ STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
 BINARY = ("add", "sub", "mul", "div")
 ROOTS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64"}
 FMA = "llvm.fma.f64"
+MEMORY = (
+    Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)"),
+    Symbol("malloc", "declare ptr @malloc(i64)"),
+    Symbol("free", "declare void @free(ptr)"),
+)
 NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}  # operands of the fused operation with a sign
 
 
 class Emitted:
-    """IR text of a kernel and the external symbols that it calls."""
+    """IR text of functions, and the symbols that they call."""
 
-    def __init__(self, text: str, symbols: list[Symbol]) -> None:
-        self.text = text
-        self.addresses = {name: address for found in symbols for name, address in found.addresses.items()}
+    def __init__(self, functions: list[str], symbols: dict[str, Symbol]) -> None:
+        self.functions, self.symbols = functions, symbols
+
+    @property
+    def text(self) -> str:
+        """The whole module."""
+        return "\n".join([*self.functions, *(found.text for found in self.symbols.values())]) + "\n"
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """Addresses of the external symbols."""
+        return {name: address for found in self.symbols.values() for name, address in found.addresses.items()}
+
+    def __add__(self, other: Emitted) -> Emitted:
+        return Emitted(self.functions + other.functions, self.symbols | other.symbols)
 
 
-def emit(program: Program, lowered: Lowered, plan: Schedule, lanes: Lanes = SCALAR) -> Emitted:
-    """Return the IR text of a kernel for one point, or for as many as there are lanes.
+@dataclass(frozen=True)
+class Form:
+    """What is written of a program: the name of its function, lanes, and layouts of arrays other than blocks of lanes.
+
+    Names of one module are apart when the functions' names are; only a function called "kernel" is exported.
+    """
+
+    name: str = "kernel"
+    lanes: Lanes = SCALAR
+    inputs: Mapping[int, Layout] = field(default_factory=dict)
+    outputs: Mapping[int, Layout] = field(default_factory=dict)
+
+    def layout(self, kind: str, number: int) -> Layout:
+        """Layout of an input ("in") or output ("out") array."""
+        return (self.inputs if kind == "in" else self.outputs).get(number, Layout(self.lanes.width))
+
+
+POINT = Form()
+
+
+def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT) -> Emitted:
+    """Return the IR of a kernel for one point, or in another form.
 
     >>> import sympy as sp
     >>> from codegen.lower import lower
@@ -51,12 +89,11 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, lanes: Lanes = SCAL
     stores: dict[int, list[tuple[int, int]]] = {}
     for array, position, row in lowered.stores:
         stores.setdefault(row, []).append((array, position))
-    writer = _Writer(program, lowered.rows, plan, stores, lanes)
+    writer = _Writer(program, lowered.rows, plan, stores, form)
     parts = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
-    parts.append(_kernel(program, plan, writer.direct, lanes))
-    symbols = [symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())]
-    parts += [found.text for found in symbols]
-    return Emitted("\n".join(parts) + "\n", symbols)
+    parts.append(_kernel(program, plan, writer.direct, form))
+    symbols = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
+    return Emitted(parts, symbols | {found.name: found for found in MEMORY})
 
 
 class _Names(dict[int, str]):
@@ -65,7 +102,7 @@ class _Names(dict[int, str]):
     def __init__(self, writer: _Writer, lines: list[str], first: int) -> None:
         super().__init__()
         self.writer, self.lines, self.next = writer, lines, first
-        self.lanes: Lanes = writer.lanes
+        self.lanes: Lanes = writer.form.lanes
         self.pointers: dict[tuple[str, int], str] = {}
 
     def new(self, instruction: str) -> str:
@@ -83,12 +120,14 @@ class _Names(dict[int, str]):
 
     def workspace(self, index: int, row: Row) -> str:
         """Load a value that an earlier chunk left in the workspace; a truth value is kept as 0.0 or 1.0."""
-        value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index])
+        value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index] * self.lanes.width)
         return self.new(f"fcmp une {self.lanes.type} {value},zeroinitializer") if row[0] in TRUTHS else value
 
     def input(self, row: Row) -> str:
-        array, position = self.writer.place(row[1])
-        return self.load(self.array("in", array), position)
+        array, position = self.writer.places[row[1]]
+        layout = self.writer.form.layout("in", array)
+        pointer = self.array("in", array)
+        return self.spread(pointer, position) if layout.uniform else self.load(pointer, position * layout.step)
 
     def array(self, kind: str, number: int) -> str:
         """Pointer to an input or output array."""
@@ -99,10 +138,20 @@ class _Names(dict[int, str]):
         return found
 
     def address(self, pointer: str, position: int) -> str:
-        return self.new(f"getelementptr {self.lanes.type},ptr {pointer},i64 {position}") if position else pointer
+        return self.new(f"getelementptr {self.lanes.scalar},ptr {pointer},i64 {position}") if position else pointer
 
     def load(self, pointer: str, position: int) -> str:
         return self.new(f"load {self.lanes.type},ptr {self.address(pointer, position)},align {self.lanes.size}")
+
+    def spread(self, pointer: str, position: int) -> str:
+        """Load one number into all lanes."""
+        lanes = self.lanes
+        value = self.new(f"load {lanes.scalar},ptr {self.address(pointer, position)},align {lanes.size}")
+        if lanes.width == 1:
+            return value
+        one = self.new(f"insertelement {lanes.type} poison,{lanes.scalar} {value},i32 0")
+        mask = f"<{lanes.width} x i32> zeroinitializer"
+        return self.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,{mask}")
 
     def store(self, value: str, pointer: str, position: int) -> None:
         address = self.address(pointer, position)
@@ -121,10 +170,10 @@ class _Writer:
     """Writes chunk functions."""
 
     def __init__(
-        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[tuple[int, int]]], lanes: Lanes
+        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[tuple[int, int]]], form: Form
     ) -> None:
-        self.rows, self.plan, self.stores, self.lanes = rows, plan, stores, lanes
-        self.binary = {code: f"=f{code} {lanes.type} " for code in BINARY}
+        self.rows, self.plan, self.stores, self.form, self.lanes = rows, plan, stores, form, form.lanes
+        self.binary = {code: f"=f{code} {form.lanes.type} " for code in BINARY}
         self.inputs, self.outputs = len(program.inputs), len(program.outputs)
         self.direct = self.inputs + self.outputs <= DIRECT_POINTERS
         self.places = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
@@ -132,10 +181,6 @@ class _Writer:
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
         self.called: dict[tuple[str, str], int] = {}  # (symbol, type): number of operands
-
-    def place(self, position: int) -> tuple[int, int]:
-        """Input array and position in it of a flat input."""
-        return self.places[position]
 
     def array_pointer(self, names: _Names, kind: str, number: int) -> str:
         if self.direct:
@@ -147,7 +192,7 @@ class _Writer:
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the IR of one chunk function."""
         parameters = ",".join(["ptr noalias"] * self.arguments)
-        lines = [f"define internal void @c{number}({parameters}) noinline nounwind {{"]
+        lines = [f"define internal void @{self.form.name}.{number}({parameters}) noinline nounwind {{"]
         names = _Names(self, lines, self.arguments + 1)
         rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
         for index in chunk:
@@ -165,10 +210,10 @@ class _Writer:
                 name = names[index] = OPERATIONS[row[0]](self, names, row)
             if index in slots:
                 value = self.number(names, name) if row[0] in TRUTHS else name
-                names.store(value, self.workspace_pointer, slots[index])
+                names.store(value, self.workspace_pointer, slots[index] * self.lanes.width)
             if index in stores:
                 for array, position in stores[index]:
-                    names.store(name, names.array("out", array), position)
+                    names.store(name, names.array("out", array), position * self.form.layout("out", array).step)
         lines.append("ret void\n}")
         return "\n".join(lines)
 
@@ -247,12 +292,13 @@ OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
 }
 
 
-def _kernel(program: Program, plan: Schedule, direct: bool, lanes: Lanes) -> str:
-    """The exported function: workspace, structural zeros, then the chunks in order."""
-    lines = ["define i32 @kernel(ptr noalias %in,ptr noalias %out) nounwind {"]
+def _kernel(program: Program, plan: Schedule, direct: bool, form: Form) -> str:
+    """The function itself: workspace, structural zeros, then the chunks in order."""
+    linkage = "" if form.name == "kernel" else "internal "
+    lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
     lines += _pointers(program)
     sparse = [k for k, output in enumerate(program.outputs) if output.positions is not None and output.size]
-    value = lanes.size * lanes.width
+    value = form.lanes.size * form.lanes.width
     lines += [
         f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * program.outputs[k].size},i1 false)" for k in sparse
     ]
@@ -264,11 +310,9 @@ def _kernel(program: Program, plan: Schedule, direct: bool, lanes: Lanes) -> str
         else ["ptr %in", "ptr %out"]
     )
     arguments = ",".join([*tables, "ptr %w"])
-    lines += [f"call void @c{number}({arguments})" for number in range(len(plan.chunks))]
+    lines += [f"call void @{form.name}.{number}({arguments})" for number in range(len(plan.chunks))]
     lines += ["call void @free(ptr %w)"] if large else []
-    lines += ["ret i32 0", "}", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)"]
-    lines += ["declare ptr @malloc(i64)", "declare void @free(ptr)"] if large else []
-    return "\n".join(lines)
+    return "\n".join([*lines, "ret i32 0", "}"])
 
 
 def _pointers(program: Program) -> list[str]:

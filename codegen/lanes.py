@@ -55,6 +55,17 @@ class Lanes:
         return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where an array's elements stand: element k at `k * step`, its lanes side by side, or one number for all lanes.
+
+    `Layout(lanes.width)` is the layout of blocks of points, `Layout(1, uniform=True)` of values that all lanes share.
+    """
+
+    step: int
+    uniform: bool = False
+
+
 def _as_float32(value: float) -> float:
     """Round to float32, to infinity where it is too large."""
     try:
