@@ -54,9 +54,13 @@ def as_input(value: Any, declared: Input, position: int) -> Array:
 def check_output(value: Any, declared: Output, where: str) -> Array:
     """Return an `out` argument after checking that results can be written to it; ArgumentError otherwise.
 
+    Of a sparse matrix it is the array of its values, if the matrix has the pattern of the output.
+
     >>> check_output(np.zeros(2), Output((2,), (0, 1)), "out")
     array([0., 0.])
     """
+    if declared.pattern is not None and not isinstance(value, np.ndarray):
+        value = declared.pattern.data_of(value, where)
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{type(value).__name__}", where=where, why="results are written into NumPy arrays")
     if value.dtype != np.float64 or not value.dtype.isnative:

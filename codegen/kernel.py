@@ -119,9 +119,26 @@ class Kernel:
     def into(self, out: Any, *args: Any) -> Any:
         """Evaluate into `out` (one array, or a tuple of them) and return it.
 
-        ArgumentError for a wrong shape or dtype, or an array that cannot be written.
+        For a sparse result it is an array for the packed data, or a `scipy.sparse` matrix of the kernel's pattern.
+        ArgumentError for a wrong shape, dtype or pattern, or an array that cannot be written.
         """
         return self(*args, out=out)
+
+    def scipy(self, *args: Any) -> Any:
+        """Evaluate, with a `scipy.sparse` array for each sparse result (`pip install symad[special]`).
+
+        All results share the index arrays of `kernel.sparsity`; `into` writes into the values of such an array.
+        """
+        packed = args if self.pack is None else self.pack(args, {})
+        results = (self._flat or self)(*packed)
+        outputs = self.program.outputs
+        arrays = [
+            array if output.pattern is None else output.pattern.scipy(array)
+            for array, output in zip([results] if len(outputs) == 1 else results, outputs, strict=True)
+        ]
+        if self.unpack is not None:
+            return self.unpack(arrays)
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def batch(self, *args: Any) -> Any:
         """Evaluate at many points: arguments of shape (points, *shape), or of the declared shape for all points.
@@ -180,10 +197,14 @@ class Kernel:
         return self._compiled.options
 
     @property
-    def sparsity(self) -> tuple[Any, Any] | None:
-        """Rows and columns of the packed entries when the result is a sparse matrix's data, else None."""
-        pattern = self.program.sparsity
-        return None if pattern is None else (np.array(pattern[0], dtype=np.intp), np.array(pattern[1], dtype=np.intp))
+    def sparsity(self) -> Any:
+        """The pattern of a sparse result, whose packed data the kernel returns; None where the result is dense.
+
+        Of several results a tuple, with one pattern or None for each, or None where all are dense. To take a pattern
+        apart: `rows, columns = kernel.sparsity`.
+        """
+        patterns = tuple(output.pattern for output in self.program.outputs)
+        return patterns if len(patterns) > 1 and any(patterns) else next(iter(patterns), None)
 
     @property
     def llvm(self) -> str:

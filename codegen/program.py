@@ -21,6 +21,8 @@ from typing import Protocol
 
 import sympy as sp
 
+from codegen.sparsity import SparsityPattern
+
 Head = type[sp.Basic]
 
 
@@ -53,12 +55,14 @@ class Input:
 class Output:
     """One output array of float64: `rows[k]` is stored at flat position `positions[k]`; the rest are structural zeros.
 
-    `positions=None` means that the rows fill the array in C order.
+    `positions=None` means that the rows fill the array in C order. An output with a `pattern` is the packed data of a
+    sparse matrix, in the order of the pattern's entries.
     """
 
     shape: tuple[int, ...]
     rows: tuple[int, ...]
     positions: tuple[int, ...] | None = None
+    pattern: SparsityPattern | None = None
 
     @property
     def size(self) -> int:
@@ -68,8 +72,6 @@ class Output:
 @dataclass(frozen=True)
 class Program:
     """A straight-line program: columns `heads`, `operands`, `atoms`; input and output arrays.
-
-    When the only output is the packed data of a sparse matrix, `sparsity` has the rows and columns of its entries.
 
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
@@ -83,7 +85,6 @@ class Program:
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     name: str = field(default="kernel")
-    sparsity: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self.heads)

@@ -18,12 +18,12 @@ errors        WorkbenchError and its kinds, in symad.errors
 """
 
 from codegen import Kernel
+from codegen.sparsity import SparsityPattern
 from symad.checking.precision import Verification, verify
 from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
 from symad.derivatives.interpolation import MixedPartials
-from symad.derivatives.pattern import SparsityPattern
 from symad.derivatives.polynomial import TaylorPolynomial
 from symad.derivatives.sparse import SparseMatrix
 from symad.derivatives.tensor import SymmetricTensor

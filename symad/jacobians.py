@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.containers as containers
+from codegen.sparsity import SparsityPattern
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice
 from symad.derivatives.level import open_level
-from symad.derivatives.pattern import SparsityPattern
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
@@ -113,7 +113,7 @@ def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST
 
     >>> pattern = sparsity(lambda x: (x[1:] - x[:-1] ** 2) ** 2, np.zeros(4))
     >>> pattern
-    <SparsityPattern 3x4, 6 non-zeros, density 0.5>
+    <SparsityPattern 3x4, 6 non-zeros, density 0.5, coo>
     >>> print(pattern)
     ⠙⠦
     """
@@ -122,8 +122,8 @@ def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST
     if order == 2:
         transform = hessian(f, argnums, wrt=wrt, mode="edge", sparse="full")
     found = trace(transform, *args).outputs
-    matrix = containers.unflatten(found.structure, found.arrays)
-    return SparsityPattern(matrix.rows, matrix.columns, matrix.shape)
+    pattern: SparsityPattern = containers.unflatten(found.structure, found.arrays).pattern
+    return pattern
 
 
 def verify_sparsity(

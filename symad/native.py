@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
+import optree
 import sympy as sp
 
 import codegen
@@ -18,10 +19,12 @@ from codegen.heads import Alias
 from codegen.intrinsics import intrinsic
 from codegen.kernel import Pack, Unpack
 from codegen.program import Head, Input, Output, Program, reachable
+from codegen.sparsity import SparsityPattern
 from codegen.table import Table
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.table import Graph
+from symad.tracing.container_types import NAMESPACE
 from symad.tracing.paths import MAX_PATHS
 from symad.tracing.place import located, written_place
 from symad.tracing.trace import Trace, trace
@@ -44,7 +47,8 @@ def compile(
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
 
     f may be any composition of transforms. The kernel takes and returns what f does, with float64 arrays and floats
-    as leaves; a SparseMatrix result is returned as its packed data, with the pattern in `kernel.sparsity`.
+    as leaves; a SparseMatrix is returned as its packed data, with the pattern in `kernel.sparsity`, and by
+    `kernel.scipy` as a scipy.sparse array.
     `tier="fast"` compiles several times faster to code about half as fast. `fma=False` rounds every product.
     `accuracy="fast"` rewrites sums, products and quotients to fewer operations, which round differently.
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
@@ -144,8 +148,11 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
         else:
             row_of[node] = table.leaf(_constant(graph, node, traced))
     inputs = _input_arrays(traced)
-    outputs = tuple(_output(array.shape, array.ravel().tolist(), row_of, table) for array in traced.outputs.arrays)
-    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name, _sparsity(traced))
+    outputs = tuple(
+        _output(array.shape, [row_of[node] for node in array.ravel().tolist()], table, pattern)
+        for array, pattern in zip(traced.outputs.arrays, _patterns(traced), strict=True)
+    )
+    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name)
 
 
 def _check_lowering(graph: Graph, node: int) -> None:
@@ -180,12 +187,11 @@ def _input_arrays(traced: Trace) -> tuple[Input, ...]:
     return tuple(Input(name, array.shape) for name, array in zip(names, traced.inputs.arrays, strict=True))
 
 
-def _output(shape: tuple[int, ...], nodes: Sequence[int], row_of: dict[int, int], table: Table) -> Output:
-    rows = [row_of[node] for node in nodes]
+def _output(shape: tuple[int, ...], rows: Sequence[int], table: Table, pattern: SparsityPattern | None) -> Output:
     positions = [k for k, row in enumerate(rows) if not _is_zero(table.atoms.get(row))]
     if len(positions) == len(rows):
-        return Output(shape, tuple(rows))
-    return Output(shape, tuple(rows[k] for k in positions), tuple(positions))
+        return Output(shape, tuple(rows), pattern=pattern)
+    return Output(shape, tuple(rows[k] for k in positions), tuple(positions), pattern)
 
 
 def _is_zero(atom: sp.Basic | None) -> bool:
@@ -194,14 +200,16 @@ def _is_zero(atom: sp.Basic | None) -> bool:
 
 
 def _containers(traced: Trace) -> tuple[Pack | None, Unpack | None]:
-    """Return how a kernel takes its arguments and result apart; None where they are plain arrays or floats."""
+    """Return how a kernel takes its arguments and result apart; None where they are plain arrays or floats.
+
+    A SparseMatrix is one leaf of the result, in whose place the kernel has the packed data.
+    """
     plain_inputs = traced.inputs.structure == containers.flatten((0,) * len(traced.names))[1]
     result = _skeleton(traced)
-    plain_result = isinstance(result, float | SparseMatrix) or (isinstance(result, tuple) and _flat(result))
-    structure = traced.outputs.structure
+    structure = _sparse_leaves(result)[1]
     return (
         None if plain_inputs else _packer(traced.inputs),
-        None if plain_result else lambda arrays: containers.unflatten(structure, arrays),
+        None if _is_leaf(result) or _flat(result) else lambda arrays: containers.unflatten(structure, arrays),
     )
 
 
@@ -210,13 +218,22 @@ def _skeleton(traced: Trace) -> Any:
     return containers.unflatten(traced.outputs.structure, [0.0] * len(traced.outputs.arrays))
 
 
-def _sparsity(traced: Trace) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    result = _skeleton(traced)
-    return (tuple(result.rows.tolist()), tuple(result.columns.tolist())) if isinstance(result, SparseMatrix) else None
+def _sparse_leaves(result: Any) -> tuple[list[Any], Any]:
+    """Flatten a skeleton without taking apart the sparse matrices in it."""
+    return optree.tree_flatten(result, lambda value: isinstance(value, SparseMatrix), namespace=NAMESPACE)
 
 
-def _flat(result: tuple[Any, ...]) -> bool:
-    return type(result) is tuple and len(result) > 1 and all(isinstance(leaf, float) for leaf in result)
+def _patterns(traced: Trace) -> list[SparsityPattern | None]:
+    leaves = _sparse_leaves(_skeleton(traced))[0]
+    return [leaf.pattern if isinstance(leaf, SparseMatrix) else None for leaf in leaves]
+
+
+def _is_leaf(result: Any) -> bool:
+    return isinstance(result, float | SparseMatrix)
+
+
+def _flat(result: Any) -> bool:
+    return type(result) is tuple and len(result) > 1 and all(map(_is_leaf, result))
 
 
 def _packer(inputs: Tree) -> Pack:

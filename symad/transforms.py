@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from codegen.sparsity import Format
 from symad.derivatives import modes
 from symad.derivatives.application import (
     Function,
@@ -196,13 +197,20 @@ def jacrev(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Funct
 
 
 def jacobian(
-    f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto", sparse: bool = False
+    f: Function,
+    argnums: Argnums = FIRST,
+    *,
+    wrt: Paths = None,
+    mode: JacobianMode = "auto",
+    sparse: bool = False,
+    format: Format = "coo",
 ) -> Function:
     """Return the Jacobian; `mode="auto"` takes the mode with the fewest operations, which `choices` shows.
 
     "fwd" takes one forward pass for each input, "rev" one backward pass for each output (both over what depends on it
     only), "cross-country" eliminates the nodes between in the order of least fill. `sparse=True` gives a SparseMatrix
-    of shape (outputs, inputs) with the exact pattern (one flat array in and out).
+    of shape (outputs, inputs) with the exact pattern over flat inputs and outputs, its entries in the order of `format`
+    ("coo", "csr" or "csc").
 
     >>> jacobian(lambda x: x * x, sparse=True)(np.array([2.0, 3.0])).rows
     array([0, 1])
@@ -213,6 +221,7 @@ def jacobian(
     ('cross-country', ['cross-country', 'fwd', 'rev'])
     """
     check_choice("mode", mode, get_args(JacobianMode))
+    check_format(format, bool(sparse))
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
@@ -221,7 +230,7 @@ def jacobian(
             shape = (len(result.flat), len(level.parameters.flat))
             entries = modes.jacobian_entries(level, result, mode)
             if sparse:
-                return close_sparse(level, entries, shape)
+                return close_sparse(level, entries, shape, format)
             return close_blocks(level, modes.dense(level, entries, shape), result, chosen)
 
     return described(apply, f, "Jacobian")
@@ -234,13 +243,14 @@ def hessian(
     wrt: Paths = None,
     mode: HessianMode = "auto",
     sparse: bool | Triangle = False,
+    format: Format = "coo",
 ) -> Function:
     """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
 
     `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
     Mello 2012), "dyadic" a sum of dyads (Jackson and McCormick 1986); "auto" takes the one with fewer
-    operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact pattern, and never forms
-    anything dense.
+    operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact pattern, its entries in
+    the order of `format` ("coo", "csr" or "csc"), and never forms anything dense.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
     array([[6., 4.],
@@ -248,6 +258,7 @@ def hessian(
     """
     check_choice("mode", mode, ("auto", "edge", "dyadic", *_NESTED))
     check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
+    check_format(format, bool(sparse))
     if mode in _NESTED:
         if sparse:
             raise ArgumentError(f"sparse={sparse!r} with mode={mode!r}", do='use mode="edge", which gives the pattern')
@@ -260,10 +271,17 @@ def hessian(
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             shape = (len(level.parameters.flat),) * 2
             if sparse:
-                return close_sparse(level, triangle_of(lower, sparse), shape)
+                return close_sparse(level, triangle_of(lower, sparse), shape, format)
             return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, chosen)
 
     return described(apply, f, "Hessian")
+
+
+def check_format(format: Format, sparse: bool) -> None:
+    """Raise ArgumentError for a format that is none, or that of a dense matrix."""
+    check_choice("format", format, get_args(Format))
+    if format != "coo" and not sparse:
+        raise ArgumentError(f"format={format!r} of a dense matrix", do="ask for a sparse one: sparse=True")
 
 
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -13,8 +13,8 @@ import numpy as np
 import sympy as sp
 
 from codegen import Kernel
+from codegen.sparsity import spy
 from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
-from symad.derivatives.pattern import spy
 from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
 from symad.native import Accuracy, Tier, compile_trace

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.containers as containers
+from codegen.sparsity import Format
 from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import Selection
-from symad.derivatives.sparse import Entries, SparseMatrix
+from symad.derivatives.sparse import Entries, SparseMatrix, in_order, pattern_of
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
@@ -148,10 +149,9 @@ def close_blocks(level: Level, matrix: Nodes, outputs: Tree, selection: Selectio
     return selection.as_asked(found) if outputs is level.parameters else found
 
 
-def close_sparse(level: Level, entries: Entries, shape: tuple[int, int]) -> SparseMatrix:
+def close_sparse(level: Level, entries: Entries, shape: tuple[int, int], format: Format) -> SparseMatrix:
     """Return sparse entries as a SparseMatrix of values for the code around the level."""
-    places = sorted(entries)
+    places = in_order(entries, format)
     data = Tree(containers.flatten(0)[1], [np.array([entries[place] for place in places], dtype=np.int64)])
-    pattern = np.array(places, dtype=np.intp).reshape(len(places), 2)
     (values,) = level.close(data)
-    return SparseMatrix(values, pattern[:, 0].copy(), pattern[:, 1].copy(), shape)
+    return SparseMatrix(values, pattern_of(places, shape, format))

@@ -1,8 +1,8 @@
-"""Sparse results: values in coordinate form with a fixed, exact pattern."""
+"""Sparse results: packed values with a fixed, exact pattern, in coordinate or compressed form."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,36 +10,50 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
+from codegen.sparsity import Format, SparsityPattern
 from symad.errors import ArgumentError
 from symad.tracing.container_types import NAMESPACE
 from symad.tracing.paths import UNIONS
 from symad.tracing.traced import Traced
 
 Triangle = Literal["lower", "upper", "full"]
-Entries = dict[tuple[int, int], int]
+Place = tuple[int, int]
+Entries = dict[Place, int]
 
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A sparse matrix in coordinate form, ordered by row, then column.
+    """A sparse matrix: `data[k]` stands at `(rows[k], columns[k])` of the pattern, everything else is zero.
 
-    `data[k]` stands at `(rows[k], columns[k])`; everything else is a structural zero. `data` is float64, or traced,
-    or an object array of SymPy expressions.
+    `data` is float64, or traced, or an object array of SymPy expressions, in the order of the pattern's format.
 
-    >>> SparseMatrix(np.array([1.0, 2.0]), np.array([0, 1]), np.array([0, 0]), (2, 2)).toarray()
+    >>> SparseMatrix(np.array([1.0, 2.0]), SparsityPattern([0, 1], [0, 0], (2, 2))).toarray()
     array([[1., 0.],
            [2., 0.]])
     """
 
     data: Any
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
-    shape: tuple[int, int]
+    pattern: SparsityPattern
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Row of each entry."""
+        return self.pattern.rows
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """Column of each entry."""
+        return self.pattern.columns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width."""
+        return self.pattern.shape
 
     @property
     def nnz(self) -> int:
         """Number of stored entries."""
-        return len(self.rows)
+        return self.pattern.nnz
 
     def toarray(self) -> Any:
         """Return the dense matrix."""
@@ -49,50 +63,59 @@ class SparseMatrix:
         return dense
 
     def to_scipy(self) -> Any:
-        """Return a `scipy.sparse.coo_array` (needs SciPy: `pip install symad[special]`)."""
-        try:
-            from scipy.sparse import coo_array  # noqa: PLC0415 (optional extra)
-        except ImportError as error:
-            raise ArgumentError("to_scipy() without SciPy", do="pip install 'symad[special]'") from error
+        """Return a `scipy.sparse` array in the pattern's format (needs SciPy: `pip install symad[special]`).
+
+        It shares the data with this matrix, and its index arrays with all others of the pattern.
+        """
         if np.asarray(self.data).dtype == object:
             raise ArgumentError(
                 "to_scipy() of traced or symbolic values", why="SciPy holds numbers", do="use toarray()"
             )
-        return coo_array((self.data, (self.rows, self.columns)), shape=self.shape)
+        return self.pattern.scipy(self.data)
 
     def __repr__(self) -> str:
-        return f"<SparseMatrix {self.shape[0]}x{self.shape[1]}, {self.nnz} non-zeros>"
-
-
-def _children(matrix: SparseMatrix) -> tuple[tuple[Any], Any]:
-    pattern = (tuple(matrix.rows.tolist()), tuple(matrix.columns.tolist()), matrix.shape)
-    return (matrix.data,), pattern
-
-
-def _rebuilt(pattern: Any, children: Any) -> SparseMatrix:
-    rows, columns, shape = pattern
-    return SparseMatrix(children[0], np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp), shape)
+        return f"<SparseMatrix {self.shape[0]}x{self.shape[1]}, {self.nnz} non-zeros, {self.pattern.format}>"
 
 
 optree.register_pytree_node(
     SparseMatrix,  # type: ignore[arg-type]  # its stubs know only Collections
-    _children,  # type: ignore[arg-type]
-    _rebuilt,  # type: ignore[arg-type]
+    lambda matrix: ((matrix.data,), matrix.pattern),  # type: ignore[attr-defined]
+    lambda pattern, children: SparseMatrix(next(iter(children)), pattern),  # type: ignore[arg-type,return-value]
     namespace=NAMESPACE,
 )
 
 
-def _unions(matrices: Sequence[SparseMatrix]) -> list[SparseMatrix]:
-    """Return matrices with the union of their patterns."""
-    places = sorted({place for matrix in matrices for place in zip(matrix.rows, matrix.columns, strict=True)})
-    position = {place: k for k, place in enumerate(places)}
+def pattern_of(places: Sequence[Place], shape: tuple[int, int], format: Format) -> SparsityPattern:
+    """Return the pattern of places that are in the order of the format."""
     rows, columns = np.array(places, dtype=np.intp).reshape(len(places), 2).T
+    return SparsityPattern(rows, columns, shape, format)
+
+
+def in_order(places: Iterable[Place], format: Format) -> list[Place]:
+    """Return places in the order in which a format stores them.
+
+    >>> in_order([(1, 0), (0, 1)], "csr"), in_order([(1, 0), (0, 1)], "csc")
+    ([(0, 1), (1, 0)], [(1, 0), (0, 1)])
+    """
+    return sorted(places, key=(lambda place: place[::-1]) if format == "csc" else None)
+
+
+def _unions(matrices: Sequence[SparseMatrix]) -> list[SparseMatrix]:
+    """Return matrices with the union of their patterns, in the format of the first one."""
+    format = matrices[0].pattern.format
+    places = in_order({place for matrix in matrices for place in _places(matrix)}, format)
+    position = {place: k for k, place in enumerate(places)}
+    pattern = pattern_of(places, matrices[0].shape, format)
     made = []
     for matrix in matrices:
         data = np.zeros_like(matrix.data, shape=len(places))
-        data[[position[place] for place in zip(matrix.rows, matrix.columns, strict=True)]] = matrix.data
-        made.append(SparseMatrix(data, rows, columns, matrix.shape))
+        data[[position[place] for place in _places(matrix)]] = matrix.data
+        made.append(SparseMatrix(data, pattern))
     return made
+
+
+def _places(matrix: SparseMatrix) -> list[Place]:
+    return list(zip(matrix.rows.tolist(), matrix.columns.tolist(), strict=True))
 
 
 UNIONS[SparseMatrix] = _unions

@@ -5,7 +5,7 @@ import pytest
 from cases import CASES
 
 import symad as sa
-from symad.derivatives.pattern import spy
+from codegen.sparsity import spy
 
 RANDOM = np.random.default_rng(11)
 
@@ -168,7 +168,7 @@ def test_a_pattern_prints_itself_in_the_width_of_the_terminal(monkeypatch):
         lines = str(pattern).splitlines()
         assert len(lines[0]) == width
         assert len({len(line) for line in lines}) == 1
-    assert repr(pattern) == "<SparsityPattern 198x200, 594 non-zeros, density 0.015>"
+    assert repr(pattern) == "<SparsityPattern 198x200, 594 non-zeros, density 0.015, coo>"
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -81,7 +81,7 @@ def test_derivatives_are_those_of_the_branch_that_python_takes(f):
         expected = sa.hessian(f, mode="fwd-rev")(point)
         assert hessian(point) == pytest.approx(expected, rel=1e-13, abs=1e-13)
         dense = np.zeros((2, 2))
-        dense[sparse.sparsity] = sparse(point)
+        dense[tuple(sparse.sparsity)] = sparse(point)
         assert dense == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
