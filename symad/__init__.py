@@ -5,7 +5,7 @@ The map, by purpose (start here; each name's docstring has an example):
 trace         trace, from_sympy, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian, hvp, hutchinson_trace, SparseMatrix,
-              sparsity, verify_sparsity, SparsityPattern
+              sparsity, verify_sparsity, SparsityPattern, value_gradient_hessian
 higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
@@ -49,6 +49,7 @@ from symad.higher_order import (
     vhv,
 )
 from symad.jacobians import batched_jacobian, hutchinson_trace, sparsity, sum_gradient, verify_sparsity
+from symad.lagrangian import value_gradient_hessian
 from symad.native import compile, jit
 from symad.optimum import argmin
 from symad.teaching.explain import explain
@@ -78,6 +79,7 @@ __all__ = [
     "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "explain", "fixed_point",
     "from_sympy", "grad", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
     "laplacian", "linearize", "mixed_derivative", "mixed_partials", "register_container", "root", "source_lines",
-    "sparsity", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad", "verify",
+    "sparsity", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad",
+    "value_gradient_hessian", "verify",
     "verify_sparsity", "vhv", "vjp",
 ]  # fmt: skip

@@ -107,9 +107,7 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             result = call_scalar(level, chosen.function, f)
-            pullback = modes.derivative_of(level, result).transpose()
-            gradient = level.parameters.refill(modes.push(level, pullback, [level.build.one]))
-            value, cotangents = level.close(result, gradient)
+            value, cotangents = level.close(result, modes.gradient(level, result))
         return value, chosen.as_asked(cotangents)
 
     return described(apply, f, "value and gradient")

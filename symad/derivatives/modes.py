@@ -39,6 +39,12 @@ def push(level: Level, linear: Linear, tangents: Sequence[int | None]) -> list[i
     return [level.build.zero if node is None else node for node in linear.apply(level.build, tangents)]
 
 
+def gradient(level: Level, result: Tree) -> Tree:
+    """Return the gradient of a scalar by reverse mode, in the structure of the parameters."""
+    pullback = derivative_of(level, result).transpose()
+    return level.parameters.refill(push(level, pullback, [level.build.one]))
+
+
 def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     """Return the non-zeros of the Jacobian, `{(row, column): node}`: the pattern is exact, nothing dense is formed.
 
