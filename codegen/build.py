@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
+import typing
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
-from codegen.emit import emit
 from codegen.engine import compile_object, link
 from codegen.kernel import Compiled, Kernel, Pack, Stats, Unpack, make_kernel
 from codegen.lower import FUSED
-from codegen.options import Options
+from codegen.options import OptionFields, Options
 from codegen.prepare import Prepared, prepare
 from codegen.program import Program
-from codegen.schedule import Schedule, schedule
+from codegen.straight import StraightPlan
+from codegen.sweep import SweepPlan
 
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # others 0.25
@@ -21,7 +22,7 @@ RELEASE_ABOVE = 2000.0  # nanoseconds: giving the GIL back and taking it again c
 
 
 def compile_program(
-    program: Program, *, pack: Pack | None = None, unpack: Unpack | None = None, **options: Any
+    program: Program, *, pack: Pack | None = None, unpack: Unpack | None = None, **options: typing.Unpack[OptionFields]
 ) -> Kernel:
     """Compile a program to a native kernel.
 
@@ -39,19 +40,27 @@ def compile_program(
     clock = [time.perf_counter()]
     prepared = prepare(program, chosen)
     clock.append(time.perf_counter())
-    plan = schedule(prepared.fused, chosen.chunk)
+    planned = plan(prepared)
     clock.append(time.perf_counter())
-    emitted = emit(program, prepared.fused, plan)
+    emitted = planned.emit()
     clock.append(time.perf_counter())
     image = compile_object(emitted.text, chosen.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))
-    stats = _stats(prepared, plan, seconds, len(emitted.text), image.code_bytes)
+    stats = _stats(prepared, planned, seconds, len(emitted.text), image.code_bytes)
     library = link(image.code, ("kernel",), emitted.addresses)
-    release = _estimate(stats.machine_operations) > RELEASE_ABOVE
+    release = _estimate(planned.executed()) > RELEASE_ABOVE
     return make_kernel(Compiled(program, library, emitted.text, chosen, stats, release), pack, unpack)
 
 
-def _stats(prepared: Prepared, plan: Schedule, seconds: dict[str, float], text_bytes: int, code_bytes: int) -> Stats:
+def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
+    """Return what is to be written: straight-line code, or a sweep over columns."""
+    made = SweepPlan if prepared.program.seeded else StraightPlan
+    return made.of(prepared.program, prepared.fused, prepared.options.chunk)
+
+
+def _stats(
+    prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[str, float], text_bytes: int, code_bytes: int
+) -> Stats:
     plain, fused = prepared.plain, prepared.fused
     return Stats(
         nodes=plain.nodes,
@@ -59,13 +68,15 @@ def _stats(prepared: Prepared, plan: Schedule, seconds: dict[str, float], text_b
         operations_after=plain.operations_after_sharing,
         machine_operations=dict(plain.count()),
         fused=sum(fused.rows[row][0] in FUSED for row in fused.live()),
-        chunks=len(plan.chunks),
-        workspace=plan.workspace,
+        chunks=planned.chunks,
+        workspace=planned.workspace,
         seconds=seconds,
         text_bytes=text_bytes,
         code_bytes=code_bytes,
+        strategy=planned.strategy,
+        executed=sum(planned.executed().values()),
     )
 
 
-def _estimate(counts: dict[str, int]) -> float:
+def _estimate(counts: Mapping[str, int]) -> float:
     return sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in counts.items())

@@ -61,6 +61,12 @@ def host() -> tuple[str, str]:
         return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+def vector_bits() -> int:
+    """Width of this processor's vector registers in bits."""
+    features = host()[1].split(",")
+    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
+
+
 def has_fma() -> bool:
     """Whether the processor has a fused multiply-add instruction."""
     processor, features = host()

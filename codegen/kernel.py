@@ -39,6 +39,8 @@ class Stats:
     seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen
     text_bytes: int = 0
     code_bytes: int = 0
+    strategy: str = "straight"  # or "sweep", see codegen.sweep
+    executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
 
     @property
     def total(self) -> int:
@@ -86,7 +88,7 @@ class Kernel:
         self.pack, self.unpack = pack, unpack
         program = compiled.program
         structured = pack is not None or unpack is not None
-        self._table = None if structured else describe(self.address, program.inputs, program.outputs, compiled.release)
+        self._table = None if structured else describe(self.address, program.arguments, program.outputs, compiled.release)
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,7 +100,7 @@ class Kernel:
         if self._flat is not None:
             return self._call_structured(self._flat, args, kwargs, out)
         _refuse_keywords(kwargs)
-        declared = self.program.inputs
+        declared = self.program.arguments
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
             raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(declared)}: {names}")
@@ -227,7 +229,7 @@ class Kernel:
         return self._compiled.library.addresses["kernel"]
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.inputs)
+        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
         outputs = ", ".join(str(list(array.shape) or "float") for array in self.program.outputs)
         return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations>"
 

@@ -13,6 +13,7 @@ from codegen.batch import run_points
 from codegen.build import compile_program
 from codegen.errors import ArgumentError
 from codegen.kernel import Kernel
+from codegen.options import Accuracy, Tier
 from codegen.program import Input
 from codegen.sympy_forms import can_be_input
 from codegen.sympy_in import program_from_sympy
@@ -91,8 +92,8 @@ def lambdify(
     expressions: Any,
     modules: Any = None,
     *,
-    tier: str = "default",
-    accuracy: str = "strict",
+    tier: Tier = "default",
+    accuracy: Accuracy = "strict",
     fma: bool = True,
 ) -> Lambdified:
     """Return a function of numbers or arrays that evaluates SymPy expressions natively.

@@ -56,13 +56,15 @@ class Output:
     """One output array of float64: `rows[k]` is stored at flat position `positions[k]`; the rest are structural zeros.
 
     `positions=None` means that the rows fill the array in C order. An output with a `pattern` is the packed data of a
-    sparse matrix, in the order of the pattern's entries.
+    sparse matrix, in the order of the pattern's entries. A `swept` output has the rows of one column: `rows[k]` is
+    stored at `positions[k] + column` for every column of the seed.
     """
 
     shape: tuple[int, ...]
     rows: tuple[int, ...]
     positions: tuple[int, ...] | None = None
     pattern: SparsityPattern | None = None
+    swept: bool = False
 
     @property
     def size(self) -> int:
@@ -72,6 +74,9 @@ class Output:
 @dataclass(frozen=True)
 class Program:
     """A straight-line program: columns `heads`, `operands`, `atoms`; input and output arrays.
+
+    When `seeded`, the last input is a seed and not an argument: the program stands for its values at every unit
+    vector of the seed, one column of the swept outputs each (see `codegen.sweep`).
 
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
@@ -85,9 +90,15 @@ class Program:
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
     name: str = field(default="kernel")
+    seeded: bool = False
 
     def __len__(self) -> int:
         return len(self.heads)
+
+    @property
+    def arguments(self) -> tuple[Input, ...]:
+        """The inputs that a caller gives: all but the seed."""
+        return self.inputs[:-1] if self.seeded else self.inputs
 
     @property
     def input_count(self) -> int:

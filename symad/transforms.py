@@ -28,6 +28,7 @@ from symad.derivatives.application import (
     fitting,
     require_scalar,
 )
+from symad.derivatives.columns import Columns, with_columns
 from symad.derivatives.level import FunctionResultError, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.derivatives.sparse import Triangle, triangle_of
@@ -231,7 +232,10 @@ def jacobian(
                 return close_sparse(level, entries, shape, format)
             return close_blocks(level, modes.dense(level, entries, shape), result, chosen)
 
-    return described(apply, f, "Jacobian")
+    made = described(apply, f, "Jacobian")
+    if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
+        return made
+    return with_columns(made, Columns(partial(_column, f, argnums), argnums))
 
 
 def hessian(
@@ -272,7 +276,19 @@ def hessian(
                 return close_sparse(level, triangle_of(lower, sparse), shape, format)
             return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, chosen)
 
-    return described(apply, f, "Hessian")
+    made = described(apply, f, "Hessian")
+    if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
+        return made
+    return with_columns(made, Columns(partial(_column, grad(require_scalar(f), argnums), argnums), argnums))
+
+
+def _column(f: Function, argument: int, args: tuple[Any, ...], seed: Any) -> Any:
+    """Return the pushforward of f along a seed in one argument: a column of its Jacobian."""
+
+    def of_argument(x: Any) -> Any:
+        return f(*args[:argument], x, *args[argument + 1 :])
+
+    return jvp(of_argument, (args[argument],), (seed,))[1]
 
 
 def check_format(format: Format, sparse: bool) -> None:

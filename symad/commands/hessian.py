@@ -13,11 +13,12 @@ import numpy as np
 import sympy as sp
 
 from codegen import Kernel
+from codegen.options import Accuracy, Tier
 from codegen.sparsity import spy
 from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
 from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
-from symad.native import Accuracy, Tier, compile_trace
+from symad.native import compile_trace
 from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian

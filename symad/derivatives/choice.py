@@ -66,9 +66,14 @@ def cheapest(
     made = {name: way() for name, way in ways.items() if mode in ("auto", name)}
     operations = {name: operations_of(graph, nodes_of(found), given) for name, found in made.items()}
     chosen = min(operations, key=operations.__getitem__)
-    if (record := _made.get()) is not None:
-        record.append(Choice(what, chosen, operations))
+    record(what, chosen, operations)
     return made[chosen]
+
+
+def record(what: str, chosen: str, operations: Mapping[str, int]) -> None:
+    """Give a choice to `choices`, where that is listening."""
+    if (listener := _made.get()) is not None:
+        listener.append(Choice(what, chosen, operations))
 
 
 def operations_of(graph: Graph, nodes: Iterable[int | None], given: Sequence[int]) -> int:

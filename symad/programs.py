@@ -1,0 +1,116 @@
+"""From a trace to a Program: aliases stripped, rows interned anew, structural zeros and patterns kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import optree
+import sympy as sp
+
+import symad.tracing.containers as containers
+from codegen.heads import Alias
+from codegen.intrinsics import intrinsic
+from codegen.program import Head, Input, Output, Program, reachable
+from codegen.sparsity import SparsityPattern
+from codegen.table import Table
+from symad.derivatives.sparse import SparseMatrix
+from symad.errors import ArgumentError, LoweringError
+from symad.graph.table import Graph
+from symad.tracing.container_types import NAMESPACE
+from symad.tracing.place import located, written_place
+from symad.tracing.trace import Trace
+from symad.tracing.trees import paths_of
+
+
+def to_program(traced: Trace, name: str = "kernel") -> Program:
+    """Return the Program of a trace: only reachable rows, inputs first, aliases stripped and rows interned anew.
+
+    An output that is the constant 0 becomes a structural zero. ArgumentError names a free symbol that is no input.
+
+    >>> from symad.tracing.trace import trace
+    >>> len(to_program(trace(lambda x: x * x, 1.0)))
+    2
+    """
+    graph = traced.graph
+    table = Table()
+    row_of = {node: table.leaf(graph.atoms[node]) for node in traced.inputs.flat}
+    lowered: set[Head] = set()
+    for node in reachable(graph, traced.outputs.flat):
+        if node in row_of:
+            continue
+        operands = graph.operands[node]
+        if graph.heads[node] is Alias:
+            row_of[node] = row_of[operands[0]]
+        elif operands:
+            if graph.heads[node] not in lowered:
+                lowered.add(graph.heads[node])
+                _check_lowering(graph, node)
+            row_of[node] = _interned(table, graph.heads[node], tuple([row_of[operand] for operand in operands]))
+        else:
+            row_of[node] = table.leaf(_constant(graph, node, traced))
+    inputs = _input_arrays(traced)
+    outputs = tuple(
+        _output(array.shape, [row_of[node] for node in array.ravel().tolist()], table, pattern)
+        for array, pattern in zip(traced.outputs.arrays, _patterns(traced), strict=True)
+    )
+    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name)
+
+
+def _check_lowering(graph: Graph, node: int) -> None:
+    """Raise LoweringError, with the user's line, for a head that codegen does not know."""
+    try:
+        intrinsic(graph.heads[node])
+    except LoweringError as error:
+        raise located(error, graph, node) from error
+
+
+def _interned(table: Table, head: Head, operands: tuple[int, ...]) -> int:
+    """Return a row; a commutative pair is sorted anew, because aliases that were apart may now be one row."""
+    if head in (sp.Add, sp.Mul) and len(operands) == 2 and operands[0] > operands[1]:
+        operands = (operands[1], operands[0])
+    return table.row(head, operands)
+
+
+def _constant(graph: Graph, node: int, traced: Trace) -> sp.Basic:
+    atom = graph.atoms[node]
+    if isinstance(atom, sp.Symbol):
+        raise ArgumentError(
+            f"the free symbol {atom} in the traced function",
+            where=written_place(graph, node),
+            why=f"it is not one of the arguments ({', '.join(traced.names)}), so the kernel has no value for it",
+            do="pass it as an argument or substitute a number",
+        )
+    return atom
+
+
+def _input_arrays(traced: Trace) -> tuple[Input, ...]:
+    names = paths_of(containers.unflatten(traced.inputs.structure, traced.inputs.arrays), traced.names)
+    return tuple(Input(name, array.shape) for name, array in zip(names, traced.inputs.arrays, strict=True))
+
+
+def _output(shape: tuple[int, ...], rows: Sequence[int], table: Table, pattern: SparsityPattern | None) -> Output:
+    positions = [k for k, row in enumerate(rows) if not _is_zero(table.atoms.get(row))]
+    if len(positions) == len(rows):
+        return Output(shape, tuple(rows), pattern=pattern)
+    return Output(shape, tuple(rows[k] for k in positions), tuple(positions), pattern)
+
+
+def _is_zero(atom: sp.Basic | None) -> bool:
+    """Whether a leaf is the number 0 or 0.0; -0.0 is an atom of its own."""
+    return isinstance(atom, sp.Number) and atom.is_zero is True
+
+
+def skeleton(traced: Trace) -> Any:
+    """The result's containers with 0.0 for each array."""
+    return containers.unflatten(traced.outputs.structure, [0.0] * len(traced.outputs.arrays))
+
+
+def sparse_leaves(result: Any) -> tuple[list[Any], Any]:
+    """Flatten a skeleton without taking apart the sparse matrices in it."""
+    return optree.tree_flatten(result, lambda value: isinstance(value, SparseMatrix), namespace=NAMESPACE)
+
+
+def _patterns(traced: Trace) -> list[SparsityPattern | None]:
+    leaves = sparse_leaves(skeleton(traced))[0]
+    return [leaf.pattern if isinstance(leaf, SparseMatrix) else None for leaf in leaves]
