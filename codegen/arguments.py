@@ -54,13 +54,9 @@ def as_input(value: Any, declared: Input, position: int) -> Array:
 def check_output(value: Any, declared: Output, where: str) -> Array:
     """Return an `out` argument after checking that results can be written to it; ArgumentError otherwise.
 
-    Of a sparse matrix it is the array of its values, if the matrix has the pattern of the output.
-
     >>> check_output(np.zeros(2), Output((2,), (0, 1)), "out")
     array([0., 0.])
     """
-    if declared.pattern is not None and not isinstance(value, np.ndarray):
-        value = declared.pattern.data_of(value, where)
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{type(value).__name__}", where=where, why="results are written into NumPy arrays")
     if value.dtype != np.float64 or not value.dtype.isnative:
@@ -80,6 +76,18 @@ def split_out(out: Any, count: int) -> Sequence[Any]:
         given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
         raise ArgumentError(given, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
     return out
+
+
+def values_of(out: Any, outputs: Sequence[Output]) -> Any:
+    """Return `out` with the arrays of values in the place of sparse matrices; None where there are no matrices.
+
+    ArgumentError for a matrix that has not the pattern of its output.
+    """
+    values, found = list(split_out(out, len(outputs))), False
+    for k, (value, output) in enumerate(zip(values, outputs, strict=True)):
+        if output.pattern is not None and not isinstance(value, np.ndarray):
+            values[k], found = output.pattern.data_of(value, "out" if len(outputs) == 1 else f"out[{k}]"), True
+    return None if not found else values[0] if len(values) == 1 else tuple(values)
 
 
 def writable(array: Array, others: Sequence[Array]) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.arguments import Array, as_input, as_numbers, check_output, pointers, split_out, writable
+from codegen.arguments import Array, as_input, as_numbers, check_output, pointers, split_out, values_of, writable
 from codegen.batch import common_points, run_points
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
@@ -100,6 +100,10 @@ class Kernel:
         if self._flat is not None:
             return self._call_structured(self._flat, args, kwargs, out)
         _refuse_keywords(kwargs)
+        arrays = None if out is None else values_of(out, self.program.outputs)
+        if arrays is not None:
+            self(*args, out=arrays)
+            return out
         declared = self.program.arguments
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
