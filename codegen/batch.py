@@ -1,102 +1,104 @@
-"""Many points: one native loop for the whole process that calls a kernel point by point."""
+"""Batches: one kernel at many points, several side by side in vector registers where that is faster.
+
+The numbers of a point never depend on where it stands, on the number of lanes or on the number of threads: every lane
+does what the kernel for one point does, operation by operation.
+"""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Sequence
-from functools import cache
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from codegen.arguments import Array, pointers
-from codegen.engine import Library, compile_text
-from codegen.errors import ArgumentError, WorkspaceError
-from codegen.program import Input
+from codegen.arguments import Array, as_numbers, check_output, split_out
+from codegen.batch_points import input_points, leading_axes, output_points
+from codegen.batch_run import Code, Progress, Task, run_task
+from codegen.emit import Form, emit
+from codegen.engine import compile_text, vector_bits
+from codegen.errors import ArgumentError
+from codegen.lanes import SCALAR, Lanes
+from codegen.options import Options
+from codegen.prepare import prepare
+from codegen.program import Output, Program
+from codegen.schedule import CHUNK, schedule
 
-# Calls `kernel(pointers, pointers + n_in)` `count` times and then advances every pointer by its stride in bytes.
-LOOP = """
-define i32 @loop(ptr %kernel,ptr %pointers,ptr %strides,i64 %n.in,i64 %n,i64 %count) nounwind {
-begin:
- %outputs=getelementptr ptr,ptr %pointers,i64 %n.in
- br label %point
-point:
- %k=phi i64 [0,%begin],[%k1,%done]
- %more=icmp ult i64 %k,%count
- br i1 %more,label %call,label %end
-call:
- %status=call i32 %kernel(ptr %pointers,ptr %outputs)
- %bad=icmp ne i32 %status,0
- br i1 %bad,label %fail,label %advance
-advance:
- %j=phi i64 [0,%call],[%j1,%step]
- %left=icmp ult i64 %j,%n
- br i1 %left,label %step,label %done
-step:
- %at=getelementptr ptr,ptr %pointers,i64 %j
- %stride.at=getelementptr i64,ptr %strides,i64 %j
- %stride=load i64,ptr %stride.at,align 8
- %old=load ptr,ptr %at,align 8
- %new=getelementptr i8,ptr %old,i64 %stride
- store ptr %new,ptr %at,align 8
- %j1=add i64 %j,1
- br label %advance
-done:
- %k1=add i64 %k,1
- br label %point
-end:
- ret i32 0
-fail:
- ret i32 1
-}
-"""
+LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
+NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # others 0.25
 
 
-@cache
-def _library() -> tuple[Library, Any]:
-    library = compile_text(LOOP, ("loop",), {}, 2)
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
-    return library, prototype(library.addresses["loop"])
+class Batch:
+    """A kernel at many points; the code for several points side by side is made when it is first needed."""
+
+    __slots__ = ("_code", "_lock", "_operations", "_point", "options", "program")
+
+    def __init__(self, program: Program, options: Options, address: int, operations: Mapping[str, int]) -> None:
+        self.program, self.options = program, options
+        self._point, self._operations = address, operations
+        self._lock = threading.Lock()
+        self._code: Code | None = None
+
+    def __call__(self, args: Sequence[Any], out: Any, threads: int, progress: Progress | None) -> list[Any]:
+        """Return the results, one array per output."""
+        inputs, outputs = self.program.arguments, self.program.outputs
+        if len(args) != len(inputs):
+            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
+        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+            raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
+        arrays = [as_numbers(value, array, k) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
+        leading = leading_axes(arrays, inputs)
+        shapes = [leading + output.shape for output in outputs]
+        results = [np.empty(shape) for shape in shapes] if out is None else _given(out, shapes)
+        self._run(arrays, results, leading, int(threads), progress)
+        return results
+
+    def code(self) -> Code:
+        """Return what runs the points, compiled at the first call."""
+        with self._lock:
+            if self._code is None:
+                self._code = self._make(choose_lanes(self.program, self.options, self._operations))
+            return self._code
+
+    def _make(self, lanes: Lanes) -> Code:
+        nanoseconds = sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in self._operations.items())
+        if lanes == SCALAR:
+            return Code(self._point, lanes, nanoseconds)
+        prepared = prepare(self.program, self.options)
+        plan = schedule(prepared.fused, self.options.chunk or CHUNK)
+        emitted = emit(prepared.program, prepared.fused, plan, Form(lanes=lanes))
+        library = compile_text(emitted.text, ("kernel",), emitted.addresses, self.options.level)
+        return Code(library.addresses["kernel"], lanes, nanoseconds / lanes.width, library)
+
+    def _run(
+        self, arrays: list[Array], results: list[Array], leading: tuple[int, ...], threads: int,
+        progress: Progress | None,
+    ) -> None:  # fmt: skip
+        program = self.program
+        count = int(np.prod(leading))
+        if not count:
+            return
+        inputs = [input_points(array, given, leading) for array, given in zip(arrays, program.arguments, strict=True)]
+        outputs = []
+        for k, (array, given) in enumerate(zip(results, program.outputs, strict=True)):
+            outputs.append(output_points(array, given, leading, [*arrays, *results[:k]]))
+        run_task(Task(self.code(), inputs, outputs, count), threads, progress)
+        for array, points in zip(results, outputs, strict=True):
+            if not np.may_share_memory(array, points.flat):
+                array[...] = points.flat.reshape(array.shape)
 
 
-def common_points(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[int, list[bool]]:
-    """Return the number of points, and which arrays have none: they have the declared shape without a leading axis.
-
-    ArgumentError for shapes that do not fit, or different numbers of points.
-
-    >>> common_points([np.zeros((3, 2)), np.zeros(())], [Input("x", (2,)), Input("s", ())])
-    (3, [False, True])
-    """
-    shared = [array.shape == given.shape for array, given in zip(arrays, declared, strict=True)]
-    varying = [(array, given) for array, given, fixed in zip(arrays, declared, shared, strict=True) if not fixed]
-    points = {array.shape[:1] for array, _ in varying}
-    if len(points) != 1 or any(array.ndim == 0 or array.shape[1:] != given.shape for array, given in varying):
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ArgumentError(f"shapes {shapes}", why="they are not those of the inputs with one leading axis of points")
-    return points.pop()[0], shared
+def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:
+    """Return how many points the code for a batch computes side by side; 1 where moving the numbers costs more."""
+    widest = options.lanes or vector_bits() // 64
+    if program.seeded or (options.lanes is None and sum(operations.values()) > LARGEST):
+        return SCALAR
+    return Lanes(widest)
 
 
-def run_points(
-    address: int, inputs: Sequence[Array], outputs: Sequence[Array], count: int, shared: Sequence[bool]
-) -> None:
-    """Run a kernel on `count` points, with the GIL released.
-
-    Inputs and outputs are C-contiguous with a leading axis of length `count`, except the inputs marked in `shared`,
-    which all points read. WorkspaceError if the kernel cannot allocate its workspace.
-
-    >>> from codegen import compile_program, program_from_sympy
-    >>> import sympy as sp
-    >>> x = sp.Symbol("x")
-    >>> kernel = compile_program(program_from_sympy([x], [x * x]))
-    >>> result = np.empty(3)
-    >>> run_points(kernel.address, [np.array([1.0, 2.0, 3.0])], [result], 3, [False])
-    >>> result
-    array([1., 4., 9.])
-    """
-    arrays = [*inputs, *outputs]
-    steps = [0 if fixed else array.nbytes // max(count, 1) for fixed, array in zip(shared, inputs, strict=True)]
-    steps += [array.nbytes // max(count, 1) for array in outputs]
-    strides = np.array([*steps, 0], dtype=np.int64)
-    _, loop = _library()
-    if loop(address, pointers(arrays), strides.ctypes.data, len(inputs), len(arrays), count):
-        raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
+def _given(out: Any, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    arrays = split_out(out, len(shapes))
+    return [
+        check_output(value, Output(shape, ()), "out" if len(shapes) == 1 else f"out[{k}]")
+        for k, (value, shape) in enumerate(zip(arrays, shapes, strict=True))
+    ]

@@ -192,7 +192,8 @@ class _Writer:
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the IR of one chunk function."""
         parameters = ",".join(["ptr noalias"] * self.arguments)
-        lines = [f"define internal void @{self.form.name}.{number}({parameters}) noinline nounwind {{"]
+        attributes = f"noinline nounwind{self.lanes.attributes}"
+        lines = [f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"]
         names = _Names(self, lines, self.arguments + 1)
         rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
         for index in chunk:

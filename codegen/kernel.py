@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from codegen.arguments import Array, as_input, as_numbers, check_output, pointers, split_out, values_of, writable
-from codegen.batch import common_points, run_points
+from codegen.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
+from codegen.batch import Batch
+from codegen.batch_points import signature
+from codegen.batch_run import Progress
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.gate import describe
@@ -76,7 +78,7 @@ class Kernel:
     (6.0, 6.0)
     """
 
-    __slots__ = ("__weakref__", "_compiled", "_entry", "_flat", "_table", "pack", "unpack")
+    __slots__ = ("__weakref__", "_batch", "_compiled", "_entry", "_flat", "_table", "pack", "unpack")
 
     _compiled: Compiled
     pack: Pack | None
@@ -88,7 +90,10 @@ class Kernel:
         self.pack, self.unpack = pack, unpack
         program = compiled.program
         structured = pack is not None or unpack is not None
-        self._table = None if structured else describe(self.address, program.arguments, program.outputs, compiled.release)
+        self._table = (
+            None if structured else describe(self.address, program.arguments, program.outputs, compiled.release)
+        )
+        self._batch = Batch(program, compiled.options, self.address, compiled.stats.machine_operations)
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -146,28 +151,29 @@ class Kernel:
             return self.unpack(arrays)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def batch(self, *args: Any) -> Any:
-        """Evaluate at many points: arguments of shape (points, *shape), or of the declared shape for all points.
+    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
+        """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
 
-        Returns arrays of shape (points, *shape), one or a tuple. The points run one after the other in native code
-        with the GIL released. ArgumentError for shapes that do not fit or different numbers of points. `pack` and
-        `unpack` are not applied.
+        The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
+        points. Results have the leading axes in front, fresh or written into `out`. The points are computed several
+        side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results.
+        `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
+        ArgumentError for shapes that do not fit.
 
         >>> import sympy as sp
         >>> from codegen import lambdify
         >>> x, y = sp.symbols("x y")
-        >>> lambdify([x, y], x * y).kernel.batch([1.0, 2.0, 3.0], 10.0)
-        array([10., 20., 30.])
+        >>> lambdify([x, y], x * y).kernel.batch([[1.0], [2.0]], [10.0, 20.0, 30.0])
+        array([[10., 20., 30.],
+               [20., 40., 60.]])
         """
-        program = self.program
-        if len(args) != len(program.inputs):
-            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(program.inputs)}")
-        inputs = [
-            as_numbers(value, array, k) for k, (value, array) in enumerate(zip(args, program.inputs, strict=True))
-        ]
-        count, shared = common_points(inputs, program.inputs)
-        results = [np.empty((count, *output.shape)) for output in program.outputs]
-        run_points(self.address, [np.ascontiguousarray(array) for array in inputs], results, count, shared)
+        packed = args if self.pack is None else self.pack(args, {})
+        results: list[Any] = self._batch(packed, out, threads, progress)
+        if out is not None and self.unpack is None:
+            return out
+        results = [result if result.ndim else float(result) for result in results]
+        if self.unpack is not None:
+            return self.unpack(results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _fresh(self, inputs: list[Array]) -> list[Any]:
@@ -201,6 +207,16 @@ class Kernel:
     def options(self) -> Options:
         """The options that it was compiled with."""
         return self._compiled.options
+
+    @property
+    def signature(self) -> str:
+        """Shapes of arguments and results as NumPy writes those of a gufunc: how `batch` broadcasts."""
+        return signature(self.program.arguments, self.program.outputs)
+
+    @property
+    def lanes(self) -> int:
+        """How many points `batch` computes side by side."""
+        return self._batch.code().lanes.width
 
     @property
     def sparsity(self) -> Any:

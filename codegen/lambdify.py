@@ -9,7 +9,6 @@ import numpy as np
 import sympy as sp
 
 from codegen.arguments import Array, as_numbers
-from codegen.batch import run_points
 from codegen.build import compile_program
 from codegen.errors import ArgumentError
 from codegen.kernel import Kernel
@@ -50,7 +49,7 @@ class Lambdified:
 
     def _broadcast(self, args: Sequence[Any]) -> Any:
         """Evaluate where an argument of shape s may have shape s + points; results have shape s + points."""
-        declared = self.kernel.program.inputs
+        declared = self.kernel.program.arguments
         if len(args) != len(declared):
             raise ArgumentError(f"{len(args)} arguments", why=f"the function takes {len(declared)}")
         arrays = [_points(value, array, k) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
@@ -64,23 +63,11 @@ class Lambdified:
             ) from error
         if not points:
             return self.kernel(*arrays)
-        return self._run(arrays, points)
-
-    def _run(self, arrays: Sequence[Array], points: tuple[int, ...]) -> Any:
-        program = self.kernel.program
-        count = int(np.prod(points))
-        inputs, shared = [], []
-        for array, declared in zip(arrays, program.inputs, strict=True):
-            rank = len(declared.shape)
-            shared.append(array.ndim == rank)
-            if array.ndim > rank:
-                spread = np.broadcast_to(array.reshape(declared.shape + _pad(array.shape[rank:], points)),
-                                         declared.shape + points)  # fmt: skip
-                array = np.moveaxis(spread.reshape(*declared.shape, count), -1, 0)
-            inputs.append(np.ascontiguousarray(array))
-        outputs = [np.empty((count, *output.shape)) for output in program.outputs]
-        run_points(self.kernel.address, inputs, outputs, count, shared)
-        results = tuple(np.moveaxis(result, 0, -1).reshape(result.shape[1:] + points) for result in outputs)
+        outputs = self.kernel.program.outputs
+        results = tuple(np.empty(output.shape + points) for output in outputs)
+        inputs = [_leading(array, len(given.shape)) for array, given in zip(arrays, declared, strict=True)]
+        out = tuple(_leading(array, len(output.shape)) for array, output in zip(results, outputs, strict=True))
+        self.kernel.batch(*inputs, out=out)
         return results[0] if len(results) == 1 else results
 
 
@@ -150,5 +137,6 @@ def _points(value: Any, declared: Input, position: int) -> Array:
     return array
 
 
-def _pad(given: tuple[int, ...], points: tuple[int, ...]) -> tuple[int, ...]:
-    return (1,) * (len(points) - len(given)) + given
+def _leading(array: Array, rank: int) -> Array:
+    """The array with the axes of its points in front."""
+    return np.moveaxis(array, range(rank), range(-rank, 0))

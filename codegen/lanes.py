@@ -40,6 +40,12 @@ class Lanes:
         """Bytes of one lane."""
         return {"double": 8, "float": 4}[self.scalar]
 
+    @property
+    def attributes(self) -> str:
+        """Attributes of functions with values of this type: whole registers of 512 bits where the lanes fill them."""
+        bits = 8 * self.size * self.width
+        return f' "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"' if bits >= 512 else ""
+
     def constant(self, packed: bytes) -> str:
         """Return the IR of a constant, given as big-endian float64; a float32 lane rounds it once."""
         if self.scalar == "float":

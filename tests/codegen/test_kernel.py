@@ -288,7 +288,8 @@ def test_batch_is_the_kernel_at_every_point(pair_kernel: Kernel, two_outputs: Ke
     assert products.shape == (7,)
     assert arrays.shape == (7, 3)
     assert pair_kernel.batch(np.zeros((0, 2)), 1.0).shape == (0, 2, 2)
-    for bad in ((x, np.zeros(6)), (x[0], 1.0), (x[:, :1], 1.0), (x,)):
+    assert pair_kernel.batch(x[0], 1.0).shape == (2, 2)
+    for bad in ((x, np.zeros(6)), (x[:, :1], 1.0), (x,)):
         with pytest.raises(ArgumentError):
             pair_kernel.batch(*bad)
 

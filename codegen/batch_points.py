@@ -1,0 +1,106 @@
+"""Points of a batch: which axes of an array lead, how they broadcast, and where each point stands in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from codegen.arguments import Array
+from codegen.errors import ArgumentError
+from codegen.lanes import Lanes
+from codegen.program import Input, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """An array of points in memory: `flat[k]` are the numbers of point k, one axis with one step; step 0 is shared."""
+
+    flat: Array
+
+    @property
+    def address(self) -> int:
+        """Address of the first number."""
+        return int(self.flat.ctypes.data)
+
+    @property
+    def step(self) -> int:
+        """Bytes from a point to the next one."""
+        return int(self.flat.strides[0])
+
+    @property
+    def size(self) -> int:
+        """Numbers per point."""
+        return int(self.flat.shape[1])
+
+    def element(self, lanes: Lanes) -> int:
+        """Bytes from a number of a point to the next; single numbers are moved point by point, not as squares."""
+        if self.size == 1:
+            return lanes.size if lanes.width == 1 else 0
+        return int(self.flat.strides[1])
+
+
+def signature(inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
+    """Return how a batch broadcasts, in NumPy's notation.
+
+    >>> signature([Input("x", (3,)), Input("s", ())], [Output((3, 3), ())])
+    '(3),()->(3,3)'
+    """
+
+    def shapes(arrays: Sequence[Input | Output]) -> str:
+        return ",".join(f"({','.join(map(str, array.shape))})" for array in arrays)
+
+    return f"{shapes(inputs)}->{shapes(outputs)}"
+
+
+def leading_axes(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[int, ...]:
+    """Return the common shape of the axes in front of the declared ones.
+
+    ArgumentError for an array that does not end in its declared shape, or leading axes that do not broadcast.
+
+    >>> leading_axes([np.zeros((4, 1, 2)), np.zeros(5)], [Input("x", (2,)), Input("s", ())])
+    (4, 5)
+    """
+    leading = []
+    for k, (array, given) in enumerate(zip(arrays, declared, strict=True)):
+        axes = array.ndim - len(given.shape)
+        if axes < 0 or array.shape[axes:] != given.shape:
+            raise ArgumentError(
+                f"shape {array.shape}",
+                where=f"argument {k} ({given.name})",
+                why=f"its last axes are not {given.shape}, which the kernel was compiled for",
+            )
+        leading.append(array.shape[:axes])
+    try:
+        return np.broadcast_shapes(*leading)
+    except ValueError as error:
+        shapes = ", ".join(map(str, leading))
+        raise ArgumentError(f"leading axes {shapes}", why="they do not broadcast against each other") from error
+
+
+def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Points:
+    """Return the points of an input, without a copy where the steps are regular.
+
+    >>> input_points(np.zeros((4, 6))[::2, ::3], Input("x", (2,)), (2,)).flat.strides
+    (96, 24)
+    """
+    aligned = np.require(value, requirements="A")
+    rows = aligned.reshape(*aligned.shape[: aligned.ndim - len(declared.shape)], declared.size)
+    return Points(np.broadcast_to(rows, (*leading, declared.size)).reshape(prod(leading), declared.size))
+
+
+def output_points(value: Array, declared: Output, leading: tuple[int, ...], others: Sequence[Array]) -> Points:
+    """Return where the results are computed: the array itself, or a buffer if it is irregular or overlaps another.
+
+    >>> result = np.zeros((3, 2))
+    >>> output_points(result, Output((2,), (0, 1)), (3,), []).flat.base is result
+    True
+    """
+    shape = (prod(leading), declared.size)
+    if value.flags.aligned and not any(np.may_share_memory(value, other) for other in others):
+        flat = value.reshape(shape)
+        if np.may_share_memory(flat, value):
+            return Points(flat)
+    return Points(np.empty(shape, dtype=value.dtype))

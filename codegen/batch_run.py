@@ -1,0 +1,161 @@
+"""Running a batch: slices of about 50 ms, on one thread or several, with progress and interruption between slices."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from codegen.batch_points import Points
+from codegen.batch_text import driver_text
+from codegen.engine import Library, compile_text
+from codegen.errors import WorkspaceError
+from codegen.lanes import SCALAR, Lanes
+
+Progress = Callable[[int, int], object]
+
+SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
+FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
+GROWTH = 16.0
+ALIGNMENT = 64
+ENTRY = ctypes.CFUNCTYPE(
+    ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p, *[ctypes.c_int64] * 2
+)
+
+
+@dataclass(frozen=True)
+class Code:
+    """What runs a block of points: a kernel's address, its lanes, and an estimate of its nanoseconds per point."""
+
+    address: int
+    lanes: Lanes
+    nanoseconds: float
+    library: Library | None = None  # keeps the machine code alive
+
+
+@cache
+def _driver(lanes: Lanes) -> tuple[Library, Callable[..., int]]:
+    library = compile_text(driver_text(lanes), ("batch",), {}, 2)
+    return library, ENTRY(library.addresses["batch"])
+
+
+class Task:
+    """A batch that is ready to run: each call of `run` computes some of its points, on any thread.
+
+    Every thread brings a buffer of its own; inputs and outputs are described by one table that all threads read.
+    """
+
+    def __init__(self, code: Code, inputs: list[Points], outputs: list[Points], count: int) -> None:
+        self.code, self.count = code, count
+        self.shape = (len(inputs), len(outputs))
+        _, self.driver = _driver(code.lanes)
+        words: list[int] = []
+        size = _aligned(8 * (len(inputs) + len(outputs)))
+        for points in (*inputs, *outputs):
+            words += [points.address, points.step, points.element(code.lanes), points.size, size]
+            size += _aligned(points.size * code.lanes.width * code.lanes.size, code.lanes)
+        self.table = np.array([*words, 0], dtype=np.int64)
+        self.bytes = size
+
+    def buffer(self) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
+        """Return the working memory of one thread."""
+        raw = np.empty(self.bytes + ALIGNMENT, dtype=np.int8)
+        start = -raw.ctypes.data % ALIGNMENT
+        return raw[start : start + self.bytes]
+
+    def run(self, buffer: np.ndarray[tuple[int], np.dtype[np.int8]], first: int, count: int) -> None:
+        """Compute some points; WorkspaceError if the kernel finds no memory."""
+        table, memory = self.table.ctypes.data, buffer.ctypes.data
+        if self.driver(self.code.address, table, *self.shape, memory, first, count):
+            raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
+
+
+def _aligned(size: int, lanes: Lanes = SCALAR) -> int:
+    """Bytes that an array takes in the buffer: whole squares of lanes, which `gather` and `scatter` move."""
+    square = lanes.width * lanes.width * lanes.size
+    size = -(-size // square) * square
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class _Worker:
+    """One thread's share of the points, and how far it is."""
+
+    def __init__(self, task: Task, first: int, last: int, stop: threading.Event) -> None:
+        self.task, self.at, self.last, self.stop = task, first, last, stop
+        self.first = first
+        self.error: BaseException | None = None
+
+    def slices(self) -> Iterator[None]:
+        """Compute slice after slice; the results do not depend on where the slices end."""
+        task, buffer = self.task, self.task.buffer()
+        size = max(FIRST_SLICE / (1e-9 * max(task.code.nanoseconds, 0.1)), 1.0)
+        while self.at < self.last and not self.stop.is_set():
+            count = min(int(size), self.last - self.at)
+            start = time.perf_counter()
+            task.run(buffer, self.at, count)
+            self.at += count
+            seconds = time.perf_counter() - start
+            size = max(1.0, size * min(GROWTH, SLICE / max(seconds, 1e-9)))
+            yield
+
+    def work(self) -> None:
+        """Compute the whole share on a thread; an error is kept for the thread that asked, and stops the others."""
+        try:
+            for _ in self.slices():
+                pass
+        except BaseException as error:
+            self.error = error
+            self.stop.set()
+
+
+def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> None:
+    """Compute all points; the share of each thread is decided by the number of points alone.
+
+    The calling thread works too, reports `progress(points done, points)`, and takes Ctrl-C. Whatever it raises stops
+    the others at the end of their slices.
+    """
+    width = task.code.lanes.width
+    blocks = -(-task.count // width)
+    threads = max(min(threads, blocks), 1)
+    borders = [min(width * (blocks * k // threads), task.count) for k in range(threads + 1)]
+    stop = threading.Event()
+    workers = [_Worker(task, first, last, stop) for first, last in pairwise(borders)]
+
+    def report() -> None:
+        if progress is not None:
+            progress(sum(worker.at - worker.first for worker in workers), task.count)
+
+    with _running(workers[1:], stop) as others:
+        for _ in workers[0].slices():
+            report()
+        for thread in others:
+            while thread.is_alive() and not stop.is_set():
+                thread.join(SLICE)
+                report()
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error
+
+
+@contextmanager
+def _running(workers: list[_Worker], stop: threading.Event) -> Iterator[list[threading.Thread]]:
+    """Threads at work; they are stopped and waited for whatever happens."""
+    threads = [threading.Thread(target=worker.work, daemon=True) for worker in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        yield threads
+    except BaseException:
+        stop.set()
+        raise
+    finally:
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
