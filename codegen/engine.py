@@ -5,6 +5,8 @@ Each library has a linker of its own, so that dropping it frees everything; comp
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from codegen.errors import LoweringError
+from codegen.errors import ArgumentError, LoweringError
 
 _LOCK = threading.RLock()
 
@@ -74,13 +76,33 @@ def has_fma() -> bool:
 
 
 @cache
-def target_machine(level: int) -> Any:
-    """Return the target machine of an optimisation level (0 to 3); kept for the life of the process."""
-    processor, features = host()
+def target_machine(level: int, processor: str = "") -> Any:
+    """Return the target machine of an optimisation level (0 to 3); kept for the life of the process.
+
+    With a `processor` ("host", "generic" or a name that LLVM knows), its object files are for a linker.
+    """
+    name, features = host() if processor in ("", "host") else (processor, "")
+    reloc, model = ("pic", "default") if processor else ("default", "jitdefault")
     with _LOCK:
         target = llvm.Target.from_triple(llvm.get_process_triple())
-        return target.create_target_machine(
-            cpu=processor, features=features, opt=level, reloc="default", codemodel="jitdefault"
+        return target.create_target_machine(cpu=name, features=features, opt=level, reloc=reloc, codemodel=model)
+
+
+@cache
+def check_processor(processor: str) -> None:
+    """Raise ArgumentError for a processor that LLVM does not know; it says so only on the standard error stream.
+
+    >>> check_processor("generic")
+    """
+    if processor in ("host", "generic"):
+        return
+    question = "import sys, codegen.engine as e; e.host(); e.target_machine(0, sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", question, processor], capture_output=True, text=True, check=False)
+    if done.returncode or "not a recognized processor" in done.stderr:
+        raise ArgumentError(
+            f"cpu={processor!r}",
+            why="LLVM knows no such processor for this kind of machine",
+            do='use "host", "generic", or a name as of clang -mcpu=help',
         )
 
 
@@ -95,14 +117,16 @@ def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], l
     return link(compile_object(text, level).code, names, addresses)
 
 
-def compile_object(text: str, level: int = 2) -> Image:
-    """Compile IR text to an object file for this machine; no address of this process stands in it.
+def compile_object(text: str, level: int = 2, processor: str = "") -> Image:
+    """Compile IR text to an object file, to be linked here or, for a named `processor`, by the system's linker.
+
+    No address of this process stands in it.
 
     >>> compile_object("define i32 @one() { ret i32 1 }").code_bytes > 0
     True
     """
     with _LOCK:
-        machine = target_machine(level)
+        machine = target_machine(level, processor)
         start = time.perf_counter()
         module = _parse(text)
         parsed = time.perf_counter()

@@ -1,0 +1,142 @@
+"""The C function of a kernel: its name, its parameters, and the header that declares and describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codegen.c_names import check_name, parameter_names
+from codegen.program import Input, Output, Program
+
+LARGEST_ENUM = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One array of the C function."""
+
+    name: str
+    array: Input | Output
+
+    @property
+    def given(self) -> bool:
+        """Whether the function reads it."""
+        return isinstance(self.array, Input)
+
+    @property
+    def declaration(self) -> str:
+        """The parameter as the header declares it."""
+        return f"{'const ' if self.given else ''}double *{self.name}"
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The C function of a program: `int name(const double *input, ..., double *output, ...)`."""
+
+    name: str
+    program: Program
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Inputs, then outputs."""
+        return (*self.inputs, *self.outputs)
+
+    @property
+    def prototype(self) -> str:
+        """The declaration without semicolon."""
+        return f"int {self.name}({', '.join([array.declaration for array in self.parameters]) or 'void'})"
+
+    @property
+    def sparse(self) -> list[tuple[Parameter, Output]]:
+        """Outputs that are the packed data of a sparse matrix."""
+        return [
+            (found, output)
+            for found, output in zip(self.outputs, self.program.outputs, strict=True)
+            if output.pattern is not None
+        ]
+
+
+def interface(program: Program, name: str | None = None) -> Interface:
+    """Return the C function of a program; ArgumentError for a name that C does not allow.
+
+    >>> import sympy as sp
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> interface(program_from_sympy([x, y], [x * y]), "product").prototype
+    'int product(const double *x, const double *y, double *out)'
+    """
+    checked = check_name(program.name if name is None else name)
+    outputs = ["out"] if len(program.outputs) == 1 else [f"out{k}" for k in range(len(program.outputs))]
+    arrays: list[Input | Output] = [*program.arguments, *program.outputs]
+    names = parameter_names([*(array.name for array in program.arguments), *outputs], (checked,))
+    parameters = [Parameter(*pair) for pair in zip(names, arrays, strict=True)]
+    split = len(program.arguments)
+    return Interface(checked, program, tuple(parameters[:split]), tuple(parameters[split:]))
+
+
+def header(given: Interface, processor: str) -> str:
+    """Return the header file: what the function takes, gives and promises, and how to build with it."""
+    name, guard = given.name, f"{given.name.upper()}_H_"
+    sizes = [
+        f"{name}_{found.name}_size = {found.array.size}"
+        for found in given.parameters
+        if found.array.size <= LARGEST_ENUM
+    ]
+    parts = [
+        _comment([f"@file {name}.h", f"@brief {name}, compiled from {given.program.name}", "", *_building(name)]),
+        f"#ifndef {guard}\n#define {guard}\n",
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
+        _comment(_description(given, processor)) + f"{given.prototype};\n",
+        _comment(["Numbers of doubles in the arrays."]) + f"enum {{ {', '.join(sizes)} }};\n" if sizes else "",
+        "#ifdef __cplusplus\n}\n#endif\n",
+        "#endif\n",
+    ]
+    return "\n".join([part for part in parts if part])
+
+
+def _building(name: str) -> list[str]:
+    return [
+        "Build with one of:",
+        f"  cc main.c {name}.o -lm",
+        f"  cc main.c -L. -l{name} -lm -Wl,-rpath,.",
+        f"  cc -std=c99 -O2 -ffp-contract=off main.c {name}.c -lm",
+        "The C source gives the numbers of the other two, to the last bit, when products and sums are not contracted",
+        "(-ffp-contract=off) and -ffast-math is not given; -march=native makes fma() one instruction.",
+    ]
+
+
+def _description(given: Interface, processor: str) -> list[str]:
+    width = max((len(found.name) for found in given.parameters), default=0)
+    lines = [f"Evaluates {given.program.name}.", ""]
+    for found in given.parameters:
+        direction = "@param[in] " if found.given else "@param[out]"
+        lines.append(f"{direction} {found.name.ljust(width)}  {_array(found)}")
+    lines += [
+        "@return 0, or 1 when memory for the workspace could not be allocated: then the outputs hold no results",
+        "",
+        "Threads: it keeps no state and may run in several threads at once.",
+        "Alignment: that of double (8 bytes). Arrays are contiguous, the last index running fastest (C order).",
+        "Aliasing: no output may overlap another array; inputs may overlap each other.",
+        f"Processor: the object file and the library are compiled for {processor}.",
+    ]
+    if given.sparse:
+        lines.append(f"Sparsity: the places of packed entries are in {given.name}_sparsity.h.")
+    return lines
+
+
+def _array(found: Parameter) -> str:
+    array = found.array
+    if isinstance(array, Output) and array.pattern is not None:
+        pattern = array.pattern
+        height, width = pattern.shape
+        return f"the {pattern.nnz} entries of a sparse {height} x {width} matrix, in the order of {pattern.format}"
+    original = f"{array.name}: " if isinstance(array, Input) and array.name != found.name else ""
+    extent = "a scalar" if array.shape == () else f"shape {array.shape}"
+    return f"{original}{extent}, {array.size} double{'s' * (array.size != 1)}"
+
+
+def _comment(lines: Sequence[str]) -> str:
+    body = [f" * {line}".rstrip() for line in [part.replace("*/", "* /") for part in lines]]
+    return "\n".join(["/**", *body, " */", ""])

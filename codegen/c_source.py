@@ -1,0 +1,219 @@
+"""C99 source of machine operations, for machines without LLVM: the same operations in the same order, the same bits.
+
+Numbers are written in hexadecimal. A function of the C library is called through a volatile pointer, because compilers
+replace calls that they know (gcc makes `pow(x, 2.0)` a product), which changes bits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from codegen.c_names import BESSEL, MATH
+from codegen.errors import LoweringError
+from codegen.lower import Lowered
+from codegen.machine import LEAVES, TRUTHS, Row, operands_of
+from codegen.schedule import Schedule
+
+STACK_NUMBERS = 8192  # a larger workspace is allocated
+WORKSPACE = "w_"  # all names that are made here end with _, and no parameter does
+
+PREAMBLE = """\
+#ifdef __FAST_MATH__
+#error "compile without -ffast-math: it changes the numbers"
+#endif
+#if FLT_EVAL_METHOD == 2 || FLT_EVAL_METHOD < 0
+#error "compile for arithmetic in double precision (on 32-bit x86: -msse2 -mfpmath=sse)"
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize ("fp-contract=off")
+#endif
+"""
+MAXIMUM = """
+/* the larger number, NaN if either is NaN, +0 above -0 */
+static inline double {prefix}_maximum_(double a, double b)
+{{
+    if (isnan(a) || isnan(b)) return a + b;
+    if (a == b) return signbit(a) ? b : a;
+    return a > b ? a : b;
+}}
+"""
+MINIMUM = """
+/* the smaller number, NaN if either is NaN, -0 below +0 */
+static inline double {prefix}_minimum_(double a, double b)
+{{
+    if (isnan(a) || isnan(b)) return a + b;
+    if (a == b) return signbit(a) ? a : b;
+    return a < b ? a : b;
+}}
+"""
+HELPERS = {"llvm.maximum.f64": ("maximum", MAXIMUM), "llvm.minimum.f64": ("minimum", MINIMUM)}
+EXACT = {f"llvm.{name}.f64": name for name in ("floor", "ceil", "trunc", "rint", "copysign", "fma", "fabs", "sqrt")}
+ROUNDED = {"llvm.sin.f64": "sin", "llvm.cos.f64": "cos"}
+COMPARISONS = {
+    "oeq": "{} == {}", "olt": "{} < {}", "ole": "{} <= {}", "ogt": "{} > {}", "oge": "{} >= {}",
+    "une": "{} != {}", "uge": "!({} < {})", "ugt": "!({} <= {})", "ule": "!({} > {})", "ult": "!({} >= {})",
+    "ord": "!isunordered({}, {})", "uno": "isunordered({}, {})",
+}  # fmt: skip
+LOGIC = {"and": "&", "or": "|", "xor": "^"}
+PATTERNS = {
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "neg": "-{}", "abs": "fabs({})",
+    "sqrt": "sqrt({})", "fma": "fma({}, {}, {})", "fms": "fma({}, {}, -{})", "fnma": "fma(-{}, {}, {})",
+    "fnms": "fma(-{}, {}, -{})", "select": "{} ? {} : {}", "not": "!{}", "number": "(double){}",
+}  # fmt: skip
+
+
+def hexadecimal(value: float) -> str:
+    """Return a number as C99 text with all its bits; NaN loses its payload.
+
+    >>> hexadecimal(0.1), hexadecimal(-2.0), hexadecimal(float("inf"))
+    ('0x1.999999999999ap-4', '-0x1p+1', 'INFINITY')
+    """
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    mantissa, exponent = value.hex().split("p")
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
+
+
+@dataclass(frozen=True)
+class Routine:
+    """One static C function: its operations, and the names and sizes of the arrays that it uses."""
+
+    name: str
+    lowered: Lowered
+    plan: Schedule
+    inputs: Sequence[tuple[str, int]]
+    outputs: Sequence[str]
+
+
+@dataclass
+class Called:
+    """Helpers and functions of the C library that the routines of a file call; `prefix` begins all names."""
+
+    prefix: str
+    helpers: dict[str, str] = field(default_factory=dict)
+    library: dict[str, int] = field(default_factory=dict)
+
+    def name(self, function: str, arity: int) -> str:
+        """Return the C name of a called function; LoweringError for one that C99 does not have."""
+        if function in EXACT:
+            return EXACT[function]
+        if function in HELPERS:
+            name, text = HELPERS[function]
+            self.helpers[name] = text.format(prefix=self.prefix)
+            return f"{self.prefix}_{name}_"
+        plain = ROUNDED.get(function, function)
+        if MATH.get(plain) != arity and plain not in BESSEL:
+            raise LoweringError(f"{function} in C source", why="C99 has no such function", do="export the object file")
+        self.library[plain] = arity
+        return f"{self.prefix}_{plain}_"
+
+    def declarations(self) -> str:
+        """Return the preamble of the file, with what is called."""
+        feature = "#define _XOPEN_SOURCE 600\n" if any(name in BESSEL for name in self.library) else ""
+        pointers = [
+            f"static double (*volatile {self.prefix}_{name}_)({', '.join(['double'] * arity)}) = {name};\n"
+            for name, arity in sorted(self.library.items())
+        ]
+        reason = "\n/* called through volatile pointers, so that no compiler puts other formulas in their place */\n"
+        includes = "".join(f"#include <{header}.h>\n" for header in ("float", "math", "stdlib", "string"))
+        helpers = "".join(text for _, text in sorted(self.helpers.items()))
+        return feature + includes + PREAMBLE + (reason if pointers else "") + "".join(pointers) + helpers
+
+
+def routine(given: Routine, called: Called) -> str:
+    """Return the C text of a routine: a function for each chunk, and one that calls them in order.
+
+    The function returns 0, or 1 when the workspace could not be allocated.
+    """
+    writer = _Writer(given, called)
+    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(given.plan.chunks)]
+    return "\n".join([*parts, writer.driver()])
+
+
+class _Writer:
+    """Writes the functions of one routine."""
+
+    def __init__(self, given: Routine, called: Called) -> None:
+        self.given, self.called = given, called
+        self.places = [(name, k) for name, size in given.inputs for k in range(size)]
+        self.stores: dict[int, list[tuple[str, int]]] = {}
+        for array, position, row in given.lowered.stores:
+            self.stores.setdefault(row, []).append((given.outputs[array], position))
+        self.parameters = {name: f"const double *restrict {name}" for name, _ in given.inputs}
+        self.parameters |= {name: f"double *restrict {name}" for name in given.outputs}
+        self.calls: list[str] = []  # of the chunks, in order
+        self.used: set[str] = set()  # arrays that the chunk uses
+        self.names: dict[int, str] = {}  # values that the chunk has computed
+
+    def chunk(self, number: int, chunk: list[int]) -> str:
+        """Return the function of one chunk, whose parameters are the arrays that it uses."""
+        rows, slots = self.given.lowered.rows, self.given.plan.slots
+        self.used, self.names = set(), {}
+        lines = []
+        for index in chunk:
+            row = rows[index]
+            if row[0] not in LEAVES:
+                kind, name = ("int", f"t{index}_") if row[0] in TRUTHS else ("double", f"v{index}_")
+                lines.append(f"const {kind} {name} = {self.expression(row)};")
+                self.names[index] = name
+            name = self.operand(index)
+            targets = [*self.stores.get(index, ()), *([(WORKSPACE, slots[index])] if index in slots else [])]
+            for array, position in targets:
+                self.used.add(array)
+                lines.append(f"{array}[{position}] = {name};")
+        parameters = {**self.parameters, WORKSPACE: f"double *restrict {WORKSPACE}"}
+        used = [name for name in parameters if name in self.used]
+        function = f"{self.given.name}{number}_"
+        self.calls.append(f"{function}({', '.join(used)});")
+        head = f"static void {function}({', '.join([parameters[name] for name in used]) or 'void'})"
+        return "\n".join([head, "{", *[f"    {line}" for line in lines], "}", ""])
+
+    def expression(self, row: Row) -> str:
+        """Return the C expression of an operation."""
+        operands = [self.operand(index) for index in operands_of(row)]
+        if row[0] == "call":
+            return f"{self.called.name(row[1], len(operands))}({', '.join(operands)})"
+        if row[0] == "logic":
+            return f"{operands[0]} {LOGIC[row[1]]} {operands[1]}"
+        pattern = COMPARISONS.get(row[1]) if row[0] == "compare" else PATTERNS.get(row[0])
+        if pattern is None:
+            raise LoweringError(f"the operation {row[0]!r} in C source", do="export the object file")
+        return pattern.format(*operands)
+
+    def operand(self, index: int) -> str:
+        """Return the C expression of an operand: a value of this chunk, a constant, an input or a workspace value."""
+        found = self.names.get(index)
+        if found is not None:
+            return found
+        row = self.given.lowered.rows[index]
+        if row[0] == "const":
+            (value,) = struct.unpack(">d", row[1])
+            text = hexadecimal(value)
+            return f"({text})" if text.startswith("-") else text
+        if row[0] in ("true", "false"):
+            return "1" if row[0] == "true" else "0"
+        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.given.plan.slots[index])
+        self.used.add(array)
+        return f"({array}[{position}] != 0.0)" if row[0] in TRUTHS else f"{array}[{position}]"
+
+    def driver(self) -> str:
+        """Return the function that calls the chunks, with the workspace."""
+        size = self.given.plan.workspace
+        unused = [name for name in self.parameters if not any(re.search(rf"\b{name}\b", call) for call in self.calls)]
+        lines = [f"(void){name};" for name in unused]
+        lines += self.calls
+        if size > STACK_NUMBERS:
+            memory = [f"double *{WORKSPACE} = malloc({size} * sizeof(double));", f"if ({WORKSPACE} == NULL) return 1;"]
+            lines = [*memory, *lines, f"free({WORKSPACE});"]
+        elif size:
+            lines = [f"double {WORKSPACE}[{size}];", *lines]
+        head = f"static int {self.given.name}({', '.join(self.parameters.values()) or 'void'})"
+        return "\n".join([head, "{", *[f"    {line}" for line in lines], "    return 0;", "}", ""])
