@@ -1,0 +1,117 @@
+"""Sealed files: a JSON header and arrays of plain numbers behind a checksum; reading one runs nothing of it.
+
+    magic, kind of file, version, length of the header, length of the whole, SHA-256 of all the rest; header; arrays
+
+Nothing is compressed, so a file takes no more memory than its own length. Files of other programs, of newer versions,
+cut short or damaged are refused by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import ArgumentError
+
+MAGIC = b"\x89symad\r\n"
+_FIXED = struct.Struct("<8s8sIIQ")  # magic, kind, version, length of the header, length of the whole
+_DIGEST = hashlib.sha256().digest_size
+_DTYPES = frozenset({"|u1", "<u2", "<u4", "<u8", "<f8"})
+
+
+def seal(kind: bytes, version: int, header: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Return the bytes of a file; the arrays are one-dimensional, and come back in the same order.
+
+    >>> unseal(seal(b"test", 1, {"a": [1, None]}, [np.array([2.5])]), b"test", 1, "a file")
+    ({'a': [1, None]}, [array([2.5])])
+    """
+    plain = [np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")) for array in arrays]
+    described = {"header": header, "arrays": [[array.dtype.str, len(array)] for array in plain]}
+    text = json.dumps(described, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+    length = _FIXED.size + _DIGEST + len(text) + sum(array.nbytes for array in plain)
+    fixed = _FIXED.pack(MAGIC, kind, version, len(text), length)
+    body = b"".join([text, *(array.tobytes() for array in plain)])
+    return fixed + _digest(fixed, body) + body
+
+
+def unseal(data: bytes, kind: bytes, version: int, where: str) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return the header and the arrays of a file; ArgumentError for anything else than what `seal` has made."""
+    body = memoryview(data)[_checked(data, kind, version, where) :]
+    size = _FIXED.unpack_from(data)[3]
+    try:
+        described = json.loads(bytes(body[:size]))
+        arrays, start = [], size
+        for dtype, count in described["arrays"]:
+            if dtype not in _DTYPES or type(count) is not int or count < 0:
+                raise ValueError(f"an array of {count} {dtype}")
+            arrays.append(np.frombuffer(body, dtype, count, start))
+            start += arrays[-1].nbytes
+        if start != len(body):
+            raise ValueError(f"{len(body) - start} bytes too many")
+        return described["header"], arrays
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise refused(where, f"its checksum is right and its content is not ({error})") from error
+
+
+def _checked(data: bytes, kind: bytes, version: int, where: str) -> int:
+    """Return where the header begins, after all checks that do not look into it."""
+    start = _FIXED.size + _DIGEST
+    if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
+        raise refused(where, "it does not begin as symad's files do")
+    if len(data) < start:
+        raise refused(where, f"it is cut short: {len(data)} bytes are less than any file has")
+    _, found, written, _, length = _FIXED.unpack_from(data)
+    if found.rstrip(b"\0") != kind:
+        raise refused(where, f"it holds {found.rstrip(bytes(1))!r}, not {kind!r}")
+    if written > version:
+        raise refused(
+            where, f"it was written in version {written} of the format, and {version} is known", "update symad"
+        )
+    if len(data) != length:
+        raise refused(
+            where, f"it is {'cut short' if len(data) < length else 'too long'}: {len(data)} bytes of {length}"
+        )
+    if _digest(data[: _FIXED.size], memoryview(data)[start:]) != data[_FIXED.size : start]:
+        raise refused(where, "it is damaged: its checksum is another")
+    return start
+
+
+def _digest(fixed: bytes, body: bytes | memoryview) -> bytes:
+    digest = hashlib.sha256(fixed)
+    digest.update(body)
+    return digest.digest()
+
+
+def refused(where: str, why: str, do: str = "write it anew") -> ArgumentError:
+    """Return the error for a file that cannot be read."""
+    return ArgumentError("no file that can be loaded", where=where, why=why, do=do)
+
+
+def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Write a file completely or not at all, even when the process is killed; OSError when it cannot be written.
+
+    With `durable` the bytes are on the disk when the function returns; without, the last writes before a loss of power
+    may be lost.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
