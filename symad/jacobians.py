@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from codegen.sparsity import SparsityPattern
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice
 from symad.derivatives.level import open_level
-from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
+from symad.derivatives.probes import Directions, images
+from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
 from symad.transforms import JacobianMode, described, grad, hessian, jacobian, linearize, vjp
@@ -22,10 +23,11 @@ from symad.transforms import JacobianMode, described, grad, hessian, jacobian, l
 Order = Literal[1, 2]
 Place = tuple[int, int]
 Vector = NDArray[np.float64]
-Columns = NDArray[np.intp]
-Push = Callable[[Any, Any], Vector]  # numbers of columns and their weights -> the derivative along them
+Push = Callable[[Directions], Directions]
+T = TypeVar("T")
 
 LARGEST_POWER = 50  # of two, which columns are multiplied by
+SIDE_BY_SIDE = 16  # groups of columns, or columns, in one pass
 
 
 def batched_jacobian(
@@ -155,59 +157,60 @@ def verify_sparsity(
     function = chosen.function if order == 1 else grad(chosen.function, every)
     generator, found = np.random.default_rng(seed), set[Place]()
     for _ in range(points):
-        push, shape = _pushforward_at(function, chosen, generator, spread)
-        if shape != pattern.shape:
-            raise ArgumentError(f"a pattern of shape {pattern.shape}", why=f"the derivative has shape {shape}")
-        for group in pattern.groups(generator.permutation(shape[1])):
-            weights = np.ldexp(1.0, generator.integers(1, LARGEST_POWER, len(group)))
-            if not _agrees(push(group, 1.0), push(group, weights), pattern, group, weights):
-                found.update(_violations(push, group, pattern))
+        with open_level(_nearby(chosen.arguments, generator, spread), chosen.names) as level:
+            linear = modes.derivative_of(level, level.call(function))
+            shape = (len(linear.outputs), len(linear.inputs))
+            if shape != pattern.shape:
+                raise ArgumentError(f"a pattern of shape {pattern.shape}", why=f"the derivative has shape {shape}")
+            found |= _violations(partial(images, level, linear), pattern, generator)
     return sorted(found)
 
 
-def _pushforward_at(
-    function: Function, chosen: Selection, generator: np.random.Generator, spread: float
-) -> tuple[Push, tuple[int, int]]:
-    """Return the derivative at a random point as a function of flat directions, and the shape of its matrix."""
-    leaves, structure = containers.flatten(chosen.arguments)
+def _nearby(arguments: Any, generator: np.random.Generator, spread: float) -> Any:
+    """Return a random point around arguments."""
+    leaves, structure = containers.flatten(arguments)
     arrays = [np.asarray(leaf, dtype=float) for leaf in leaves]
     noise = [generator.uniform(-spread, spread, array.shape) for array in arrays]
-    point = [array + np.maximum(1, np.abs(array)) * part for array, part in zip(arrays, noise, strict=True)]
-    value, pushforward = linearize(function, *containers.unflatten(structure, point))
-    ends = np.cumsum([array.size for array in arrays])
-
-    def push(columns: Any, weights: Any) -> Vector:
-        flat = np.zeros(ends[-1])
-        flat[columns] = weights
-        parts = zip(np.split(flat, ends[:-1]), arrays, strict=True)
-        direction = containers.unflatten(structure, [part.reshape(array.shape)[()] for part, array in parts])
-        return _flat(pushforward(*direction))
-
-    return push, (_flat(value).size, int(ends[-1]))
+    moved = [array + np.maximum(1, np.abs(array)) * part for array, part in zip(arrays, noise, strict=True)]
+    return containers.unflatten(structure, [array[()] for array in moved])
 
 
-def _flat(value: Any) -> Vector:
-    return np.concatenate([np.ravel(leaf) for leaf in containers.flatten(value)[0]])
+def _violations(push: Push, pattern: SparsityPattern, generator: np.random.Generator) -> set[Place]:
+    """Return non-zeros outside of the pattern: those of all columns in the groups that do not agree with it."""
+    groups, width = pattern.groups(generator.permutation(pattern.shape[1])), pattern.shape[1]
+    suspects: list[int] = []
+    for some in _portions(groups):
+        weights = [np.ldexp(1.0, generator.integers(1, LARGEST_POWER, len(group))) for group in some]
+        directions = np.zeros((width, 2 * len(some)))
+        for k, (group, weight) in enumerate(zip(some, weights, strict=True)):
+            directions[group, 2 * k], directions[group, 2 * k + 1] = 1.0, weight
+        passes = push(directions)
+        for k, group in enumerate(some):
+            if not _agrees(passes[:, 2 * k], passes[:, 2 * k + 1], pattern, directions[:, 2 * k + 1]):
+                suspects += group.tolist()
+    found = set[Place]()
+    for columns in _portions(suspects):
+        units = np.zeros((width, len(columns)))
+        units[columns, range(len(columns))] = 1.0
+        values = push(units)
+        values[np.isnan(values)] = 0.0  # NaN: the point is outside of f's domain
+        for column, image in zip(columns, values.T, strict=True):
+            outside = np.setdiff1d(np.flatnonzero(image), pattern.rows[pattern.columns == column])
+            found |= {(row, column) for row in outside.tolist()}
+    return found
 
 
-def _agrees(once: Vector, scaled: Vector, pattern: SparsityPattern, group: Columns, weights: Vector) -> bool:
+def _portions(items: list[T]) -> Iterator[list[T]]:
+    """Yield as many at a time as go side by side."""
+    return (items[start : start + SIDE_BY_SIDE] for start in range(0, len(items), SIDE_BY_SIDE))
+
+
+def _agrees(once: Vector, scaled: Vector, pattern: SparsityPattern, weight: Vector) -> bool:
     """Whether a pass along weighted columns is what the pattern makes of the pass along the columns themselves."""
-    weight = np.zeros(pattern.shape[1])
-    weight[group] = weights
     met = weight[pattern.columns] > 0
     expected = np.zeros_like(once)
     expected[pattern.rows[met]] = once[pattern.rows[met]] * weight[pattern.columns[met]]
-    return bool(np.all((scaled == expected) | np.isnan(scaled)))  # NaN: the point is outside of f's domain
-
-
-def _violations(push: Push, group: Columns, pattern: SparsityPattern) -> list[Place]:
-    """Return the non-zeros outside of the pattern, column by column."""
-    found = []
-    for column in group.tolist():
-        values = push(column, 1.0)
-        nonzero = np.flatnonzero((values != 0) & ~np.isnan(values))
-        found += [(row, column) for row in np.setdiff1d(nonzero, pattern.rows[pattern.columns == column]).tolist()]
-    return found
+    return bool(np.all((scaled == expected) | np.isnan(scaled)))
 
 
 def _check_batch(inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> None:
