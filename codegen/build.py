@@ -7,10 +7,13 @@ import typing
 from collections.abc import Mapping
 from itertools import pairwise
 
-from codegen.engine import compile_object, link
+from codegen.emit import Emitted
+from codegen.engine import Library, compile_modules, link
 from codegen.kernel import Compiled, Kernel, Pack, Stats, Unpack, make_kernel
 from codegen.lower import FUSED
-from codegen.options import OptionFields, Options
+from codegen.modules import modules
+from codegen.options import LEVELS, OptionFields, Options
+from codegen.plan import plan
 from codegen.prepare import Prepared, prepare
 from codegen.program import Program
 from codegen.straight import StraightPlan
@@ -44,23 +47,23 @@ def compile_program(
     clock.append(time.perf_counter())
     emitted = planned.emit()
     clock.append(time.perf_counter())
-    image = compile_object(emitted.text, chosen.level)
+    image = compile_modules(modules(emitted), chosen.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))
-    stats = _stats(prepared, planned, seconds, len(emitted.text), image.code_bytes)
-    library = link(image.code, ("kernel",), emitted.addresses)
+    stats = _stats(prepared, planned, seconds, image.code_bytes)
+    library = link(image, ("kernel",), emitted.addresses)
     release = _estimate(planned.executed()) > RELEASE_ABOVE
-    return make_kernel(Compiled(program, library, emitted.text, chosen, stats, release), pack, unpack)
+    kernel = make_kernel(Compiled(program, library, chosen, stats, release), pack, unpack)
+    if chosen.tier == "auto":
+        kernel.improve_later(lambda: _optimised(emitted))
+    return kernel
 
 
-def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
-    """Return what is to be written: straight-line code, or a sweep over columns."""
-    made = SweepPlan if prepared.program.seeded else StraightPlan
-    return made.of(prepared.program, prepared.fused, prepared.options.chunk)
+def _optimised(emitted: Emitted) -> Library:
+    """Compile once more with all effort."""
+    return link(compile_modules(modules(emitted), LEVELS["default"]), ("kernel",), emitted.addresses)
 
 
-def _stats(
-    prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[str, float], text_bytes: int, code_bytes: int
-) -> Stats:
+def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[str, float], code_bytes: int) -> Stats:
     plain, fused = prepared.plain, prepared.fused
     return Stats(
         nodes=plain.nodes,
@@ -71,7 +74,6 @@ def _stats(
         chunks=planned.chunks,
         workspace=planned.workspace,
         seconds=seconds,
-        text_bytes=text_bytes,
         code_bytes=code_bytes,
         strategy=planned.strategy,
         executed=sum(planned.executed().values()),

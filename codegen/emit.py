@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from codegen.lanes import SCALAR, Lanes, Layout
+from codegen.limits import check
 from codegen.lower import Lowered
 from codegen.machine import TRUTHS, Row
 from codegen.program import Program
@@ -34,15 +35,20 @@ NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}  # operands of 
 
 
 class Emitted:
-    """IR text of functions, and the symbols that they call."""
+    """IR text of functions, and the symbols that they call; chunk functions call no other functions of the text."""
 
-    def __init__(self, functions: list[str], symbols: dict[str, Symbol]) -> None:
-        self.functions, self.symbols = functions, symbols
+    def __init__(self, chunks: list[str], functions: list[str], symbols: dict[str, Symbol]) -> None:
+        self.chunks, self.functions, self.symbols = chunks, functions, symbols
 
     @property
     def text(self) -> str:
-        """The whole module."""
-        return "\n".join([*self.functions, *(found.text for found in self.symbols.values())]) + "\n"
+        """All of it as one module."""
+        return "\n".join([*self.chunks, *self.functions, self.declarations]) + "\n"
+
+    @property
+    def declarations(self) -> str:
+        """Declarations and definitions of the symbols."""
+        return "\n".join(found.text for found in self.symbols.values())
 
     @property
     def addresses(self) -> dict[str, int]:
@@ -50,7 +56,7 @@ class Emitted:
         return {name: address for found in self.symbols.values() for name, address in found.addresses.items()}
 
     def __add__(self, other: Emitted) -> Emitted:
-        return Emitted(self.functions + other.functions, self.symbols | other.symbols)
+        return Emitted(self.chunks + other.chunks, self.functions + other.functions, self.symbols | other.symbols)
 
 
 @dataclass(frozen=True)
@@ -90,10 +96,10 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     for array, position, row in lowered.stores:
         stores.setdefault(row, []).append((array, position))
     writer = _Writer(program, lowered.rows, plan, stores, form)
-    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
-    parts.append(_kernel(program, plan, writer.direct, form))
+    chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
+    kernel = _kernel(program, plan, writer.direct, form)
     symbols = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
-    return Emitted(parts, symbols | {found.name: found for found in MEMORY})
+    return Emitted(chunks, [kernel], symbols | {found.name: found for found in MEMORY})
 
 
 class _Names(dict[int, str]):
@@ -191,6 +197,7 @@ class _Writer:
 
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the IR of one chunk function."""
+        check("writing code")
         parameters = ",".join(["ptr noalias"] * self.arguments)
         attributes = f"noinline nounwind{self.lanes.attributes}"
         lines = [f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"]

@@ -5,10 +5,12 @@ Each library has a linker of its own, so that dropping it frees everything; comp
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -16,22 +18,32 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from codegen.errors import ArgumentError, LoweringError
+from codegen.limits import check
 
 _LOCK = threading.RLock()
+
+if hasattr(os, "register_at_fork"):  # a child must not be born while another thread compiles
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An object file in memory, not linked yet, and the seconds that parsing and code generation took."""
+    """Object files in memory, not linked yet, and the seconds that parsing and code generation took."""
 
-    code: bytes
+    parts: tuple[bytes, ...]
     seconds: tuple[float, float]
+
+    @property
+    def code(self) -> bytes:
+        """The object file of code that was compiled as one module."""
+        (code,) = self.parts
+        return code
 
     @property
     def code_bytes(self) -> int:
         """Size of the machine code alone."""
-        sections = llvm.ObjectFileRef.from_data(self.code).sections()
-        return sum(section.size() for section in sections if section.is_text())
+        files = [llvm.ObjectFileRef.from_data(part) for part in self.parts]  # a section must not outlive its file
+        return sum(section.size() for file in files for section in file.sections() if section.is_text())
 
 
 class Library:
@@ -49,8 +61,8 @@ class Library:
                 self._compiler.close()
             self._tracker = self._compiler = None
 
-    def __del__(self) -> None:
-        if getattr(self, "_compiler", None) is not None:
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_compiler", None) is not None and not finalizing():  # modules are empty by then
             self.close()
 
 
@@ -114,7 +126,7 @@ def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], l
     >>> compile_text("define i32 @one() { ret i32 1 }", ("one",), {}, 0).addresses["one"] > 0
     True
     """
-    return link(compile_object(text, level).code, names, addresses)
+    return link(compile_object(text, level), names, addresses)
 
 
 def compile_object(text: str, level: int = 2, processor: str = "") -> Image:
@@ -134,12 +146,24 @@ def compile_object(text: str, level: int = 2, processor: str = "") -> Image:
             code = machine.emit_object(module)
         finally:
             module.close()
-        return Image(code, (parsed - start, time.perf_counter() - parsed))
+        return Image((code,), (parsed - start, time.perf_counter() - parsed))
 
 
-def link(code: bytes, names: tuple[str, ...], addresses: dict[str, int]) -> Library:
-    """Load an object file and bind its external symbols by name; LoweringError for one that nobody defines."""
-    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+def compile_modules(texts: list[str], level: int = 2) -> Image:
+    """Compile modules that call each other; between two of them, limits and Ctrl-C come through."""
+    images = []
+    for text in texts:
+        check("compiling")
+        images.append(compile_object(text, level))
+    parse, generate = zip(*(image.seconds for image in images), strict=True)
+    return Image(tuple(part for image in images for part in image.parts), (sum(parse), sum(generate)))
+
+
+def link(image: Image, names: tuple[str, ...], addresses: dict[str, int]) -> Library:
+    """Load object files and bind their external symbols by name; LoweringError for one that nobody defines."""
+    builder = llvm.JITLibraryBuilder().add_current_process()
+    for part in image.parts:
+        builder.add_object_img(part)
     for name, address in addresses.items():
         builder.import_symbol(name, address)
     for name in names:

@@ -33,5 +33,9 @@ class UnboundSymbolError(WorkbenchError):
     """A symbol has no value: it is no argument of the program and was given no number."""
 
 
+class LimitError(WorkbenchError):
+    """A limit (operations, seconds, tree size) was reached."""
+
+
 class WorkspaceError(WorkbenchError, MemoryError):
     """A kernel could not allocate its workspace."""

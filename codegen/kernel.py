@@ -5,13 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from codegen.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
+from codegen.background import later
 from codegen.batch import Batch
 from codegen.batch_points import signature
 from codegen.batch_run import Progress
@@ -21,7 +23,9 @@ from codegen.errors import ArgumentError, WorkspaceError
 from codegen.export import Exported, Material, export
 from codegen.gate import describe
 from codegen.native_type import attach, native_type
-from codegen.options import Options
+from codegen.options import LEVELS, Options, Tier
+from codegen.plan import plan
+from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
@@ -42,7 +46,6 @@ class Stats:
     chunks: int
     workspace: int  # float64 values passed between chunks
     seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen
-    text_bytes: int = 0
     code_bytes: int = 0
     strategy: str = "straight"  # or "sweep", see codegen.sweep
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
@@ -55,11 +58,10 @@ class Stats:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a kernel is made of: the program, its machine code, the IR text, the options and the statistics."""
+    """What a kernel is made of: the program, its machine code, the options and the statistics."""
 
     program: Program
     library: Library
-    text: str
     options: Options
     stats: Stats
     release: bool  # long enough to release the GIL
@@ -81,7 +83,19 @@ class Kernel:
     (6.0, 6.0)
     """
 
-    __slots__ = ("__weakref__", "_batch", "_compiled", "_entry", "_flat", "_plain", "_table", "pack", "unpack")
+    __slots__ = (
+        "__weakref__",
+        "_batch",
+        "_compiled",
+        "_entry",
+        "_flat",
+        "_improvement",
+        "_plain",
+        "_retired",
+        "_table",
+        "pack",
+        "unpack",
+    )
 
     _compiled: Compiled
     pack: Pack | None
@@ -90,6 +104,8 @@ class Kernel:
     def __init__(self, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> None:
         self._compiled = compiled
         self._plain: tuple[Library, Compiled] | None = None
+        self._retired: Library | None = None
+        self._improvement: Future[None] | None = None
         self._entry = ENTRY(self.address)
         self.pack, self.unpack = pack, unpack
         program = compiled.program
@@ -207,6 +223,49 @@ class Kernel:
         """The program that was compiled."""
         return self._compiled.program
 
+    def improve_later(self, compile_again: Callable[[], Library]) -> None:
+        """Compile again in the background, and go on with that machine code; calls go on meanwhile."""
+
+        def made() -> Callable[[Kernel], None]:
+            library = compile_again()
+            return lambda kernel: kernel._swap(library)
+
+        self._improvement = later(self, made)
+
+    def _swap(self, library: Library) -> None:
+        """Take other machine code; the old one lives on, because other threads may be running it."""
+        self._retired = self._compiled.library
+        self._compiled = replace(self._compiled, library=library)
+        self._entry = ENTRY(self.address)
+        if self._table is not None:
+            self._table[0] = self.address
+        if self._flat is not None:
+            self._flat._swap(library)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for machine code that is compiled in the background; whether it is in use now.
+
+        >>> import sympy as sp
+        >>> from codegen import compile_program, program_from_sympy
+        >>> x = sp.Symbol("x")
+        >>> kernel = compile_program(program_from_sympy([x], [x * x]), tier="auto")
+        >>> kernel(3.0), kernel.wait(), kernel.tier, kernel(3.0)
+        (9.0, True, 'default', 9.0)
+        """
+        if self._improvement is not None:
+            try:
+                self._improvement.result(seconds)
+            except TimeoutError:
+                return False
+        return self._improvement is None or self._retired is not None
+
+    @property
+    def tier(self) -> Tier:
+        """The tier whose machine code answers now, "default" or "fast"."""
+        if self.options.tier != "auto":
+            return self.options.tier
+        return "fast" if self._retired is None else "default"
+
     @property
     def options(self) -> Options:
         """The options that it was compiled with."""
@@ -234,13 +293,13 @@ class Kernel:
 
     @property
     def llvm(self) -> str:
-        """LLVM IR text of the kernel."""
-        return self._compiled.text
+        """LLVM IR text of the kernel (written anew)."""
+        return plan(prepare(self.program, self.options)).emit().text
 
     @property
     def assembly(self) -> str:
-        """Assembly of the kernel on this machine (generated anew)."""
-        return assembly(self._compiled.text, self._compiled.options.level)
+        """Assembly of the kernel on this machine, by the tier that answers now (generated anew)."""
+        return assembly(self.llvm, LEVELS[self.tier])
 
     @property
     def stats(self) -> Stats:
@@ -354,7 +413,7 @@ def _native_calls_work(made: type) -> bool:
     stats = Stats(0, 0.0, 0, {}, 0, 1, 0)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, PROBE, Options(), stats, release))
+        kernel = _attached(made, Compiled(program, library, Options(), stats, release))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

@@ -85,7 +85,7 @@ class SweepPlan:
         form = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
         emitted = self.once.emit(Form("once")) + self.columns.emit(form)
         driver = _driver(self.program, self.residuals, self.lanes.width)
-        return emitted + Emitted([_unit_vectors(columns), driver], {found.name: found for found in MEMORY})
+        return emitted + Emitted([], [_unit_vectors(columns), driver], {found.name: found for found in MEMORY})
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""

@@ -6,6 +6,7 @@ from threading import Lock
 
 import sympy as sp
 
+from codegen.limits import EVERY, check
 from codegen.program import Head
 
 
@@ -51,6 +52,8 @@ class Table:
             found = None if key is None else self._memo.get(key)
             if found is None:
                 found = len(self.heads)
+                if not found % EVERY:
+                    check("writing operations", found, self.heads)
                 self.heads.append(head)
                 self.operands.append(operands)
                 if atom is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.errors import ArgumentError, LoweringError, WorkbenchError
+from codegen.errors import ArgumentError, LimitError, LoweringError, WorkbenchError
 
 __all__ = [
     "ArgumentError", "ConvergenceError", "EscapedValueError", "LimitError", "LoweringError", "RuleError", "TraceError",
@@ -20,10 +20,6 @@ class EscapedValueError(WorkbenchError):
 
 class RuleError(WorkbenchError):
     """A head has no derivative with respect to one of its arguments."""
-
-
-class LimitError(WorkbenchError):
-    """A limit (operations, seconds, tree size) was reached."""
 
 
 class ConvergenceError(WorkbenchError, ArithmeticError):

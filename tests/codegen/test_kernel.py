@@ -299,7 +299,6 @@ def test_stats_and_texts(pair_kernel: Kernel) -> None:
     assert stats.machine_operations == {"mul": 1, "call": 1, "sub": 1}
     assert stats.total == 3
     assert set(stats.seconds) == {"lower", "schedule", "emit", "parse", "codegen"}
-    assert stats.text_bytes == len(pair_kernel.llvm)
     assert stats.code_bytes > 0
     assert "define i32 @kernel" in pair_kernel.llvm
     assert "kernel:" in pair_kernel.assembly

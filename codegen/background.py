@@ -1,0 +1,46 @@
+"""Background: better machine code for a kernel that works already, compiled while the program goes on."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@cache
+def _worker() -> ThreadPoolExecutor:
+    """One thread for the process: compilation is serialised by a lock anyway."""
+    return ThreadPoolExecutor(1, "symad-compile")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_worker.cache_clear)  # threads do not survive a fork
+
+
+def later(owner: T, make: Callable[[], Callable[[T], None]]) -> Future[None]:
+    """Run `make()` in the background and what it returns on the owner, unless the owner or the program is gone by then.
+
+    >>> class Box:
+    ...     value = 1
+    >>> box = Box()
+    >>> later(box, lambda: lambda box: setattr(box, "value", 2)).result()
+    >>> box.value
+    2
+    """
+    reference = weakref.ref(owner)
+
+    def task() -> None:
+        if reference() is None or not threading.main_thread().is_alive():
+            return
+        finish = make()
+        alive = reference()
+        if alive is not None:
+            finish(alive)
+
+    return _worker().submit(task)

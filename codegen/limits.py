@@ -1,0 +1,81 @@
+"""Limits on runaway work: so many rows, so many seconds, checked wherever a table grows and between stages.
+
+A check is one comparison for each 4096 rows, so that it costs nothing; within a stage that LLVM runs, it can only come
+between two modules (see `codegen.modules`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from codegen.errors import ArgumentError, LimitError
+
+EVERY = 4096  # rows between two checks
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many rows a table may have, and when the time is over (`time.monotonic`)."""
+
+    rows: float
+    deadline: float
+    seconds: float
+
+
+_limits: ContextVar[Limits | None] = ContextVar("codegen_limits", default=None)
+
+
+@contextmanager
+def limits(max_ops: int | None = None, max_seconds: float | None = None) -> Iterator[None]:
+    """Raise LimitError in this block when a table of operations grows beyond `max_ops`, or after `max_seconds`.
+
+    ArgumentError for a limit that is not positive.
+
+    >>> with limits(max_seconds=100.0):
+    ...     check("adding")
+    """
+    for name, value in (("max_ops", max_ops), ("max_seconds", max_seconds)):
+        if value is not None and not value > 0:
+            raise ArgumentError(f"{name}={value!r}", do="give a positive number, or None for no limit")
+    if max_ops is None and max_seconds is None:
+        yield
+        return
+    seconds = float("inf") if max_seconds is None else float(max_seconds)
+    given = Limits(float("inf") if max_ops is None else max_ops, time.monotonic() + seconds, seconds)
+    token = _limits.set(given)
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def check(doing: str, rows: int = 0, heads: list[type] | None = None) -> None:
+    """Raise LimitError when a limit is reached; `heads` of the rows so far make the partial report."""
+    given = _limits.get()
+    if given is None:
+        return
+    if rows > given.rows:
+        raise LimitError(
+            f"{doing}: more than {given.rows:,} operations",
+            why=f"max_ops is {given.rows:,}{_report(heads)}",
+            do="raise max_ops, or make the problem smaller",
+        )
+    if time.monotonic() > given.deadline:
+        raise LimitError(
+            f"{doing} took longer than {given.seconds:g} s",
+            why=f"max_seconds is {given.seconds:g}{_report(heads)}",
+            do="raise max_seconds, or make the problem smaller",
+        )
+
+
+def _report(heads: list[type] | None) -> str:
+    """What there is so far, most frequent first."""
+    if not heads:
+        return ""
+    most = ", ".join(f"{count:,} {head.__name__}" for head, count in Counter(heads).most_common(4))
+    return f"; so far {len(heads):,} rows: {most}"

@@ -1,0 +1,22 @@
+"""Plan: from prepared operations to what is written, straight-line code or a sweep over columns."""
+
+from __future__ import annotations
+
+from codegen.prepare import Prepared
+from codegen.straight import StraightPlan
+from codegen.sweep import SweepPlan
+
+
+def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
+    """Return the operations in order, ready to be written.
+
+    >>> import sympy as sp
+    >>> from codegen.options import Options
+    >>> from codegen.prepare import prepare
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> plan(prepare(program_from_sympy([x], [x + 1]), Options())).strategy
+    'straight'
+    """
+    made = SweepPlan if prepared.program.seeded else StraightPlan
+    return made.of(prepared.program, prepared.fused, prepared.options.chunk)
