@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,85 +17,106 @@ import numpy as np
 from codegen.arguments import Array, as_numbers, check_output, split_out
 from codegen.batch_points import input_points, leading_axes, output_points
 from codegen.batch_run import Code, Progress, Task, run_task
-from codegen.emit import Form, emit
-from codegen.engine import compile_text, vector_bits
+from codegen.emit import Form
+from codegen.engine import Library, compile_modules, link, vector_bits
 from codegen.errors import ArgumentError
 from codegen.lanes import SCALAR, Lanes
-from codegen.options import Options
+from codegen.modules import modules
+from codegen.options import LEVELS, Options
+from codegen.plan import plan
 from codegen.prepare import prepare
 from codegen.program import Output, Program
-from codegen.schedule import CHUNK, schedule
+from codegen.schedule import CHUNK
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
-NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # others 0.25
+NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # of one operation on one point; others 0.25
+MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache, more where memory is the limit
 
 
 class Batch:
     """A kernel at many points; the code for several points side by side is made when it is first needed."""
 
-    __slots__ = ("_code", "_lock", "_operations", "_point", "options", "program")
+    __slots__ = ("_lock", "_side_by_side", "lanes", "nanoseconds", "options", "program")
 
-    def __init__(self, program: Program, options: Options, address: int, operations: Mapping[str, int]) -> None:
+    def __init__(self, program: Program, options: Options, operations: Mapping[str, int]) -> None:
         self.program, self.options = program, options
-        self._point, self._operations = address, operations
+        self.nanoseconds = _nanoseconds(program, operations)
+        self.lanes = choose_lanes(program, options, operations)
         self._lock = threading.Lock()
-        self._code: Code | None = None
+        self._side_by_side: Code | None = None
 
-    def __call__(self, args: Sequence[Any], out: Any, threads: int, progress: Progress | None) -> list[Any]:
-        """Return the results, one array per output."""
+    def __call__(
+        self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
+    ) -> list[Any]:
+        """Return the results, one array per output; `point` is the machine code for one point."""
         inputs, outputs = self.program.arguments, self.program.outputs
         if len(args) != len(inputs):
             raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
-        if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        if not isinstance(threads, int) or threads < 1:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
         arrays = [as_numbers(value, array, k) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
         leading = leading_axes(arrays, inputs)
         shapes = [leading + output.shape for output in outputs]
         results = [np.empty(shape) for shape in shapes] if out is None else _given(out, shapes)
-        self._run(arrays, results, leading, int(threads), progress)
+        if prod(leading):
+            code = self.code(point)
+            self._run(code, arrays, results, leading, threads, progress)
         return results
 
-    def code(self) -> Code:
-        """Return what runs the points, compiled at the first call."""
+    def code(self, point: Library) -> Code:
+        """Return what runs the points; code for several side by side is compiled at the first call."""
+        if self.lanes == SCALAR:
+            return Code(point, SCALAR, self.nanoseconds)
         with self._lock:
-            if self._code is None:
-                self._code = self._make(choose_lanes(self.program, self.options, self._operations))
-            return self._code
+            if self._side_by_side is None:
+                self._side_by_side = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
+            return self._side_by_side
 
-    def _make(self, lanes: Lanes) -> Code:
-        nanoseconds = sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in self._operations.items())
-        if lanes == SCALAR:
-            return Code(self._point, lanes, nanoseconds)
-        prepared = prepare(self.program, self.options)
-        plan = schedule(prepared.fused, self.options.chunk or CHUNK)
-        emitted = emit(prepared.program, prepared.fused, plan, Form(lanes=lanes))
-        library = compile_text(emitted.text, ("kernel",), emitted.addresses, self.options.level)
-        return Code(library.addresses["kernel"], lanes, nanoseconds / lanes.width, library)
+    def _compiled(self) -> Library:
+        options = replace(self.options, chunk=self.options.chunk or CHUNK)
+        emitted = plan(prepare(self.program, options)).emit(Form(lanes=self.lanes))
+        level = LEVELS["default" if options.tier == "auto" else options.tier]
+        return link(compile_modules(modules(emitted), level), ("kernel",), emitted.addresses)
 
     def _run(
-        self, arrays: list[Array], results: list[Array], leading: tuple[int, ...], threads: int,
+        self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], threads: int,
         progress: Progress | None,
     ) -> None:  # fmt: skip
-        program = self.program
-        count = int(np.prod(leading))
-        if not count:
-            return
-        inputs = [input_points(array, given, leading) for array, given in zip(arrays, program.arguments, strict=True)]
+        declared = self.program.arguments
+        inputs = [input_points(array, given, leading) for array, given in zip(arrays, declared, strict=True)]
         outputs = []
-        for k, (array, given) in enumerate(zip(results, program.outputs, strict=True)):
+        for k, (array, given) in enumerate(zip(results, self.program.outputs, strict=True)):
             outputs.append(output_points(array, given, leading, [*arrays, *results[:k]]))
-        run_task(Task(self.code(), inputs, outputs, count), threads, progress)
+        run_task(Task(code, inputs, outputs, prod(leading)), threads, progress)
         for array, points in zip(results, outputs, strict=True):
             if not np.may_share_memory(array, points.flat):
                 array[...] = points.flat.reshape(array.shape)
 
 
 def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:
-    """Return how many points the code for a batch computes side by side; 1 where moving the numbers costs more."""
-    widest = options.lanes or vector_bits() // 64
-    if program.seeded or (options.lanes is None and sum(operations.values()) > LARGEST):
-        return SCALAR
-    return Lanes(widest)
+    """Return how many points the code for a batch computes side by side.
+
+    As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
+    and back; functions of the C library run lane by lane and save nothing.
+
+    >>> from codegen.program import Input
+    >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
+    >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
+    (1, 4)
+    """
+    if options.lanes is not None:
+        return Lanes(options.lanes)
+    lanes = Lanes(vector_bits() // 64)
+    arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if kind != "call"})
+    numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
+    worthwhile = arithmetic * (1 - 1 / lanes.width) > MOVING * numbers
+    return lanes if worthwhile and sum(operations.values()) <= LARGEST else SCALAR
+
+
+def _nanoseconds(program: Program, operations: Mapping[str, int]) -> float:
+    """Time for one point alone; a sweep repeats its operations for every column."""
+    columns = program.inputs[-1].size if program.seeded else 1
+    return 1.0 + columns * sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in operations.items())
 
 
 def _given(out: Any, shapes: Sequence[tuple[int, ...]]) -> list[Array]:

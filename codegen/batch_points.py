@@ -73,6 +73,8 @@ def leading_axes(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[in
                 why=f"its last axes are not {given.shape}, which the kernel was compiled for",
             )
         leading.append(array.shape[:axes])
+    if leading and all(axes in ((), leading[0]) for axes in leading):
+        return leading[0]
     try:
         return np.broadcast_shapes(*leading)
     except ValueError as error:
@@ -86,9 +88,11 @@ def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Poi
     >>> input_points(np.zeros((4, 6))[::2, ::3], Input("x", (2,)), (2,)).flat.strides
     (96, 24)
     """
-    aligned = np.require(value, requirements="A")
-    rows = aligned.reshape(*aligned.shape[: aligned.ndim - len(declared.shape)], declared.size)
-    return Points(np.broadcast_to(rows, (*leading, declared.size)).reshape(prod(leading), declared.size))
+    aligned = value if value.flags.aligned else value.copy()
+    own = aligned.shape[: aligned.ndim - len(declared.shape)]
+    rows = aligned.reshape(*own, declared.size)
+    spread = rows if own == leading else np.broadcast_to(rows, (*leading, declared.size))
+    return Points(spread.reshape(prod(leading), declared.size))
 
 
 def output_points(value: Array, declared: Output, leading: tuple[int, ...], others: Sequence[Array]) -> Points:

@@ -17,7 +17,7 @@ from codegen.batch_points import Points
 from codegen.batch_text import driver_text
 from codegen.engine import Library, compile_text
 from codegen.errors import WorkspaceError
-from codegen.lanes import SCALAR, Lanes
+from codegen.lanes import Lanes
 
 Progress = Callable[[int, int], object]
 
@@ -32,12 +32,11 @@ ENTRY = ctypes.CFUNCTYPE(
 
 @dataclass(frozen=True)
 class Code:
-    """What runs a block of points: a kernel's address, its lanes, and an estimate of its nanoseconds per point."""
+    """What runs a block of points: a kernel's machine code, its lanes, and an estimate of its nanoseconds per point."""
 
-    address: int
+    library: Library
     lanes: Lanes
     nanoseconds: float
-    library: Library | None = None  # keeps the machine code alive
 
 
 @cache
@@ -55,13 +54,16 @@ class Task:
     def __init__(self, code: Code, inputs: list[Points], outputs: list[Points], count: int) -> None:
         self.code, self.count = code, count
         self.shape = (len(inputs), len(outputs))
+        self.address = code.library.addresses["kernel"]
         _, self.driver = _driver(code.lanes)
+        lanes = code.lanes
+        square = lanes.width * lanes.width * lanes.size
         words: list[int] = []
-        size = _aligned(8 * (len(inputs) + len(outputs)))
+        size = _up(8 * (len(inputs) + len(outputs)), ALIGNMENT)
         for points in (*inputs, *outputs):
-            words += [points.address, points.step, points.element(code.lanes), points.size, size]
-            size += _aligned(points.size * code.lanes.width * code.lanes.size, code.lanes)
-        self.table = np.array([*words, 0], dtype=np.int64)
+            words += [points.address, points.step, points.element(lanes), points.size, size]
+            size += _up(points.size * lanes.width * lanes.size, max(square, ALIGNMENT))  # whole squares are moved
+        self.table = (ctypes.c_int64 * (len(words) + 1))(*words)
         self.bytes = size
 
     def buffer(self) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
@@ -72,16 +74,12 @@ class Task:
 
     def run(self, buffer: np.ndarray[tuple[int], np.dtype[np.int8]], first: int, count: int) -> None:
         """Compute some points; WorkspaceError if the kernel finds no memory."""
-        table, memory = self.table.ctypes.data, buffer.ctypes.data
-        if self.driver(self.code.address, table, *self.shape, memory, first, count):
+        if self.driver(self.address, self.table, *self.shape, buffer.ctypes.data, first, count):
             raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
 
 
-def _aligned(size: int, lanes: Lanes = SCALAR) -> int:
-    """Bytes that an array takes in the buffer: whole squares of lanes, which `gather` and `scatter` move."""
-    square = lanes.width * lanes.width * lanes.size
-    size = -(-size // square) * square
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def _up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
 
 
 class _Worker:
@@ -95,7 +93,7 @@ class _Worker:
     def slices(self) -> Iterator[None]:
         """Compute slice after slice; the results do not depend on where the slices end."""
         task, buffer = self.task, self.task.buffer()
-        size = max(FIRST_SLICE / (1e-9 * max(task.code.nanoseconds, 0.1)), 1.0)
+        size = max(FIRST_SLICE * 1e9 / task.code.nanoseconds, 1.0)
         while self.at < self.last and not self.stop.is_set():
             count = min(int(size), self.last - self.at)
             start = time.perf_counter()
@@ -119,8 +117,11 @@ def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> 
     """Compute all points; the share of each thread is decided by the number of points alone.
 
     The calling thread works too, reports `progress(points done, points)`, and takes Ctrl-C. Whatever it raises stops
-    the others at the end of their slices.
+    the others at the end of their slices. A batch of one slice runs at once, whatever the number of threads.
     """
+    if progress is None and task.count * task.code.nanoseconds < FIRST_SLICE * 1e9:
+        task.run(task.buffer(), 0, task.count)
+        return
     width = task.code.lanes.width
     blocks = -(-task.count // width)
     threads = max(min(threads, blocks), 1)

@@ -132,8 +132,8 @@ class _Names(dict[int, str]):
     def input(self, row: Row) -> str:
         array, position = self.writer.places[row[1]]
         layout = self.writer.form.layout("in", array)
-        pointer = self.array("in", array)
-        return self.spread(pointer, position) if layout.uniform else self.load(pointer, position * layout.step)
+        load = self.spread if layout.uniform else self.load
+        return load(self.array("in", array), position * layout.step)
 
     def array(self, kind: str, number: int) -> str:
         """Pointer to an input or output array."""

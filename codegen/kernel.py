@@ -27,6 +27,7 @@ from codegen.options import LEVELS, Options, Tier
 from codegen.plan import plan
 from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
+from codegen.sparsity import SparsityPattern
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
@@ -113,7 +114,7 @@ class Kernel:
         self._table = (
             None if structured else describe(self.address, program.arguments, program.outputs, compiled.release)
         )
-        self._batch = Batch(program, compiled.options, self.address, compiled.stats.machine_operations)
+        self._batch = Batch(program, compiled.options, compiled.stats.machine_operations)
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -160,11 +161,15 @@ class Kernel:
 
         All results share the index arrays of `kernel.sparsity`; `into` writes into the values of such an array.
         """
+        return self.with_matrices(lambda data, pattern: pattern.scipy(data), *args)
+
+    def with_matrices(self, made_of: Callable[[Array, SparsityPattern], Any], *args: Any) -> Any:
+        """Evaluate, with `made_of(data, pattern)` for each sparse result."""
         packed = args if self.pack is None else self.pack(args, {})
         results = (self._flat or self)(*packed)
         outputs = self.program.outputs
         arrays = [
-            array if output.pattern is None else output.pattern.scipy(array)
+            array if output.pattern is None else made_of(array, output.pattern)
             for array, output in zip([results] if len(outputs) == 1 else results, outputs, strict=True)
         ]
         if self.unpack is not None:
@@ -188,7 +193,7 @@ class Kernel:
                [20., 40., 60.]])
         """
         packed = args if self.pack is None else self.pack(args, {})
-        results: list[Any] = self._batch(packed, out, threads, progress)
+        results: list[Any] = self._batch(self._compiled.library, packed, out, threads, progress)
         if out is not None and self.unpack is None:
             return out
         results = [result if result.ndim else float(result) for result in results]
@@ -279,7 +284,7 @@ class Kernel:
     @property
     def lanes(self) -> int:
         """How many points `batch` computes side by side."""
-        return self._batch.code().lanes.width
+        return self._batch.lanes.width
 
     @property
     def sparsity(self) -> Any:

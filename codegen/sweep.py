@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from codegen.emit import MEMORY, STACK_BYTES, Emitted, Form
+from codegen.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.engine import vector_bits
 from codegen.lanes import Lanes, Layout
 from codegen.lower import Lowered
@@ -78,13 +78,19 @@ class SweepPlan:
         """Lanes of the columns: the widest registers that they fill."""
         return lanes_of(self.program)
 
-    def emit(self) -> Emitted:
-        """Return the IR: both halves, and the kernel that runs the second one over blocks of columns."""
-        columns = self.program.inputs[-1].size
-        rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
-        form = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
-        emitted = self.once.emit(Form("once")) + self.columns.emit(form)
-        driver = _driver(self.program, self.residuals, self.lanes.width)
+    def emit(self, form: Form = POINT) -> Emitted:
+        """Return the IR: both halves, and the kernel that runs the second one over blocks of columns.
+
+        Several points side by side fill the lanes themselves, and columns follow one another.
+        """
+        columns, points = self.program.inputs[-1].size, form.lanes.width
+        if points > 1:
+            second = Form("columns", form.lanes, {1: Layout(-1, uniform=True)})
+        else:
+            rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
+            second = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
+        emitted = self.once.emit(Form("once", form.lanes)) + self.columns.emit(second)
+        driver = _driver(self.program, self.residuals, 1 if points > 1 else self.lanes.width, points)
         return emitted + Emitted([], [_unit_vectors(columns), driver], {found.name: found for found in MEMORY})
 
     def executed(self) -> Counter[str]:
@@ -159,12 +165,12 @@ def _unit_vectors(columns: int) -> str:
     return f"@unit=internal constant <{{{kind},double,{kind}}}> <{{{zeros},double 1.0,{zeros}}}>,align 64"
 
 
-def _driver(program: Program, residuals: int, width: int) -> str:
+def _driver(program: Program, residuals: int, width: int, points: int) -> str:
     """The exported function. The last block of columns overlaps the one before, so that every block is whole."""
     columns = program.inputs[-1].size
     fixed = [k for k, output in enumerate(program.outputs) if not output.swept]
     swept = [k for k, output in enumerate(program.outputs) if output.swept]
-    size, last = 8 * max(residuals, 1), max(0, columns - width)
+    size, last = 8 * points * max(residuals, 1), max(0, columns - width)
     large = size > STACK_BYTES
     lines = [
         "define i32 @kernel(ptr noalias %in,ptr noalias %out) nounwind {",
@@ -179,7 +185,7 @@ def _driver(program: Program, residuals: int, width: int) -> str:
     for k, output in enumerate(program.outputs):
         lines += [f"%a{k}=getelementptr ptr,ptr %out,i64 {k}", f"%o{k}=load ptr,ptr %a{k},align 8"]
         if output.swept and len(output.rows) * columns < output.size:
-            lines.append(f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {8 * output.size},i1 false)")
+            lines.append(f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {8 * points * output.size},i1 false)")
     for place, value in enumerate([*(f"%o{k}" for k in fixed), "%c"]):
         lines += [f"%p{place}=getelementptr ptr,ptr %once,i64 {place}", f"store ptr {value},ptr %p{place},align 8"]
     lines += [
@@ -198,7 +204,7 @@ def _driver(program: Program, residuals: int, width: int) -> str:
     ]
     for place, k in enumerate(swept):
         lines += [
-            f"%s{place}=getelementptr double,ptr %o{k},i64 %column",
+            f"%s{place}=getelementptr [{points} x double],ptr %o{k},i64 %column",
             f"%m{place}=getelementptr ptr,ptr %moving,i64 {place}",
             f"store ptr %s{place},ptr %m{place},align 8",
         ]
