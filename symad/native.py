@@ -112,7 +112,7 @@ def jit(
             kernels.move_to_end(key)
             if len(kernels) > KERNELS:
                 kernels.popitem(last=False)
-        return kernel(*args)
+        return kernel(*args) if kernel.sparsity is None else kernel.with_matrices(SparseMatrix, *args)
 
     return update_wrapper(call, function)
 
