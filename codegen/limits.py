@@ -1,4 +1,4 @@
-"""Limits on runaway work: so many rows, so many seconds, checked wherever a table grows and between stages.
+"""Limits on runaway work: so many operations, so many seconds, checked wherever a table grows and between stages.
 
 A check is one comparison for each 4096 rows, so that it costs nothing; within a stage that LLVM runs, it can only come
 between two modules (see `codegen.modules`).
@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from codegen.errors import ArgumentError, LimitError
+import sympy as sp
+from sympy.logic.boolalg import BooleanAtom
 
+from codegen.errors import ArgumentError, LimitError
+from codegen.heads import Alias
+
+LEAVES = (sp.Atom, BooleanAtom, Alias)
 EVERY = 4096  # rows between two checks
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many rows a table may have, and when the time is over (`time.monotonic`)."""
+    """How many operations a table may have, and when the time is over (`time.monotonic`)."""
 
-    rows: float
+    operations: float
     deadline: float
     seconds: float
 
@@ -54,28 +59,28 @@ def limits(max_ops: int | None = None, max_seconds: float | None = None) -> Iter
         _limits.reset(token)
 
 
-def check(doing: str, rows: int = 0, heads: list[type] | None = None) -> None:
-    """Raise LimitError when a limit is reached; `heads` of the rows so far make the partial report."""
+def check(doing: str, heads: Sequence[type] = ()) -> None:
+    """Raise LimitError when a limit is reached; `heads` are those of the rows so far, leaves included."""
     given = _limits.get()
     if given is None:
         return
-    if rows > given.rows:
-        raise LimitError(
-            f"{doing}: more than {given.rows:,} operations",
-            why=f"max_ops is {given.rows:,}{_report(heads)}",
-            do="raise max_ops, or make the problem smaller",
-        )
+    if len(heads) > given.operations:
+        operations = Counter(head for head in heads if not issubclass(head, LEAVES))
+        if operations.total() > given.operations:
+            raise LimitError(
+                f"{doing}: more than {given.operations:,} operations",
+                why=f"max_ops is {given.operations:,}; so far: {_most_frequent(operations)}",
+                do="raise max_ops, or make the problem smaller",
+            )
     if time.monotonic() > given.deadline:
+        operations = Counter(head for head in heads if not issubclass(head, LEAVES))
+        so_far = f"; operations so far: {_most_frequent(operations)}" if operations else ""
         raise LimitError(
-            f"{doing} took longer than {given.seconds:g} s",
-            why=f"max_seconds is {given.seconds:g}{_report(heads)}",
+            f"{doing}: more than {given.seconds:g} s since the start",
+            why=f"max_seconds is {given.seconds:g}{so_far}",
             do="raise max_seconds, or make the problem smaller",
         )
 
 
-def _report(heads: list[type] | None) -> str:
-    """What there is so far, most frequent first."""
-    if not heads:
-        return ""
-    most = ", ".join(f"{count:,} {head.__name__}" for head, count in Counter(heads).most_common(4))
-    return f"; so far {len(heads):,} rows: {most}"
+def _most_frequent(operations: Counter[type]) -> str:
+    return ", ".join(f"{count:,} {head.__name__}" for head, count in operations.most_common(4))

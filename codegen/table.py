@@ -53,7 +53,7 @@ class Table:
             if found is None:
                 found = len(self.heads)
                 if not found % EVERY:
-                    check("writing operations", found, self.heads)
+                    check("writing operations", self.heads)
                 self.heads.append(head)
                 self.operands.append(operands)
                 if atom is not None:

@@ -15,6 +15,7 @@ import codegen
 import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.kernel import Pack, Unpack
+from codegen.limits import limits
 from codegen.options import OptionFields
 from codegen.program import Program
 from symad.derivatives.sparse import SparseMatrix
@@ -27,6 +28,16 @@ from symad.tracing.trace import Trace
 from symad.tracing.traced import Traced
 from symad.tracing.trees import Tree
 
+
+class CompileFields(OptionFields, total=False):
+    """The keywords of `compile`."""
+
+    strategy: Strategy
+    max_paths: int
+    max_ops: int | None
+    max_seconds: float | None
+
+
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
 
@@ -35,6 +46,8 @@ def compile(
     *example_args: Any,
     strategy: Strategy = "auto",
     max_paths: int = MAX_PATHS,
+    max_ops: int | None = None,
+    max_seconds: float | None = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
@@ -43,10 +56,13 @@ def compile(
     as leaves; a SparseMatrix is returned as its packed data, with the pattern in `kernel.sparsity`, and by
     `kernel.scipy` as a scipy.sparse array.
 
-    Options (see `codegen.options.Options`): `tier="fast"` compiles several times faster to code about half as fast;
-    `accuracy="fast"` allows rewriting to fewer operations and vector functions, which round differently; `fma=False`
-    rounds every product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian
-    column by column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
+    Options (see `codegen.options.Options`): `tier="fast"` compiles several times faster to code about half as fast,
+    `tier="auto"` starts with that and swaps the other in when it is ready, with the same bits; `accuracy="fast"`
+    allows rewriting to fewer operations and vector functions, which round differently; `fma=False` rounds every
+    product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
+    column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
+    LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
+    operations and between parts.
 
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
     raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that
@@ -58,10 +74,11 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    chosen = choose(f, example_args, strategy, max_paths)
-    if isinstance(chosen, Program):
-        return codegen.compile_program(chosen, **options)
-    return compile_trace(chosen, name=name_of(f), **options)
+    with limits(max_ops, max_seconds):
+        chosen = choose(f, example_args, strategy, max_paths)
+        if isinstance(chosen, Program):
+            return codegen.compile_program(chosen, **options)
+        return compile_trace(chosen, name=name_of(f), **options)
 
 
 def compile_trace(traced: Trace, *, name: str = "kernel", **options: typing.Unpack[OptionFields]) -> Kernel:
@@ -75,13 +92,7 @@ def compile_trace(traced: Trace, *, name: str = "kernel", **options: typing.Unpa
     return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, **options)
 
 
-def jit(
-    f: Callable[..., Any] | None = None,
-    *,
-    strategy: Strategy = "auto",
-    max_paths: int = MAX_PATHS,
-    **options: typing.Unpack[OptionFields],
-) -> Callable[..., Any]:
+def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:
     """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
 
     The options are those of `compile`. Called inside a transform, on traced values, it is the function itself.
@@ -93,7 +104,7 @@ def jit(
     25.0
     """
     if f is None:
-        return lambda g: jit(g, strategy=strategy, max_paths=max_paths, **options)
+        return lambda g: jit(g, **options)
     function, kernels, lock = f, OrderedDict[Any, Kernel](), Lock()
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -106,7 +117,7 @@ def jit(
         with lock:
             kernel = kernels.get(key)
         if kernel is None:  # unlocked: compiling it may call this function too
-            kernel = compile(function, *args, strategy=strategy, max_paths=max_paths, **options)
+            kernel = compile(function, *args, **options)
         with lock:
             kernels[key] = kernel
             kernels.move_to_end(key)

@@ -1,0 +1,171 @@
+"""Limits stop runaway work with a partial report; long code is compiled in modules; better code comes later."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import codegen.modules
+import symad as sa
+from codegen import ArgumentError
+from codegen.emit import Emitted
+from codegen.limits import check, limits
+from codegen.plan import plan
+from codegen.prepare import prepare
+
+
+def rosenbrock(x):
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize("max_ops", [1000, 10_000, 20_000])
+def test_operations_are_limited_with_a_report(max_ops: int) -> None:
+    with pytest.raises(sa.LimitError, match=rf"more than {max_ops:,} operations: .* so far: [\d,]+ (Mul|Pow|Add)"):
+        sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(3000), max_ops=max_ops)
+
+
+def test_inputs_are_no_operations() -> None:
+    assert sa.compile(lambda x: x[0] * x[1], np.ones(20_000), max_ops=10)(np.full(20_000, 3.0)) == 9.0
+
+
+def test_small_programs_are_limited_exactly() -> None:
+    with pytest.raises(sa.LimitError, match=r"more than 2 operations: max_ops is 2; so far: 2 Mul, 1 Add"):
+        sa.compile(lambda x: x * x * x + 1, 1.0, max_ops=2)
+    assert sa.compile(lambda x: x * x * x + 1, 1.0, max_ops=3)(2.0) == 9.0
+
+
+def test_seconds_are_limited() -> None:
+    with pytest.raises(sa.LimitError, match=r"more than 0\.05 s since the start: max_seconds is 0.05"):
+        sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(20_000), max_seconds=0.05)
+
+
+def test_limits_end_with_their_block_and_are_of_one_thread() -> None:
+    with limits(max_seconds=1e-9):
+        thread = threading.Thread(target=check, args=("elsewhere",))
+        thread.start()
+        thread.join()
+        with pytest.raises(sa.LimitError):
+            check("here")
+    check("afterwards")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_ops", 0), ("max_ops", -3), ("max_seconds", 0.0), ("max_seconds", float("nan"))]
+)
+def test_limits_must_be_positive(name: str, value: float) -> None:
+    with pytest.raises(ArgumentError, match=rf"{name}=.*give a positive number"), limits(**{name: value}):
+        pass
+
+
+def test_modules_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    f = sa.hessian(rosenbrock, sparse="lower")
+    whole = sa.compile(f, x, chunk=100)(x)
+    monkeypatch.setattr(codegen.modules, "LONGEST", 20_000)
+    kernel = sa.compile(f, x, chunk=100)
+    assert len(codegen.modules.modules(_emitted(kernel))) > 3
+    np.testing.assert_array_equal(kernel(x), whole)
+
+
+def test_modules_of_a_sweep_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).normal(size=12)
+    f = sa.hessian(lambda x: np.sum(np.exp(np.outer(x, x))))
+    whole = sa.compile(f, x, strategy="sweep", chunk=50)(x)
+    monkeypatch.setattr(codegen.modules, "LONGEST", 5000)
+    np.testing.assert_array_equal(sa.compile(f, x, strategy="sweep", chunk=50)(x), whole)
+
+
+def _emitted(kernel: sa.Kernel) -> Emitted:
+    return plan(prepare(kernel.program, kernel.options)).emit()
+
+
+INTERRUPTED = """
+import numpy as np, symad as sa, codegen.modules
+codegen.modules.LONGEST = 100_000
+f = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+print("ready", flush=True)
+try:
+    while True:
+        sa.compile(sa.hessian(f, sparse="lower"), np.ones(3000))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("delay", [0.2, 1.0, 2.0])
+def test_ctrl_c_comes_through_in_every_stage(delay: float) -> None:
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+
+
+def test_better_code_comes_later_with_the_same_bits() -> None:
+    x = np.random.default_rng(1).normal(size=60)
+    kernel = sa.compile(sa.hessian(rosenbrock), x, tier="auto")
+    first = kernel(x)
+    assert kernel.wait()
+    assert kernel.tier == "default"
+    np.testing.assert_array_equal(kernel(x), first)
+    np.testing.assert_array_equal(kernel(x), sa.compile(sa.hessian(rosenbrock), x)(x))
+
+
+def test_calls_go_on_while_the_code_is_exchanged() -> None:
+    x = np.random.default_rng(1).normal(size=40)
+    wanted = sa.compile(sa.grad(rosenbrock), x)(x)
+    for _ in range(5):
+        kernel = sa.compile(sa.grad(rosenbrock), x, tier="auto")
+        while kernel.tier == "fast":
+            np.testing.assert_array_equal(kernel(x), wanted)
+        np.testing.assert_array_equal(kernel(x), wanted)
+
+
+def test_structured_kernels_exchange_their_code_too() -> None:
+    kernel = sa.compile(lambda p: {"y": np.sin(p["x"])}, {"x": np.ones(3)}, tier="auto")
+    first = kernel({"x": np.arange(3.0)})["y"]
+    assert kernel.wait()
+    np.testing.assert_array_equal(kernel({"x": np.arange(3.0)})["y"], first)
+
+
+def test_a_dropped_kernel_is_not_compiled_again() -> None:
+    reference = weakref.ref(sa.compile(sa.hessian(rosenbrock), np.ones(40), tier="auto"))
+    gc.collect()
+    assert reference() is None
+
+
+def test_a_process_that_ends_does_not_wait_for_better_code_of_all_kernels() -> None:
+    code = (
+        "import numpy as np, symad as sa\n"
+        "kernels = [sa.compile(lambda x, k=k: np.sum(np.sin(x) * k), np.ones(300), tier='auto') for k in range(20)]\n"
+        "print(kernels[0](np.zeros(300)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0.0\n", "")
+
+
+def test_wait_may_give_up() -> None:
+    kernel, go_on = sa.compile(rosenbrock, np.ones(3)), threading.Event()
+    assert kernel.wait()  # nothing to wait for
+    better = sa.compile(rosenbrock, np.ones(3))
+
+    def compile_again():
+        go_on.wait()
+        return better._compiled.library
+
+    kernel.improve_later(compile_again)
+    assert not kernel.wait(0.01)
+    go_on.set()
+    assert kernel.wait()
+    assert kernel(np.zeros(3)) == 2.0

@@ -1,0 +1,140 @@
+"""Sweeps over columns: the same numbers as straight-line code of every entry, for every width and shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad as sa
+from codegen import compile_program, evaluate
+from codegen.options import Options
+from codegen.prepare import prepare
+from codegen.program import Input, Output, Program
+from codegen.sweep import lanes_of, split, unroll
+from symad.strategy import seeded_program
+
+
+def network(x):
+    rng = np.random.default_rng(5)
+    first, second = rng.normal(size=(6, x.size)), rng.normal(size=(1, 6))
+    return (second @ np.tanh(first @ x))[0]
+
+
+def branching(x):
+    return np.sum(np.where(x > 0.2, x**3 * x[0], np.exp(x) * x[-1])) * np.max(x)
+
+
+def quadratic(x):
+    return x @ x + 2 * x[0] * x[-1]
+
+
+FUNCTIONS = {"network": network, "branching": branching, "quadratic": quadratic, "linear": lambda x: 2.0 * np.sum(x)}
+
+
+def point(n: int) -> np.ndarray:
+    return np.random.default_rng(n).uniform(-1, 1, n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_hessians_by_sweep_agree_with_straight_line_code(name: str, n: int) -> None:
+    f, x = FUNCTIONS[name], point(n)
+    swept = sa.compile(sa.hessian(f), x, strategy="sweep")
+    assert swept.stats.strategy == "sweep"
+    wanted = sa.compile(sa.hessian(f), x, strategy="straight")(x)
+    np.testing.assert_allclose(swept(x), wanted, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(swept(x), sa.hessian(f, mode="rev-fwd")(x), rtol=1e-13, atol=1e-13)
+    out = np.full((n, n), np.nan)
+    assert swept(x, out=out) is out
+    np.testing.assert_array_equal(out, swept(x))
+
+
+@pytest.mark.parametrize("tier", ["default", "fast"])
+@pytest.mark.parametrize("chunk", [None, 7])
+def test_tiers_and_chunks_never_change_a_bit(tier: str, chunk: int | None) -> None:
+    x = point(11)
+    base = sa.compile(sa.hessian(branching), x, strategy="sweep")
+    other = sa.compile(sa.hessian(branching), x, strategy="sweep", tier=tier, chunk=chunk)
+    np.testing.assert_array_equal(other(x), base(x))
+
+
+def test_jacobians_of_tall_wide_and_square_functions() -> None:
+    matrix = np.random.default_rng(3).normal(size=(9, 5))
+    for f, n in ((lambda x: np.sin(matrix @ x), 5), (lambda x: np.exp(matrix.T @ x), 9), (lambda x: x * x[::-1], 6)):
+        x = point(n)
+        kernel = sa.compile(sa.jacobian(f), x, strategy="sweep")
+        np.testing.assert_allclose(kernel(x), sa.jacrev(f)(x), rtol=1e-14, atol=1e-15)
+
+
+def test_arguments_beside_the_swept_one_and_matrices_as_argument() -> None:
+    def f(a, x, b):
+        return np.sum(np.sin(a * x) * np.roll(x, 1, axis=0)) * b
+
+    a, x, b = 0.7, point(6).reshape(3, 2), 1.5
+    kernel = sa.compile(sa.hessian(f, 1), a, x, b, strategy="sweep")
+    assert kernel(a, x, b).shape == (3, 2, 3, 2)
+    np.testing.assert_allclose(kernel(a, x, b), sa.hessian(f, 1)(a, x, b), rtol=1e-13, atol=1e-14)
+
+
+def test_unrolled_it_is_the_same_matrix() -> None:
+    x = point(5)
+    for f in FUNCTIONS.values():
+        program = seeded_program(sa.hessian(f), (x,), 1000)
+        assert program is not None
+        flat = unroll(program)
+        assert not flat.seeded
+        assert flat.inputs == program.arguments
+        output = flat.outputs[0]
+        matrix = np.zeros(output.size)
+        places = range(output.size) if output.positions is None else output.positions
+        matrix[list(places)] = evaluate(flat, output.rows, dict(enumerate(x.tolist())))
+        np.testing.assert_allclose(matrix.reshape(5, 5), compile_program(program)(x), rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(compile_program(flat)(x), compile_program(program)(x), rtol=1e-13, atol=1e-14)
+
+
+def test_a_seed_that_is_zero_is_structural_when_unrolled() -> None:
+    program = seeded_program(sa.hessian(lambda x: np.sum(x**3)), (point(4),), 10)
+    assert unroll(program).outputs[0].positions == (0, 5, 10, 15)
+
+
+def test_outputs_that_do_not_depend_on_the_seed_are_written_once() -> None:
+    x, v = sp.symbols("x v")
+    inputs = (Input("x", ()), Input("v", (1,)))
+    outputs = (Output((), (3,)), Output((1, 1), (2,), (0,), swept=True))
+    program = Program(
+        [sp.Symbol, sp.Symbol, sp.Mul, sp.sin], [(), (), (0, 1), (0,)], {0: x, 1: v}, inputs, outputs, seeded=True
+    )
+    value, column = compile_program(program)(2.0)
+    assert (value, column.tolist()) == (np.sin(2.0), [[2.0]])
+
+
+def test_the_residuals_are_what_both_halves_share() -> None:
+    program = seeded_program(sa.hessian(network), (point(8),), 10)
+    halves = split(program, prepare(program, Options()).fused)
+    assert halves.residuals == halves.once.stores[-1][1] + 1
+    assert "call" in halves.once.count()
+    assert not {"call", "div", "sqrt"} & set(halves.columns.count())  # the columns are linear in the seed
+
+
+@pytest.mark.parametrize(("n", "width"), [(1, 1), (2, 2), (3, 2), (4, 4), (7, 4)])
+def test_lanes_are_filled(n: int, width: int) -> None:
+    program = Program([], [], {}, (Input("seed", (n,)),), (), seeded=True)
+    assert lanes_of(program).width == min(width, lanes_of(replace(program, inputs=(Input("seed", (64,)),))).width)
+
+
+def test_structural_zero_rows_are_zero() -> None:
+    def f(x):
+        return x[0] ** 2 * x[2]
+
+    x = point(5)
+    kernel = sa.compile(sa.hessian(f), x, strategy="sweep")
+    np.testing.assert_array_equal(kernel(x, out=np.full((5, 5), np.nan)), sa.hessian(f)(x))
+
+
+def test_large_workspaces_come_from_the_heap() -> None:
+    x = point(10_000)
+    kernel = sa.compile(sa.jacobian(lambda x: np.stack([np.sum(np.sin(x)), np.sum(x)])), x, strategy="sweep")
+    np.testing.assert_allclose(kernel(x), [np.cos(x), np.ones(10_000)], rtol=1e-15)

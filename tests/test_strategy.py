@@ -1,0 +1,81 @@
+"""The choice between straight-line code and a sweep: made by counts, shown, overridden, refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+
+
+def network(x):
+    rng = np.random.default_rng(2)
+    first, second, last = rng.normal(size=(16, 8)), rng.normal(size=(16, 16)), rng.normal(size=16)
+    return last @ np.tanh(second @ np.tanh(first @ x))
+
+
+def rosenbrock(x):
+    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def chosen(f, *args, **options) -> tuple[str, dict[str, int]]:
+    with sa.choices() as made:
+        kernel = sa.compile(f, *args, **options)
+    (choice,) = [choice for choice in made if choice.what.startswith("kernel")]
+    assert kernel.stats.strategy == choice.chosen
+    return choice.chosen, dict(choice.operations)
+
+
+def test_a_dense_network_is_swept_and_a_banded_hessian_is_not() -> None:
+    way, operations = chosen(sa.hessian(network), np.ones(8))
+    assert way == "sweep"
+    assert operations["sweep"] < operations["straight"]
+    way, operations = chosen(sa.hessian(rosenbrock), np.ones(50))
+    assert way == "straight"
+    assert operations["straight"] <= operations["sweep"]
+
+
+def test_the_choice_can_be_overridden() -> None:
+    x = np.random.default_rng(0).normal(size=8)
+    swept, straight = (sa.compile(sa.hessian(network), x, strategy=way) for way in ("sweep", "straight"))
+    assert (swept.stats.strategy, straight.stats.strategy) == ("sweep", "straight")
+    assert swept.stats.total < straight.stats.total / 2
+    np.testing.assert_allclose(swept(x), straight(x), rtol=1e-12, atol=1e-14)
+
+
+def test_a_wide_jacobian_is_not_swept_where_reverse_mode_is_cheap() -> None:
+    assert sa.compile(sa.jacobian(lambda x: np.stack([network(x), x @ x])), np.ones(8)).stats.strategy == "straight"
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        rosenbrock,
+        sa.grad(rosenbrock),
+        sa.hessian(rosenbrock, sparse="lower"),
+        sa.hessian(rosenbrock, mode="edge"),
+        sa.hessian(rosenbrock, wrt="x"),
+    ],
+)
+def test_only_transforms_with_columns_can_be_swept(f) -> None:
+    with pytest.raises(sa.ArgumentError, match='strategy="sweep": only a dense Hessian or Jacobian'):
+        sa.compile(f, np.ones(4), strategy="sweep")
+
+
+def test_containers_have_no_columns() -> None:
+    with pytest.raises(sa.ArgumentError, match="only a dense Hessian or Jacobian"):
+        sa.compile(sa.hessian(lambda p: p["a"] @ p["a"]), {"a": np.ones(4)}, strategy="sweep")
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(sa.ArgumentError, match="strategy='fastest'; use one of auto, straight, sweep"):
+        sa.compile(rosenbrock, np.ones(3), strategy="fastest")
+
+
+def test_branches_are_compiled_in_sweeps_too() -> None:
+    def f(x):
+        return np.sum(np.sin(x)) ** 2 if x[0] > x[1] else np.prod(x)
+
+    kernel = sa.compile(sa.hessian(f), np.ones(6), strategy="sweep")
+    for x in (np.linspace(-1, 1, 6), np.linspace(1, -1, 6)):
+        np.testing.assert_allclose(kernel(x), sa.hessian(f)(x), rtol=1e-13, atol=1e-14)
