@@ -1,16 +1,17 @@
 """codegen: compiles a straight-line program of SymPy heads to a native kernel; a fast `lambdify` on its own."""
 
-from codegen.build import compile_program
+from codegen.build import compile_program, load_kernel
+from codegen.compiled import Stats
 from codegen.errors import ArgumentError, LoweringError, UnboundSymbolError, WorkbenchError
 from codegen.interpret import evaluate
 from codegen.intrinsics import supports
-from codegen.kernel import Kernel, Stats
+from codegen.kernel import Kernel
 from codegen.lambdify import Lambdified, lambdify
 from codegen.program import Input, Output, Program
 from codegen.sympy_in import program_from_sympy, walk
 
 __all__ = [
     "ArgumentError", "Input", "Kernel", "Lambdified", "LoweringError", "Output", "Program", "Stats",
-    "UnboundSymbolError", "WorkbenchError", "compile_program", "evaluate", "lambdify", "program_from_sympy", "supports",
-    "walk",
+    "UnboundSymbolError", "WorkbenchError", "compile_program", "evaluate", "lambdify", "load_kernel",
+    "program_from_sympy", "supports", "walk",
 ]  # fmt: skip

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import time
 import typing
 from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import partial
 from itertools import pairwise
 
+import codegen.cache
+from codegen.cache import Setting
+from codegen.compiled import Built, Compiled, Pack, Stats, Unpack, linked
 from codegen.emit import Emitted
-from codegen.engine import Library, compile_modules, link
-from codegen.kernel import Compiled, Kernel, Pack, Stats, Unpack, make_kernel
+from codegen.engine import Library, compile_modules
+from codegen.errors import LoweringError
+from codegen.keep import Restore, Shelf, read_kernel
+from codegen.kernel import Kernel, make_kernel
+from codegen.limits import check
 from codegen.lower import FUSED
 from codegen.modules import modules
-from codegen.options import LEVELS, OptionFields, Options
+from codegen.options import LEVELS, OptionFields, Options, Tier
 from codegen.plan import plan
+from codegen.portable import Portable, decode
 from codegen.prepare import Prepared, prepare
 from codegen.program import Program
 from codegen.straight import StraightPlan
@@ -21,17 +31,25 @@ from codegen.sweep import SweepPlan
 
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # others 0.25
+TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
+    "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
+}  # fmt: skip
 RELEASE_ABOVE = 2000.0  # nanoseconds: giving the GIL back and taking it again costs 45
 
 
 def compile_program(
-    program: Program, *, pack: Pack | None = None, unpack: Unpack | None = None, **options: typing.Unpack[OptionFields]
+    program: Program,
+    *,
+    pack: Pack | None = None,
+    unpack: Unpack | None = None,
+    cache: Setting = None,
+    **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a program to a native kernel.
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
-    structured arguments. ArgumentError for an option that does not exist, LoweringError for a head without a native
-    lowering.
+    structured arguments. `cache` says whether object code is kept on disk (see `codegen.cache.chosen`). ArgumentError
+    for an option that does not exist, LoweringError for a head without a native lowering.
 
     >>> import sympy as sp
     >>> from codegen.sympy_in import program_from_sympy
@@ -40,27 +58,96 @@ def compile_program(
     True
     """
     chosen = Options(**options)
+    check("the program", program.heads)
+    shelf = Shelf(codegen.cache.chosen(cache), program, chosen)
+    first, final = TIERS[chosen.tier]
+    compiled = _stored(shelf, final) or (_stored(shelf, first) if first != final else None)
+    emitted = None
+    if compiled is None:
+        built, emitted = _build(program, chosen)
+        shelf.store(first, built)
+        compiled = _compiled(shelf, first, built)
+    kernel = make_kernel(compiled, pack, unpack)
+    if compiled.tier != final:
+        kernel.improve_later(partial(_optimised, shelf, compiled.stats, compiled.release, emitted))
+    return kernel
+
+
+def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
+    """Return the kernel that `kernel.save(path)` wrote, compiled for this machine; nothing of the file is run.
+
+    `restore(data) -> (pack, unpack)` makes containers of what the file has of them (`symad.load` does). ArgumentError
+    for a file that is no kernel's, was damaged, or was written by a newer version.
+
+    >>> import tempfile
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     compile_program(program_from_sympy([x], [x + 2])).save(f"{folder}/f.symad")
+    ...     load_kernel(f"{folder}/f.symad")(1.0)
+    3.0
+    """
+    found, pack, unpack = read_kernel(path, restore)
+    return _again(found, pack, unpack, cache)
+
+
+def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
+    """Return a kernel from its portable bytes, compiled for this machine: what pickles of kernels call."""
+    return _again(decode(data, "a pickled kernel"), pack, unpack, None)
+
+
+def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
+    options = {field.name: getattr(found.options, field.name) for field in fields(Options)}
+    return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
+
+
+def _stored(shelf: Shelf, tier: Tier) -> Compiled | None:
+    """Return what the cache has, unless it calls a function that this machine lacks."""
+    start = time.perf_counter()
+    built = shelf.load(tier)
+    if built is None:
+        return None
+    try:
+        made = _compiled(shelf, tier, built)
+    except LoweringError:
+        return None
+    return replace(made, stats=replace(made.stats, seconds={"load": time.perf_counter() - start}))
+
+
+def _compiled(shelf: Shelf, tier: Tier, built: Built) -> Compiled:
+    library = linked(built.image, built.symbols)
+    return Compiled(shelf.program, library, shelf.options, built.stats, built.release, tier, revive)
+
+
+def _build(program: Program, options: Options) -> tuple[Built, Emitted]:
+    """Run all stages, each timed."""
     clock = [time.perf_counter()]
-    prepared = prepare(program, chosen)
+    prepared = prepare(program, options)
     clock.append(time.perf_counter())
     planned = plan(prepared)
     clock.append(time.perf_counter())
     emitted = planned.emit()
     clock.append(time.perf_counter())
-    image = compile_modules(modules(emitted), chosen.level)
+    image = compile_modules(modules(emitted), options.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))
     stats = _stats(prepared, planned, seconds, image.code_bytes)
-    library = link(image, ("kernel",), emitted.addresses)
-    release = _estimate(planned.executed()) > RELEASE_ABOVE
-    kernel = make_kernel(Compiled(program, library, chosen, stats, release), pack, unpack)
-    if chosen.tier == "auto":
-        kernel.improve_later(lambda: _optimised(emitted))
-    return kernel
+    return Built(image, _external(emitted), stats, _estimate(planned.executed()) > RELEASE_ABOVE), emitted
 
 
-def _optimised(emitted: Emitted) -> Library:
+def _external(emitted: Emitted) -> tuple[str, ...]:
+    """Names of the functions whose addresses the linker has to be given."""
+    return tuple(name for name, found in emitted.symbols.items() if found.addresses)
+
+
+def _optimised(shelf: Shelf, stats: Stats, release: bool, emitted: Emitted | None) -> Library:
     """Compile once more with all effort."""
-    return link(compile_modules(modules(emitted), LEVELS["default"]), ("kernel",), emitted.addresses)
+    if emitted is None:  # the first code came from the cache
+        emitted = plan(prepare(shelf.program, shelf.options)).emit()
+    image = compile_modules(modules(emitted), LEVELS["default"])
+    built = Built(image, _external(emitted), replace(stats, code_bytes=image.code_bytes), release)
+    shelf.store("default", built)
+    return linked(image, built.symbols)
 
 
 def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[str, float], code_bytes: int) -> Stats:

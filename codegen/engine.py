@@ -6,6 +6,7 @@ Each library has a linker of its own, so that dropping it frees everything; comp
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from codegen.errors import ArgumentError, LoweringError
@@ -73,6 +75,19 @@ def host() -> tuple[str, str]:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def identity() -> dict[str, str]:
+    """Return what object code depends on: the processor, and the versions of the compiler and the C library."""
+    processor, features = host()
+    return {
+        "processor": processor,
+        "features": features,
+        "triple": llvm.get_process_triple(),
+        "llvm": ".".join(map(str, llvm.llvm_version_info)),
+        "llvmlite": llvmlite.__version__,
+        "libc": " ".join(platform.libc_ver()),
+    }
 
 
 def vector_bits() -> int:

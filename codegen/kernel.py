@@ -6,7 +6,7 @@ import ctypes
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,54 +18,21 @@ from codegen.batch import Batch
 from codegen.batch_points import signature
 from codegen.batch_run import Progress
 from codegen.callables import low_level_callable, plain_function, plain_library
+from codegen.compiled import Compiled, Pack, Stats, Unpack
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.export import Exported, Material, export
 from codegen.gate import describe
+from codegen.keep import containers_of, write_kernel
 from codegen.native_type import attach, native_type
 from codegen.options import LEVELS, Options, Tier
 from codegen.plan import plan
+from codegen.portable import encode
 from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
 from codegen.sparsity import SparsityPattern
 
-Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
-Unpack = Callable[[list[Any]], Any]
-
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What compiling did: sizes, operations by kind, and seconds per stage."""
-
-    nodes: int  # rows of the program that the outputs need
-    operations_before: float  # operations written out as trees, without sharing
-    operations_after: int  # operations after common sub-expressions are shared
-    machine_operations: dict[str, int]  # by kind, before fusion
-    fused: int  # multiplications that went into fused multiply-adds
-    chunks: int
-    workspace: int  # float64 values passed between chunks
-    seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen
-    code_bytes: int = 0
-    strategy: str = "straight"  # or "sweep", see codegen.sweep
-    executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
-
-    @property
-    def total(self) -> int:
-        """Number of machine operations before fusion."""
-        return sum(self.machine_operations.values())
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """What a kernel is made of: the program, its machine code, the options and the statistics."""
-
-    program: Program
-    library: Library
-    options: Options
-    stats: Stats
-    release: bool  # long enough to release the GIL
 
 
 class Kernel:
@@ -240,7 +207,7 @@ class Kernel:
     def _swap(self, library: Library) -> None:
         """Take other machine code; the old one lives on, because other threads may be running it."""
         self._retired = self._compiled.library
-        self._compiled = replace(self._compiled, library=library)
+        self._compiled = replace(self._compiled, library=library, tier="default")
         self._entry = ENTRY(self.address)
         if self._table is not None:
             self._table[0] = self.address
@@ -267,9 +234,7 @@ class Kernel:
     @property
     def tier(self) -> Tier:
         """The tier whose machine code answers now, "default" or "fast"."""
-        if self.options.tier != "auto":
-            return self.options.tier
-        return "fast" if self._retired is None else "default"
+        return self._compiled.tier
 
     @property
     def options(self) -> Options:
@@ -384,6 +349,24 @@ class Kernel:
             library = plain_library(compiled.program, compiled.library.addresses["kernel"])
             self._plain = (library, compiled)
         return self._plain[0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
+
+        The file holds the program and its options as plain data, no machine code, so that it can be loaded on any
+        machine. ArgumentError for a file that cannot be written, and for containers other than tuples, lists, dicts and
+        None.
+        """
+        write_kernel(path, encode(self.program, self.options, containers_of(self.pack, self.unpack)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._compiled.revive, (encode(self.program, self.options), self.pack, self.unpack)
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
+        return self
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -38,6 +39,11 @@ def symbol(name: str, arity: int, kind: str = "double") -> Symbol:
         return _ufunc_loop(name)
     declaration = f"declare {kind} @{name}({','.join([kind] * arity)}) nounwind"
     return Symbol(name, declaration, {} if name.startswith("llvm.") else {name: libm_address(name)})
+
+
+def addresses_of(names: Iterable[str]) -> dict[str, int]:
+    """Return the addresses that symbols of these names need."""
+    return {name: address for found in names for name, address in symbol(found, 0).addresses.items()}
 
 
 @cache
