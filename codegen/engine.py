@@ -108,7 +108,8 @@ def target_machine(level: int, processor: str = "") -> Any:
 
     With a `processor` ("host", "generic" or a name that LLVM knows), its object files are for a linker.
     """
-    name, features = host() if processor in ("", "host") else (processor, "")
+    own = host()
+    name, features = own if processor in ("", "host") else (processor, "")
     reloc, model = ("pic", "default") if processor else ("default", "jitdefault")
     with _LOCK:
         target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -123,7 +124,7 @@ def check_processor(processor: str) -> None:
     """
     if processor in ("host", "generic"):
         return
-    question = "import sys, codegen.engine as e; e.host(); e.target_machine(0, sys.argv[1])"
+    question = "import sys, codegen.engine as e; e.target_machine(0, sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", question, processor], capture_output=True, text=True, check=False)
     if done.returncode or "not a recognized processor" in done.stderr:
         raise ArgumentError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import re
@@ -13,68 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from exported import STRICT, bits, build, check_bits, compiler, evaluate, run
 from kernel_points import EDGES, OWN_TESTS, points_of
 
 import codegen.c_source as c_source
 from codegen import ArgumentError, LoweringError, WorkbenchError, compile_program, program_from_sympy
-from codegen.export import SUFFIX, driver
+from codegen.export import SUFFIX
 from codegen.intrinsics import INTRINSICS
 from codegen.program import Input, Output, Program
 from codegen.sparsity import SparsityPattern
 
 X, Y, Z = sp.symbols("x y z")
-STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c99"]
-LEVELS = [["-O0"], ["-O2"], ["-O3", "-march=native"], ["-std=gnu17", "-O3", "-march=native"]]
-
-
-def compiler() -> list[str]:
-    command = driver()
-    assert command is not None, "these tests need a C compiler"
-    return command
-
-
-def build(folder: Path, output: str, *arguments: str) -> Path:
-    done = subprocess.run(
-        [*compiler(), *arguments, "-lm", "-o", output], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
-    return folder / output
-
-
-def run(path: Path) -> str:
-    return subprocess.run([str(path)], cwd=path.parent, capture_output=True, text=True, check=False).stdout
-
-
-def evaluate(path: Path, name: str, kernel: Any, arrays: list[Any]) -> list[Any]:
-    """Call a function of a shared library as C does."""
-    outputs = [np.full(output.shape, 7.0) for output in kernel.program.outputs]
-    function = getattr(ctypes.CDLL(str(path)), name)
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, *outputs)]
-    assert function(*pointers) == 0
-    return outputs
-
-
-def bits(array: Any) -> Any:
-    """The bits of float64, with one NaN for all."""
-    return np.where(np.isnan(array), np.nan, np.asarray(array, dtype=float)).view(np.int64)
-
-
-def libraries(folder: Path, name: str) -> list[Path]:
-    """The shared library, the object file and the source at several levels, each as a library of its own."""
-    made = [folder / f"lib{name}{SUFFIX}", build(folder, "object.so", "-shared", f"{name}.o")]
-    flags = ["-shared", "-fPIC", "-ffp-contract=off"]
-    return made + [build(folder, f"source{k}.so", *flags, *level, f"{name}.c") for k, level in enumerate(LEVELS)]
-
-
-def check_bits(kernel: Any, folder: Path, points: list[list[Any]], **options: Any) -> None:
-    kernel.export(folder, "f", **options)
-    for library in libraries(folder, "f"):
-        for point in points:
-            found = kernel(*point)
-            expected = found if isinstance(found, tuple) else (found,)
-            for wanted, got in zip(expected, evaluate(library, "f", kernel, point), strict=True):
-                assert np.array_equal(bits(wanted), bits(got)), library.name
 
 
 def program_of(rows: list[tuple[Any, tuple[float, ...]]]) -> Program:
