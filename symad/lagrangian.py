@@ -70,9 +70,9 @@ def value_gradient_hessian(
             if constraints is not None:
                 bounded = select_arguments(constraints, values, argnums, keywords, wrt)
                 limits = level.call(bounded.function)
+                curved = _lagrangian(level, objective, limits, *weights)
                 slopes = modes.jacobian_entries(level, limits)
                 found += [*level.close(limits), _matrix(level, slopes, limits, chosen, storage)]
-                curved = _lagrangian(level, objective, limits, *weights)
             curvature = triangle_of(modes.hessian_entries(level, curved), sparse)
             return *found, _matrix(level, curvature, level.parameters, chosen, storage)
 
@@ -114,6 +114,8 @@ def _names(f: Function) -> list[str]:
 
 def _lagrangian(level: Level, objective: Tree, limits: Tree, multipliers: Any, sigma: Any) -> Tree:
     """Return sigma times the objective plus the sum of all multipliers times constraints."""
+    if not limits.flat:
+        raise ArgumentError("constraints that return no number", do="leave the constraints out")
     build = level.build
     weights = fitting(level.scope, limits, multipliers, "multipliers").flat
     (factor,) = fitting(level.scope, objective, sigma, "sigma").flat
