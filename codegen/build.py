@@ -13,7 +13,7 @@ from itertools import pairwise
 import codegen.cache
 from codegen.cache import Setting
 from codegen.compiled import Built, Compiled, Pack, Stats, Unpack, linked
-from codegen.emit import Emitted
+from codegen.emit import Emitted, Form
 from codegen.engine import Library, compile_modules
 from codegen.errors import LoweringError
 from codegen.keep import Restore, Shelf, read_kernel
@@ -76,8 +76,8 @@ def compile_program(
 def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
     """Return the kernel that `kernel.save(path)` wrote, compiled for this machine; nothing of the file is run.
 
-    `restore(data) -> (pack, unpack)` makes containers of what the file has of them (`symad.load` does). ArgumentError
-    for a file that is no kernel's, was damaged, or was written by a newer version.
+    `restore(data, program) -> (pack, unpack)` makes containers of what the file has of them (`symad.load` does).
+    ArgumentError for a file that is no kernel's, was damaged, or was written by a newer version.
 
     >>> import tempfile
     >>> from codegen.sympy_in import program_from_sympy
@@ -127,7 +127,7 @@ def _build(program: Program, options: Options) -> tuple[Built, Emitted]:
     clock.append(time.perf_counter())
     planned = plan(prepared)
     clock.append(time.perf_counter())
-    emitted = planned.emit()
+    emitted = planned.emit(Form(lanes=options.number.lanes()))
     clock.append(time.perf_counter())
     image = compile_modules(modules(emitted), options.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))

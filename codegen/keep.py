@@ -15,9 +15,9 @@ from codegen.errors import ArgumentError, WorkbenchError
 from codegen.options import Options, Tier
 from codegen.portable import Portable, decode, encode
 from codegen.program import Program
-from codegen.sealed import write_atomically
+from codegen.sealed import refused, write_atomically
 
-Restore = Callable[[Any], tuple[Pack | None, Unpack | None]]
+Restore = Callable[[Any, Program], tuple[Pack | None, Unpack | None]]
 
 
 class Shelf:
@@ -90,4 +90,7 @@ def read_kernel(path: str | os.PathLike[str], restore: Restore | None) -> tuple[
         raise ArgumentError(
             "a kernel that takes or returns containers", where=os.fspath(path), do="load it with symad.load"
         )
-    return found, *restore(found.containers)
+    try:
+        return found, *restore(found.containers, found.program)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise refused(os.fspath(path), f"its containers are none ({error})") from error

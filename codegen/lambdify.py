@@ -10,6 +10,7 @@ import sympy as sp
 
 from codegen.arguments import Array, as_numbers
 from codegen.build import compile_program
+from codegen.cache import Setting
 from codegen.errors import ArgumentError
 from codegen.kernel import Kernel
 from codegen.options import Accuracy, Tier
@@ -82,6 +83,7 @@ def lambdify(
     tier: Tier = "default",
     accuracy: Accuracy = "strict",
     fma: bool = True,
+    cache: Setting = None,
 ) -> Lambdified:
     """Return a function of numbers or arrays that evaluates SymPy expressions natively.
 
@@ -89,8 +91,8 @@ def lambdify(
     these, an IndexedBase or MatrixSymbol of known shape.
     `expressions` is a scalar (result: float), a list or tuple, possibly nested (same structure), or a matrix (2-D
     array). An argument of shape s also takes arrays of shape s + points; all points broadcast. `modules` is accepted
-    for sympy.lambdify's sake and ignored; the options are those of `Options`. UnboundSymbolError for a symbol that is
-    no argument, LoweringError for a head without a native lowering.
+    for sympy.lambdify's sake and ignored; the options are those of `Options`, and `cache` that of `compile_program`.
+    UnboundSymbolError for a symbol that is no argument, LoweringError for a head without a native lowering.
 
     >>> x, y = sp.symbols("x y")
     >>> f = lambdify([x, y], [x + y, sp.Matrix([[x, y]])])
@@ -104,7 +106,8 @@ def lambdify(
     shape = _describe(expressions, scalars, matrices)
     outputs = [*scalars, *matrices] if shape in (SCALAR, MATRIX) else [*([scalars] if scalars else []), *matrices]
     program = program_from_sympy(arguments, outputs, name="lambdified")
-    return Lambdified(compile_program(program, tier=tier, accuracy=accuracy, fma=fma), shape, bool(scalars))
+    kernel = compile_program(program, tier=tier, accuracy=accuracy, fma=fma, cache=cache)
+    return Lambdified(kernel, shape, bool(scalars))
 
 
 def _describe(value: Any, scalars: list[Any], matrices: list[Any]) -> Any:

@@ -10,7 +10,7 @@ higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond
-native        compile, jit, Kernel
+native        compile, jit, Kernel, load
 containers    register_container
 see           explain
 check         verify, Verification
@@ -49,6 +49,7 @@ from symad.higher_order import (
     vhv,
 )
 from symad.jacobians import batched_jacobian, hutchinson_trace, sparsity, sum_gradient, verify_sparsity
+from symad.keep import load
 from symad.lagrangian import value_gradient_hessian
 from symad.native import compile, jit
 from symad.optimum import argmin
@@ -78,8 +79,7 @@ __all__ = [
     "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic", "choices", "compile",
     "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "explain", "fixed_point",
     "from_sympy", "grad", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-    "laplacian", "linearize", "mixed_derivative", "mixed_partials", "register_container", "root", "source_lines",
-    "sparsity", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace", "value_and_grad",
-    "value_gradient_hessian", "verify",
-    "verify_sparsity", "vhv", "vjp",
+    "laplacian", "linearize", "load", "mixed_derivative", "mixed_partials", "register_container", "root",
+    "source_lines", "sparsity", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace",
+    "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv", "vjp",
 ]  # fmt: skip

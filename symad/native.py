@@ -14,19 +14,21 @@ import numpy as np
 import codegen
 import symad.tracing.containers as containers
 from codegen import Kernel
-from codegen.kernel import Pack, Unpack
+from codegen.cache import Setting
+from codegen.compiled import Pack, Unpack
+from codegen.garbage import fewer_collections
 from codegen.limits import limits
 from codegen.options import OptionFields
 from codegen.program import Program
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
+from symad.keep import ArgumentsApart, ResultTogether
 from symad.programs import skeleton, sparse_leaves, to_program
 from symad.strategy import Strategy, choose
 from symad.tracing.names import name_of
 from symad.tracing.paths import MAX_PATHS
 from symad.tracing.trace import Trace
 from symad.tracing.traced import Traced
-from symad.tracing.trees import Tree
 
 
 class CompileFields(OptionFields, total=False):
@@ -36,6 +38,7 @@ class CompileFields(OptionFields, total=False):
     max_paths: int
     max_ops: int | None
     max_seconds: float | None
+    cache: Setting
 
 
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
@@ -48,6 +51,7 @@ def compile(
     max_paths: int = MAX_PATHS,
     max_ops: int | None = None,
     max_seconds: float | None = None,
+    cache: Setting = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a function to a native kernel for arguments with the structure and shapes of the examples.
@@ -62,7 +66,8 @@ def compile(
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
     column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
-    operations and between parts.
+    operations and between parts. `cache` keeps machine code on disk: True, False, a folder, or None for what the
+    environment variable SYMAD_CACHE says (see `codegen.cache.chosen`).
 
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
     raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that
@@ -74,14 +79,16 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    with limits(max_ops, max_seconds):
+    with limits(max_ops, max_seconds), fewer_collections():
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
-            return codegen.compile_program(chosen, **options)
-        return compile_trace(chosen, name=name_of(f), **options)
+            return codegen.compile_program(chosen, cache=cache, **options)
+        return compile_trace(chosen, name=name_of(f), cache=cache, **options)
 
 
-def compile_trace(traced: Trace, *, name: str = "kernel", **options: typing.Unpack[OptionFields]) -> Kernel:
+def compile_trace(
+    traced: Trace, *, name: str = "kernel", cache: Setting = None, **options: typing.Unpack[OptionFields]
+) -> Kernel:
     """Compile a trace; see `compile`.
 
     >>> from symad.tracing.trace import trace
@@ -89,7 +96,7 @@ def compile_trace(traced: Trace, *, name: str = "kernel", **options: typing.Unpa
     6.0
     """
     pack, unpack = _containers(traced)
-    return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, **options)
+    return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, cache=cache, **options)
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:
@@ -137,8 +144,8 @@ def _containers(traced: Trace) -> tuple[Pack | None, Unpack | None]:
     result = skeleton(traced)
     structure = sparse_leaves(result)[1]
     return (
-        None if plain_inputs else _packer(traced.inputs),
-        None if _is_leaf(result) or _flat(result) else lambda arrays: containers.unflatten(structure, arrays),
+        None if plain_inputs else ArgumentsApart(traced.inputs.structure),
+        None if _is_leaf(result) or _flat(result) else ResultTogether(structure),
     )
 
 
@@ -148,15 +155,3 @@ def _is_leaf(result: Any) -> bool:
 
 def _flat(result: Any) -> bool:
     return type(result) is tuple and len(result) > 1 and all(map(_is_leaf, result))
-
-
-def _packer(inputs: Tree) -> Pack:
-    def pack(args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        if keywords:
-            raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="arguments are positional")
-        leaves, structure = containers.flatten(args)
-        if structure != inputs.structure:
-            raise ArgumentError(f"arguments of structure {structure}", why=f"the kernel takes {inputs.structure}")
-        return leaves
-
-    return pack

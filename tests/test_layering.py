@@ -25,6 +25,7 @@ LAYERS = [
     {"derivatives"},
     {"transforms", "higher_order", "jacobians", "optimum", "lagrangian"},
     {"programs", "strategy"},
+    {"keep"},
     {"native"},
     {"checking", "teaching"},
     {"interop"},

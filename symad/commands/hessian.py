@@ -90,7 +90,7 @@ def study(
     timed("trace", lambda: trace(function, *arguments))
     derivative = timed("trace + differentiate", lambda: trace(hessian(function, mode=mode, sparse=sparse), *arguments))
     kernel: Kernel = timed(
-        "lower + compile", lambda: compile_trace(derivative, tier=tier, accuracy=accuracy, name=name)
+        "lower + compile", lambda: compile_trace(derivative, tier=tier, accuracy=accuracy, name=name, cache=False)
     )
     size = len(flat_floats(arguments[:1]))
     rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
