@@ -9,15 +9,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.dtypes import FLOAT64, NumberType
 from codegen.errors import ArgumentError
 from codegen.program import Input, Output
 
-Array: TypeAlias = NDArray[np.float64]
-EXACT_KINDS = frozenset("biuf")  # bool, integers, floats: converted to float64
+Array: TypeAlias = NDArray[Any]  # of the kernel's dtype
 
 
-def as_numbers(value: Any, declared: Input, position: int) -> Array:
-    """Return an argument of any shape as float64 array; ArgumentError for a dtype that is no real number.
+def as_numbers(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:
+    """Return an argument of any shape as array of the kernel's dtype; ArgumentError for what is no such number.
+
+    A float64 becomes a float32 where the kernel computes in float32; a complex number never becomes a real one.
 
     >>> as_numbers([True, 2], Input("x", (2,)), 0)
     array([1., 2.])
@@ -29,29 +31,29 @@ def as_numbers(value: Any, declared: Input, position: int) -> Array:
         raise ArgumentError(
             "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
         ) from error
-    if array.dtype.kind not in EXACT_KINDS:
+    if array.dtype.kind not in number.kinds:
         raise ArgumentError(
-            f"dtype {array.dtype}", where=where, why="kernels compute in float64", do="convert it first"
+            f"dtype {array.dtype}", where=where, why=f"the kernel computes in {number.name}", do="convert it first"
         )
-    return np.asarray(array, dtype=np.float64)
+    return np.asarray(array, dtype=number.dtype)
 
 
-def as_input(value: Any, declared: Input, position: int) -> Array:
-    """Return an argument as C-contiguous float64 array of the declared shape (a copy only where needed).
+def as_input(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:
+    """Return an argument as C-contiguous array of the kernel's dtype and the declared shape, without needless copies.
 
     ArgumentError names the argument and both shapes, or the dtype that cannot be converted.
 
     >>> as_input([1, 2], Input("x", (2,)), 0)
     array([1., 2.])
     """
-    array = as_numbers(value, declared, position)
+    array = as_numbers(value, declared, position, number)
     if array.shape != declared.shape:
         where = f"argument {position} ({declared.name})"
         raise ArgumentError(f"shape {array.shape}", where=where, why=f"the kernel was compiled for {declared.shape}")
     return np.require(array, requirements=("C", "A"))
 
 
-def check_output(value: Any, declared: Output, where: str) -> Array:
+def check_output(value: Any, declared: Output, where: str, number: NumberType = FLOAT64) -> Array:
     """Return an `out` argument after checking that results can be written to it; ArgumentError otherwise.
 
     >>> check_output(np.zeros(2), Output((2,), (0, 1)), "out")
@@ -59,8 +61,10 @@ def check_output(value: Any, declared: Output, where: str) -> Array:
     """
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{type(value).__name__}", where=where, why="results are written into NumPy arrays")
-    if value.dtype != np.float64 or not value.dtype.isnative:
-        raise ArgumentError(f"dtype {value.dtype}", where=where, why="the kernel writes float64", do="use dtype=float")
+    if value.dtype != number.dtype or not value.dtype.isnative:
+        raise ArgumentError(
+            f"dtype {value.dtype}", where=where, why=f"the kernel writes {number.name}", do=f"use dtype={number.name}"
+        )
     if value.shape != declared.shape:
         raise ArgumentError(f"shape {value.shape}", where=where, why=f"the result has shape {declared.shape}")
     if not value.flags.writeable:
@@ -94,7 +98,7 @@ def writable(array: Array, others: Sequence[Array]) -> Array:
     """Return the array itself if the kernel can write to it directly, else a buffer: strided or overlapping."""
     flags = array.flags
     direct = flags.c_contiguous and flags.aligned and not any(np.may_share_memory(array, other) for other in others)
-    return array if direct else np.empty(array.shape)
+    return array if direct else np.empty(array.shape, array.dtype)
 
 
 def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:

@@ -17,10 +17,11 @@ import numpy as np
 from codegen.arguments import Array, as_numbers, check_output, split_out
 from codegen.batch_points import input_points, leading_axes, output_points
 from codegen.batch_run import Code, Progress, Task, run_task
+from codegen.dtypes import NumberType
 from codegen.emit import Form
 from codegen.engine import Library, compile_modules, link, vector_bits
 from codegen.errors import ArgumentError
-from codegen.lanes import SCALAR, Lanes
+from codegen.lanes import Lanes
 from codegen.modules import modules
 from codegen.options import LEVELS, Options
 from codegen.plan import plan
@@ -54,10 +55,13 @@ class Batch:
             raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
         if not isinstance(threads, int) or threads < 1:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
-        arrays = [as_numbers(value, array, k) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
+        number = self.options.number
+        arrays = [
+            as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))
+        ]
         leading = leading_axes(arrays, inputs)
         shapes = [leading + output.shape for output in outputs]
-        results = [np.empty(shape) for shape in shapes] if out is None else _given(out, shapes)
+        results = [np.empty(shape, number.dtype) for shape in shapes] if out is None else _given(out, shapes, number)
         if prod(leading):
             code = self.code(point)
             self._run(code, arrays, results, leading, threads, progress)
@@ -65,8 +69,8 @@ class Batch:
 
     def code(self, point: Library) -> Code:
         """Return what runs the points; code for several side by side is compiled at the first call."""
-        if self.lanes == SCALAR:
-            return Code(point, SCALAR, self.nanoseconds)
+        if self.lanes.width == 1:
+            return Code(point, self.lanes, self.nanoseconds)
         with self._lock:
             if self._side_by_side is None:
                 self._side_by_side = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
@@ -104,13 +108,14 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
     (1, 4)
     """
+    number = options.number
     if options.lanes is not None:
-        return Lanes(options.lanes)
-    lanes = Lanes(vector_bits() // 64)
+        return number.lanes(options.lanes)
+    lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
     arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if kind != "call"})
     numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
-    worthwhile = arithmetic * (1 - 1 / lanes.width) > MOVING * numbers
-    return lanes if worthwhile and sum(operations.values()) <= LARGEST else SCALAR
+    worthwhile = arithmetic * (1 - 1 / lanes.width) > MOVING * number.parts * numbers
+    return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()
 
 
 def _nanoseconds(program: Program, operations: Mapping[str, int]) -> float:
@@ -119,9 +124,9 @@ def _nanoseconds(program: Program, operations: Mapping[str, int]) -> float:
     return 1.0 + columns * sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in operations.items())
 
 
-def _given(out: Any, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+def _given(out: Any, shapes: Sequence[tuple[int, ...]], number: NumberType) -> list[Array]:
     arrays = split_out(out, len(shapes))
     return [
-        check_output(value, Output(shape, ()), "out" if len(shapes) == 1 else f"out[{k}]")
+        check_output(value, Output(shape, ()), "out" if len(shapes) == 1 else f"out[{k}]", number)
         for k, (value, shape) in enumerate(zip(arrays, shapes, strict=True))
     ]

@@ -26,6 +26,7 @@ STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
 BINARY = ("add", "sub", "mul", "div")
 ROOTS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64"}
 FMA = "llvm.fma.f64"
+APPROXIMATE = ("llvm.sin.f64", "llvm.cos.f64")
 MEMORY = (
     Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)"),
     Symbol("malloc", "declare ptr @malloc(i64)"),
@@ -230,8 +231,11 @@ class _Writer:
         return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
 
     def call(self, names: _Names, function: str, operands: list[str]) -> str:
-        """Call a function of numbers: LLVM's intrinsics work on all lanes, a function of C on one after the other."""
-        if function.startswith("llvm."):
+        """Call a function of numbers: LLVM's intrinsics work on all lanes, a function of C on one after the other.
+
+        Functions that are rounded more than once are always those of double: a float32 is rounded from their result.
+        """
+        if function.startswith("llvm.") and (self.lanes.scalar == "double" or function not in APPROXIMATE):
             return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
         if self.lanes == SCALAR:
             return self.direct_call(names, function, operands, "double")

@@ -19,6 +19,7 @@ from codegen.batch_points import signature
 from codegen.batch_run import Progress
 from codegen.callables import low_level_callable, plain_function, plain_library
 from codegen.compiled import Compiled, Pack, Stats, Unpack
+from codegen.dtypes import FLOAT64
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.export import Exported, Material, export
@@ -78,9 +79,8 @@ class Kernel:
         self.pack, self.unpack = pack, unpack
         program = compiled.program
         structured = pack is not None or unpack is not None
-        self._table = (
-            None if structured else describe(self.address, program.arguments, program.outputs, compiled.release)
-        )
+        gate = not structured and compiled.options.number is FLOAT64
+        self._table = describe(self.address, program.arguments, program.outputs, compiled.release) if gate else None
         self._batch = Batch(program, compiled.options, compiled.stats.machine_operations)
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
@@ -101,7 +101,10 @@ class Kernel:
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
             raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(declared)}: {names}")
-        inputs = [as_input(value, array, k) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
+        number = self.options.number
+        inputs = [
+            as_input(given, array, k, number) for k, (given, array) in enumerate(zip(args, declared, strict=True))
+        ]
         results = self._fresh(inputs) if out is None else self._into(inputs, out)
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
 
@@ -163,20 +166,20 @@ class Kernel:
         results: list[Any] = self._batch(self._compiled.library, packed, out, threads, progress)
         if out is not None and self.unpack is None:
             return out
-        results = [result if result.ndim else float(result) for result in results]
+        results = [result if result.ndim else result.item() for result in results]
         if self.unpack is not None:
             return self.unpack(results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _fresh(self, inputs: list[Array]) -> list[Any]:
-        results = [np.empty(output.shape) for output in self.program.outputs]
+        results = [np.empty(output.shape, self.options.number.dtype) for output in self.program.outputs]
         self._run(inputs, results)
-        return [result if result.ndim else float(result) for result in results]
+        return [result if result.ndim else result.item() for result in results]
 
     def _into(self, inputs: list[Array], out: Any) -> list[Any]:
         outputs = self.program.outputs
         given = [
-            check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]")
+            check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]", self.options.number)
             for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
         ]
         direct = [writable(array, [*inputs, *given[:k]]) for k, array in enumerate(given)]

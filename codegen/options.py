@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypedDict, get_args
 
+from codegen.dtypes import NUMBER_TYPES, Dtype, NumberType
 from codegen.errors import ArgumentError
 
 Tier = Literal["default", "fast", "auto"]
@@ -21,6 +22,7 @@ class OptionFields(TypedDict, total=False):
     fma: bool
     chunk: int | None
     lanes: int | None
+    dtype: Dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,14 @@ class Options:
     fma: bool = True
     chunk: int | None = None
     lanes: int | None = None
+    dtype: Dtype = "float64"
 
     def __post_init__(self) -> None:
         for name, value, known in (
             ("tier", self.tier, get_args(Tier)),
             ("accuracy", self.accuracy, get_args(Accuracy)),
             ("lanes", self.lanes, LANES),
+            ("dtype", self.dtype, tuple(NUMBER_TYPES)),
         ):
             if value not in known:
                 raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(map(str, known))}")
@@ -56,3 +60,8 @@ class Options:
     def level(self) -> int:
         """LLVM's code generation level."""
         return LEVELS[self.tier]
+
+    @property
+    def number(self) -> NumberType:
+        """What the kernel computes with."""
+        return NUMBER_TYPES[self.dtype]

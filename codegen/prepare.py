@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codegen.dtypes import FLOAT64
 from codegen.engine import has_fma
 from codegen.fuse import fuse, merge_scales, sink_signs
 from codegen.lower import Lowered, lower
 from codegen.options import Options
 from codegen.program import Program
+from codegen.sweep import unroll
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ def prepare(program: Program, options: Options) -> Prepared:
     >>> prepare(program_from_sympy([x, y], [x * y - 1]), Options(fma=False)).fused.count().total()
     2
     """
+    if options.number is not FLOAT64:
+        program = unroll(program)  # columns side by side are written for float64
     plain = sink_signs(merge_scales(lower(program)))
     fused = fuse(plain) if options.fma and has_fma() else plain
     return Prepared(program, options, plain, fused)

@@ -1,0 +1,40 @@
+"""Number types: what kernels compute with, in NumPy's words and in LLVM's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from codegen.lanes import Lanes
+
+Dtype = Literal["float64", "float32", "complex128"]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberType:
+    """A number in memory: `parts` machine numbers of IR type `scalar`; arrays of the dtype kinds can be converted."""
+
+    name: Dtype
+    scalar: str
+    parts: int
+    kinds: str
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type."""
+        return np.dtype(self.name)
+
+    def lanes(self, width: int = 1) -> Lanes:
+        """Lanes of this type's machine numbers."""
+        return Lanes(width, self.scalar)
+
+
+FLOAT64 = NumberType("float64", "double", 1, "biuf")
+NUMBER_TYPES: dict[str, NumberType] = {
+    found.name: found
+    for found in (
+        FLOAT64, NumberType("float32", "float", 1, "biuf"), NumberType("complex128", "double", 2, "biufc"),
+    )
+}  # fmt: skip
