@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from codegen.c_interface import Interface
 from codegen.c_source import STACK_NUMBERS, Called, Routine, routine
-from codegen.prepare import Prepared
-from codegen.schedule import schedule
-from codegen.sweep import split
+from codegen.straight import StraightPlan
+from codegen.sweep import SweepPlan
 
 
-def kernel_source(given: Interface, prepared: Prepared) -> str:
+def kernel_source(given: Interface, plan: StraightPlan | SweepPlan) -> str:
     """Return the C99 source of a kernel, with the same bits as its machine code.
 
     LoweringError for a function that C99 does not have.
@@ -17,45 +16,40 @@ def kernel_source(given: Interface, prepared: Prepared) -> str:
     >>> import sympy as sp
     >>> from codegen.c_interface import interface
     >>> from codegen.options import Options
+    >>> from codegen.plan import plan
     >>> from codegen.prepare import prepare
     >>> from codegen.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = program_from_sympy([x], [x + 0.5])
-    >>> "x[0] + 0x1p-1" in kernel_source(interface(program, "f"), prepare(program, Options()))
+    >>> "x[0] + 0x1p-1" in kernel_source(interface(program, "f"), plan(prepare(program, Options())))
     True
     """
     called = Called(given.name)
-    write = _sweep if given.program.seeded else _straight
-    body = write(given, prepared, called)
+    body = _sweep(given, plan, called) if isinstance(plan, SweepPlan) else _straight(given, plan, called)
     head = f"/* {given.name}: compile with -std=c99 -O2 -ffp-contract=off, see {given.name}.h */\n"
     return "\n".join([head + called.declarations(), f'#include "{given.name}.h"\n', body])
 
 
-def _straight(given: Interface, prepared: Prepared, called: Called) -> str:
+def _straight(given: Interface, plan: StraightPlan, called: Called) -> str:
     inputs = [(found.name, found.array.size) for found in given.inputs]
     outputs = [found.name for found in given.outputs]
     name = f"{given.name}_run_"
-    text = routine(
-        Routine(name, prepared.fused, schedule(prepared.fused, prepared.options.chunk), inputs, outputs), called
-    )
+    text = routine(Routine(name, plan, inputs, outputs), called)
     arguments = ", ".join([name for name, _ in inputs] + outputs)
-    lines = [*_zeros(given), f"return {name}({arguments});"]
-    return text + _entry(given, lines)
+    return text + _entry(given, [*_zeros(given), f"return {name}({arguments});"])
 
 
-def _sweep(given: Interface, prepared: Prepared, called: Called) -> str:
+def _sweep(given: Interface, plan: SweepPlan, called: Called) -> str:
     """A sweep: one routine for what no column changes, and one that is called for every column."""
-    program = given.program
-    halves, columns = split(program, prepared.fused), program.inputs[-1].size
-    chunk = prepared.options.chunk
-    fixed = [found.name for found, output in zip(given.outputs, program.outputs, strict=True) if not output.swept]
-    swept = [found.name for found, output in zip(given.outputs, program.outputs, strict=True) if output.swept]
+    columns = plan.program.inputs[-1].size
+    pairs = list(zip(given.outputs, plan.program.outputs, strict=True))
+    fixed = [found.name for found, output in pairs if not output.swept]
+    swept = [found.name for found, output in pairs if output.swept]
     inputs = [(found.name, found.array.size) for found in given.inputs]
-    once, column = f"{given.name}_once_", f"{given.name}_column_"
-    first = Routine(once, halves.once, schedule(halves.once, chunk), inputs, [*fixed, "kept_"])
-    kept = [("kept_", halves.residuals), ("seed_", columns)]
-    second = Routine(column, halves.columns, schedule(halves.columns, chunk), kept, swept)
-    count = max(halves.residuals, 1) + columns
+    first = Routine(f"{given.name}_once_", plan.once, inputs, [*fixed, "kept_"])
+    kept = [("kept_", plan.residuals), ("seed_", columns)]
+    second = Routine(f"{given.name}_column_", plan.columns, kept, swept)
+    count = max(plan.residuals, 1) + columns
     large = count > STACK_NUMBERS
     lines = [
         f"double *kept_ = malloc({count} * sizeof(double));" if large else f"double kept_[{count}];",
@@ -64,10 +58,10 @@ def _sweep(given: Interface, prepared: Prepared, called: Called) -> str:
         *(["if (kept_ == NULL) return 1;"] if large else []),
         *_zeros(given),
         f"memset(seed_, 0, {columns} * sizeof(double));",
-        f"status_ = {once}({', '.join([*(name for name, _ in inputs), *fixed, 'kept_'])});",
+        f"status_ = {first.name}({', '.join([*(name for name, _ in inputs), *fixed, 'kept_'])});",
         f"for (long column_ = 0; status_ == 0 && column_ < {columns}; column_++) {{",
         "    seed_[column_] = 1.0;",
-        f"    status_ = {column}({', '.join(['kept_', 'seed_', *(f'{name} + column_' for name in swept)])});",
+        f"    status_ = {second.name}({', '.join(['kept_', 'seed_', *(f'{name} + column_' for name in swept)])});",
         "    seed_[column_] = 0.0;",
         "}",
         *(["free(kept_);"] if large else []),

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 
 from codegen.c_names import BESSEL, MATH
 from codegen.errors import LoweringError
-from codegen.lower import Lowered
 from codegen.machine import LEAVES, TRUTHS, Row, operands_of
-from codegen.schedule import Schedule
+from codegen.straight import StraightPlan
 
 STACK_NUMBERS = 8192  # a larger workspace is allocated
 WORKSPACE = "w_"  # all names that are made here end with _, and no parameter does
@@ -87,8 +86,7 @@ class Routine:
     """One static C function: its operations, and the names and sizes of the arrays that it uses."""
 
     name: str
-    lowered: Lowered
-    plan: Schedule
+    plan: StraightPlan
     inputs: Sequence[tuple[str, int]]
     outputs: Sequence[str]
 
@@ -134,7 +132,7 @@ def routine(given: Routine, called: Called) -> str:
     The function returns 0, or 1 when the workspace could not be allocated.
     """
     writer = _Writer(given, called)
-    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(given.plan.chunks)]
+    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(given.plan.order.chunks)]
     return "\n".join([*parts, writer.driver()])
 
 
@@ -145,7 +143,7 @@ class _Writer:
         self.given, self.called = given, called
         self.places = [(name, k) for name, size in given.inputs for k in range(size)]
         self.stores: dict[int, list[tuple[str, int]]] = {}
-        for array, position, row in given.lowered.stores:
+        for array, position, row in given.plan.lowered.stores:
             self.stores.setdefault(row, []).append((given.outputs[array], position))
         self.parameters = {name: f"const double *restrict {name}" for name, _ in given.inputs}
         self.parameters |= {name: f"double *restrict {name}" for name in given.outputs}
@@ -155,7 +153,7 @@ class _Writer:
 
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the function of one chunk, whose parameters are the arrays that it uses."""
-        rows, slots = self.given.lowered.rows, self.given.plan.slots
+        rows, slots = self.given.plan.lowered.rows, self.given.plan.order.slots
         self.used, self.names = set(), {}
         lines = []
         for index in chunk:
@@ -193,14 +191,14 @@ class _Writer:
         found = self.names.get(index)
         if found is not None:
             return found
-        row = self.given.lowered.rows[index]
+        row = self.given.plan.lowered.rows[index]
         if row[0] == "const":
             (value,) = struct.unpack(">d", row[1])
             text = hexadecimal(value)
             return f"({text})" if text.startswith("-") else text
         if row[0] in ("true", "false"):
             return "1" if row[0] == "true" else "0"
-        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.given.plan.slots[index])
+        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.given.plan.order.slots[index])
         self.used.add(array)
         return f"({array}[{position}] != 0.0)" if row[0] in TRUTHS else f"{array}[{position}]"
 

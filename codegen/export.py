@@ -25,6 +25,7 @@ from codegen.engine import check_processor, compile_object, host
 from codegen.entry import exported
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.options import Options
+from codegen.plan import plan
 from codegen.prepare import prepare
 from codegen.program import Program
 
@@ -51,11 +52,10 @@ class Exported:
 
 @dataclass(frozen=True)
 class Material:
-    """What is exported: a program, how it was compiled, its IR text, and a function that evaluates it."""
+    """What is exported: a program, how it was compiled, and a function that evaluates it."""
 
     program: Program
     options: Options
-    text: str
     evaluate: Callable[..., Any]
 
 
@@ -72,7 +72,9 @@ def export(
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     check_processor(cpu)
     given = interface(material.program, name)
-    _check_symbols(material)
+    planned = plan(prepare(material.program, material.options))
+    text = planned.emit().text
+    _check_symbols(material.program.name, text)
     tested = _points(given, points)
     notes: list[str] = []
     parts = {
@@ -83,16 +85,15 @@ def export(
         parts["sparsity"] = (f"{given.name}_sparsity.h", c_tables.sparsity_header(given))
     if source is not False:
         try:
-            text = kernel_source(given, prepare(material.program, material.options))
-            parts["source"] = (f"{given.name}.c", text)
+            parts["source"] = (f"{given.name}.c", kernel_source(given, planned))
         except LoweringError as error:
             if source:
                 raise
             notes.append(f"no C source: {error}")
-    code = compile_object(exported(material.text, material.program, given.name), 2, cpu).code
+    code = compile_object(exported(text, material.program, given.name), 2, cpu).code
     with _all_or_nothing(Path(directory)) as folder:
-        for filename, text in parts.values():
-            (folder / filename).write_text(text, encoding="utf-8", newline="\n")
+        for filename, written in parts.values():
+            (folder / filename).write_text(written, encoding="utf-8", newline="\n")
         files = {"object": f"{given.name}.o", **{kind: filename for kind, (filename, _) in parts.items()}}
         (folder / files["object"]).write_bytes(code)
         if library is not False:
@@ -107,15 +108,15 @@ def export(
     return Exported(given.name, {kind: Path(directory) / filename for kind, filename in files.items()}, tuple(notes))
 
 
-def _check_symbols(material: Material) -> None:
+def _check_symbols(name: str, text: str) -> None:
     """Raise LoweringError for functions that exist in this process only: those of SciPy."""
-    declared = {name for name in DECLARED.findall(material.text) if not name.startswith("llvm.")}
-    scipy = sorted({name.split(".")[1] for name in declared if name.startswith("scipy.")})
-    unknown = sorted(name for name in declared - KNOWN if not name.startswith("scipy."))
+    declared = {symbol for symbol in DECLARED.findall(text) if not symbol.startswith("llvm.")}
+    scipy = sorted({symbol.split(".")[1] for symbol in declared if symbol.startswith("scipy.")})
+    unknown = sorted(symbol for symbol in declared - KNOWN if not symbol.startswith("scipy."))
     if scipy or unknown:
-        functions = [f"scipy.special.{name}" for name in scipy] + unknown
+        functions = [f"scipy.special.{symbol}" for symbol in scipy] + unknown
         raise LoweringError(
-            f"export of {material.program.name}",
+            f"export of {name}",
             why=f"it calls {', '.join(functions)}, which no C library has",
             do="keep it in Python, or write these functions out",
         )

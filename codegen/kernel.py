@@ -17,12 +17,11 @@ from codegen.background import later
 from codegen.batch import Batch
 from codegen.batch_points import signature
 from codegen.batch_run import Progress
-from codegen.callables import low_level_callable, plain_function, plain_library
+from codegen.c_function import CFunction
 from codegen.compiled import Compiled, Pack, Stats, Unpack
 from codegen.dtypes import FLOAT64
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
-from codegen.export import Exported, Material, export
 from codegen.gate import describe
 from codegen.keep import containers_of, write_kernel
 from codegen.native_type import attach, native_type
@@ -36,7 +35,7 @@ from codegen.sparsity import SparsityPattern
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class Kernel:
+class Kernel(CFunction):
     """A compiled program: `kernel(x)` returns fresh arrays, `kernel(x, out=buffer)` writes into `buffer`.
 
     Arguments are one array (or float) per program input, float64, of the declared shape; other array-likes are
@@ -59,7 +58,6 @@ class Kernel:
         "_entry",
         "_flat",
         "_improvement",
-        "_plain",
         "_retired",
         "_table",
         "pack",
@@ -72,7 +70,7 @@ class Kernel:
 
     def __init__(self, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> None:
         self._compiled = compiled
-        self._plain: tuple[Library, Compiled] | None = None
+        self._plain = None
         self._retired: Library | None = None
         self._improvement: Future[None] | None = None
         self._entry = ENTRY(self.address)
@@ -283,75 +281,6 @@ class Kernel:
     def address(self) -> int:
         """Address of `int kernel(double **inputs, double **outputs)`, valid while the kernel lives."""
         return self._compiled.library.addresses["kernel"]
-
-    @property
-    def c_address(self) -> int:
-        """Address of `int kernel(const double *input, ..., double *output, ...)`, valid while the kernel lives.
-
-        It takes one pointer for each array, inputs first, C-contiguous; no output may overlap another array.
-        """
-        return self._plain_library().addresses["plain"]
-
-    @property
-    def ctypes(self) -> Any:
-        """The C function of `c_address` as ctypes function, which keeps the machine code alive.
-
-        Its arguments are addresses; `array.ctypes` is one. Shapes and dtypes are not checked.
-
-        >>> import sympy as sp
-        >>> from codegen import compile_program, program_from_sympy
-        >>> x, y = sp.symbols("x y")
-        >>> function = compile_program(program_from_sympy([(x, y)], [x * y])).ctypes
-        >>> point, result = np.array([2.0, 3.0]), np.empty(())
-        >>> function(point.ctypes, result.ctypes), float(result)
-        (0, 6.0)
-        """
-        return plain_function(self.program, self._plain_library(), self._compiled)
-
-    def low_level_callable(self, signature: str | None = None, *data: Any) -> Any:
-        """Return a `scipy.LowLevelCallable` (`pip install symad[special]`), which keeps the machine code alive.
-
-        `signature` is one of those that SciPy documents for `quad`, `nquad`, `ndimage.generic_filter`,
-        `generic_filter1d` and `geometric_transform`; without one it is that of `quad` and `nquad` with any number of
-        arguments. The kernel's inputs take the numbers that SciPy passes, one array after the other; `data` are values
-        for its last inputs, which are copied and travel as user data. `.function` is the ctypes function. ArgumentError
-        for a signature that does not fit the kernel, with those that do.
-
-        >>> import sympy as sp
-        >>> from scipy.integrate import quad
-        >>> from codegen import compile_program, program_from_sympy
-        >>> x, a = sp.symbols("x a")
-        >>> kernel = compile_program(program_from_sympy([x, a], [a * x**2]))
-        >>> round(quad(kernel.low_level_callable("double (double, void *)", 6.0), 0, 1)[0], 12)
-        2.0
-        """
-        compiled = self._compiled
-        address = compiled.library.addresses["kernel"]
-        return low_level_callable(compiled.program, address, compiled, signature, data)
-
-    def export(self, directory: str | os.PathLike[str], name: str | None = None, **options: Any) -> Exported:
-        """Write the kernel into a directory for programs in C and other languages: all files, or none on any error.
-
-        The files are an object file (position-independent), a shared library (if a C compiler driver is found in CC or
-        on PATH; `library=True` insists, `library=False` leaves it out), a header that describes every array, the
-        places of sparse entries, C99 source (`source=False` leaves it out), and a test program with the exact bits of
-        some results, at `points` (one tuple of arrays for each) or at chosen ones. All of them give the bits of this
-        kernel. `cpu` is "host", "generic" or a name that LLVM knows.
-
-        The C function is `int name(const double *input, ..., double *output, ...)`; `name` is that of the program
-        unless given. ArgumentError for a name that C does not allow or a directory that cannot be written,
-        LoweringError for a kernel that calls functions of SciPy.
-        """
-        evaluate = self if self._flat is None else self._flat
-        material = Material(self.program, self.options, self.llvm, evaluate)
-        return export(material, directory, name, **options)
-
-    def _plain_library(self) -> Library:
-        if self._plain is None:
-            compiled = self._compiled
-            library = plain_library(compiled.program, compiled.library.addresses["kernel"])
-            self._plain = (library, compiled)
-        return self._plain[0]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.

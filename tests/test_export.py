@@ -61,7 +61,7 @@ def test_containers_become_parameters(tmp_path: Path) -> None:
     made = kernel.export(tmp_path, "loss")
     text = made.files["header"].read_text()
     assert "int loss(const double *parameters_b, const double *parameters_w, const double *x, double *out0" in text
-    assert "parameters[\"w\"]: shape (2, 3), 6 doubles" in text
+    assert 'parameters["w"]: shape (2, 3), 6 doubles' in text
     for form in ("loss.o", "loss.c"):
         assert run(build(tmp_path, "tested", *STRICT, "loss_test.c", form)) == "ok\n"
 

@@ -61,6 +61,23 @@ def test_the_ctypes_function_keeps_the_code_alive() -> None:
     assert collected(library)
 
 
+def test_a_function_keeps_the_code_that_it_was_made_for() -> None:
+    """With tier="auto" a kernel takes other machine code some time later."""
+    kernel = compile_program(program_from_sympy([X], [sp.exp(X)]), tier="auto")
+    first = weakref.ref(kernel._compiled.library)
+    kernel.ctypes  # noqa: B018 (the entry is made here, perhaps for the first code)
+    assert kernel.wait()
+    function, callback = kernel.ctypes, kernel.low_level_callable()
+    assert kernel.tier == "default"
+    del kernel
+    gc.collect()
+    result = np.empty(())
+    assert function(np.array(1.0).ctypes, result.ctypes) == 0
+    assert result == callback.function(1, (ctypes.c_double * 1)(1.0)) == math.exp(1.0)
+    del function, callback
+    assert collected(first)
+
+
 def test_cffi() -> None:
     kernel = kernel_of([(X, Y)], [(X * Y, X + Y)])
     ffi = cffi.FFI()
