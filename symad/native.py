@@ -16,7 +16,6 @@ import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.cache import Setting
 from codegen.compiled import Pack, Unpack
-from codegen.garbage import fewer_collections
 from codegen.limits import limits
 from codegen.options import OptionFields
 from codegen.program import Program
@@ -79,7 +78,7 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    with limits(max_ops, max_seconds), fewer_collections():
+    with limits(max_ops, max_seconds):
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
             return codegen.compile_program(chosen, cache=cache, **options)
