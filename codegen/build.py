@@ -22,7 +22,7 @@ from codegen.limits import check
 from codegen.lower import FUSED
 from codegen.modules import modules
 from codegen.options import LEVELS, OptionFields, Options, Tier
-from codegen.plan import plan
+from codegen.plan import plan, write
 from codegen.portable import Portable, decode
 from codegen.prepare import Prepared, prepare
 from codegen.program import Program
@@ -143,7 +143,7 @@ def _external(emitted: Emitted) -> tuple[str, ...]:
 def _optimised(shelf: Shelf, stats: Stats, release: bool, emitted: Emitted | None) -> Library:
     """Compile once more with all effort."""
     if emitted is None:  # the first code came from the cache
-        emitted = plan(prepare(shelf.program, shelf.options)).emit()
+        emitted = write(prepare(shelf.program, shelf.options))
     image = compile_modules(modules(emitted), LEVELS["default"])
     built = Built(image, _external(emitted), replace(stats, code_bytes=image.code_bytes), release)
     shelf.store("default", built)

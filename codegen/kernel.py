@@ -26,7 +26,7 @@ from codegen.gate import describe
 from codegen.keep import containers_of, write_kernel
 from codegen.native_type import attach, native_type
 from codegen.options import LEVELS, Options, Tier
-from codegen.plan import plan
+from codegen.plan import write
 from codegen.portable import encode
 from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
@@ -265,7 +265,7 @@ class Kernel(CFunction):
     @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel (written anew)."""
-        return plan(prepare(self.program, self.options)).emit().text
+        return write(prepare(self.program, self.options)).text
 
     @property
     def assembly(self) -> str:

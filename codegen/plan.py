@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codegen.emit import Emitted, Form
 from codegen.prepare import Prepared
 from codegen.straight import StraightPlan
 from codegen.sweep import SweepPlan
@@ -20,3 +21,17 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     """
     made = SweepPlan if prepared.program.seeded else StraightPlan
     return made.of(prepared.program, prepared.fused, prepared.options.chunk)
+
+
+def write(prepared: Prepared) -> Emitted:
+    """Return the IR of a kernel for one point, in the numbers of its options.
+
+    >>> import sympy as sp
+    >>> from codegen.options import Options
+    >>> from codegen.prepare import prepare
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> "fadd float" in write(prepare(program_from_sympy([x], [x + 1]), Options(dtype="float32"))).text
+    True
+    """
+    return plan(prepared).emit(Form(lanes=prepared.options.number.lanes()))

@@ -108,3 +108,18 @@ def test_every_head(head: Head) -> None:
         else:
             unit = max(float(np.spacing(F(abs(exact)))), tiny)
             assert abs(value - exact) <= BOUNDS.get(head.__name__, 8.0) * unit
+
+
+def test_text_and_background_code_are_float32_too(tmp_path: Any) -> None:
+    """Both are written anew from the program, the second when the first code came from the cache."""
+    program = program_from_sympy([X], [tuple(x / 3 for x in X)])
+    x = np.linspace(1, 2, 5).astype(F)
+    want = [float(value) for value in F(1 / 3) * x]
+    compile_program(program, dtype="float32", tier="fast", cache=tmp_path)
+    kernel = compile_program(program, dtype="float32", tier="auto", cache=tmp_path)
+    assert kernel.stats.cached
+    assert kernel(x).tolist() == want
+    assert kernel.wait()
+    assert kernel(x).tolist() == want
+    assert "fmul float" in kernel.llvm
+    assert "fmul double" not in kernel.llvm
