@@ -1,6 +1,4 @@
-"""Derivatives of higher order in numbers: growth with the order, tensors that stay sparse, interpolation.
-
-usage: python -m benchmarks.higher [--quick] [--output FILE]    (default: benchmarks/results/higher.md)
+"""Section "higher": derivatives of higher order: growth with the order, tensors that stay sparse, interpolation.
 
 Operations are counted on the traced graph (shared ones once, no leaves). Seconds and peak memory of a tensor are those
 of a process of its own.
@@ -8,21 +6,18 @@ of a process of its own.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import symad as sa
 from benchmarks.problems import make_log_sum_exp, make_network
-from benchmarks.scale import chain, measured, rosenbrock
+from benchmarks.scale import alone, chain, rosenbrock
+from benchmarks.session import Session
 
 ORDERS = range(1, 11)
-RESULT = Path(__file__).parent / "results" / "higher.md"
 
 # name: (function, point): directional derivatives along (1, ..., 1)
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Any]] = {
@@ -89,14 +84,9 @@ def tensors(sizes: list[int]) -> Iterator[str]:
     """Yield the table of sparse tensors, each measured in a process of its own."""
     yield "| tensor | n | non-zeros | nodes | operations | seconds | peak MiB |"
     yield "|---|---|---|---|---|---|---|"
-    context = multiprocessing.get_context("spawn")
     for work in (third_tensor, fourth_tensor):
         for size in sizes:
-            queue = context.Queue()
-            process = context.Process(target=measured, args=(work, size, queue))
-            process.start()
-            text, seconds, peak = queue.get()
-            process.join()
+            text, seconds, peak = alone(work, size)
             yield f"| {work.__name__.replace('_', ' ')} | {size} | {text} | {seconds:.2f} | {peak / 2**20:.0f} |"
 
 
@@ -123,35 +113,17 @@ def operators() -> Iterator[str]:
         yield from (f"- {name}, {choice.what}: {choice.chosen} of {dict(choice.operations)}" for choice in made)
 
 
-def report(quick: bool) -> Iterator[str]:
-    """Yield the report, line by line."""
-    yield "# Derivatives of higher order"
-    yield "\nMade by `python -m benchmarks.higher`.\n"
-    yield "## Operations of the k-th directional derivative: nested forward mode / Taylor coefficients\n"
-    yield from growth(ORDERS[:4] if quick else ORDERS)
-    yield "\n## Single derivatives of high order\n"
-    yield from single_values()
-    yield "\n## Chained Rosenbrock: symmetric COO tensors, nothing dense\n"
-    yield from tensors([100, 1000] if quick else [100, 1000, 10_000])
-    yield "\n## Mixed partials of exp(xy) sin(z) by interpolation\n"
-    yield from interpolation(range(1, 5) if quick else range(1, 13))
-    yield "\n## Laplacians: what was chosen, by operations\n"
-    yield from operators()
-
-
-def main() -> None:
-    """Print the report and write it to a file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="low orders, small sizes; nothing is written")
-    parser.add_argument("--output", type=Path, default=RESULT)
-    arguments = parser.parse_args()
-    lines = []
-    for line in report(arguments.quick):
-        print(line, flush=True)
-        lines.append(line)
-    if not arguments.quick:
-        arguments.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+def section(session: Session) -> str:
+    """Count and measure."""
+    session.say("higher: operations by order")
+    quick = session.quick
+    parts = {
+        "Operations of the k-th directional derivative: nested forward mode / Taylor coefficients": growth(
+            ORDERS[:4] if quick else ORDERS
+        ),
+        "Single derivatives of high order": single_values(),
+        "Chained Rosenbrock: symmetric COO tensors, nothing dense": tensors([100] if quick else [100, 1000, 10_000]),
+        "Mixed partials of exp(xy) sin(z) by interpolation": interpolation(range(1, 5) if quick else range(1, 13)),
+        "Laplacians: what was chosen, by operations": operators(),
+    }
+    return "\n\n".join(f"### {title}\n\n" + "\n".join(lines) for title, lines in parts.items())

@@ -1,15 +1,12 @@
-"""The gradient of 1,000 unrolled momentum steps on Rosenbrock's function: numbers, nodes, build time, time per call.
-
-    python -m benchmarks.meta_gradient
+"""Section "meta_gradient": the gradient of 1,000 unrolled momentum steps on Rosenbrock's function.
 
 The final loss is differentiated in the learning rate, in the momentum and in the two coordinates of the starting point,
 by reverse mode over a loop of reverse-mode gradients. The reference takes central differences of the same loop in 50
-digits, with the gradient written by hand. The run exits non-zero when a number is off by more than 1e-12.
+digits, with the gradient written by hand. A number that is off by more than 1e-12 is a failure of the run.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +15,8 @@ import mpmath
 import numpy as np
 
 import symad as sa
+from benchmarks.session import Session
+from benchmarks.tables import table
 from benchmarks.timing import burst, calls_per_burst, no_garbage_collection
 
 STEPS = 1000
@@ -67,28 +66,28 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     return call(), time.perf_counter() - start
 
 
-def main() -> int:
-    """Print numbers and costs; return 1 when a number is wrong."""
+def section(session: Session) -> str:
+    """Measure numbers and costs."""
+    session.say("meta_gradient")
     gradient = sa.grad(trained, (0, 1, 2))
     sa.compile(sa.grad(rosenbrock), POINT[2])(POINT[2])  # the library's own start
     value = sa.trace(trained, *POINT)
     traced, tracing = timed(lambda: sa.trace(gradient, *POINT))
     kernel, building = timed(lambda: sa.compile(gradient, *POINT))
-    found = np.hstack(kernel(*POINT))
-    worst = 0.0
-    for name, number, right in zip(NAMES, found, reference(), strict=True):
-        worst = max(worst, abs(number / right - 1))
-        print(f"{name:14} {number: .16e}   50 digits {right: .16e}   off by {abs(number / right - 1):.1e}")
+    lines = []
+    for name, found, right in zip(NAMES, np.hstack(kernel(*POINT)), reference(), strict=True):
+        off = abs(found / right - 1)
+        if not off <= TOLERANCE:
+            session.failures.append(f"meta-gradient, {name}: off by {off:.1e}")
+        lines.append([name, f"{found:.16e}", f"{right:.16e}", f"{off:.1e}"])
     with no_garbage_collection():
         calls = calls_per_burst(lambda: kernel(*POINT), 0.05)
         seconds = min(burst(lambda: kernel(*POINT), calls) for _ in range(20)) / calls
-    print(f"steps              {STEPS}")
-    print(f"operations         {value.count_ops()} of the loss, {traced.count_ops()} with the gradient")
-    print(f"in the kernel      {kernel.stats.operations_after} machine operations, {kernel.stats.fused} of them fused")
-    print(f"build              {building:.2f} s, of which tracing {tracing:.2f} s")
-    print(f"a call             {seconds * 1e6:.1f} us")
-    return int(worst > TOLERANCE)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return "\n".join(
+        [
+            table(("derivative in", "found", "50 digits", "off by"), lines),
+            f"\n- {STEPS} steps; {value.count_ops()} operations of the loss, {traced.count_ops()} with the gradient",
+            f"- {kernel.stats.operations_after} machine operations in the kernel, {kernel.stats.fused} of them fused",
+            f"- build {building:.2f} s, of which tracing {tracing:.2f} s; a call {seconds * 1e6:.1f} us",
+        ]
+    )

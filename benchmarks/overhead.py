@@ -1,21 +1,25 @@
-"""What a call from Python costs when the work is next to nothing: nanoseconds of a two-variable Hessian."""
+"""Section "overhead": what a call costs when the work is next to nothing: a Hessian of two variables."""
 
 from __future__ import annotations
 
 import ctypes
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import Candidate, Evaluator
+from benchmarks.peers import Evaluator
 from benchmarks.problems import Vector, two_variables
-from benchmarks.report import table
+from benchmarks.session import Session
+from benchmarks.tables import table
 from benchmarks.timing import Quartiles, no_garbage_collection
 
 Loop = Callable[[int], float]
+
+LEFT_OUT = ("symad-fast", "symad-tier", "heyoka-fast")  # the same call as the candidates of that name
 
 
 def empty_loop(number: int) -> float:
@@ -83,22 +87,24 @@ def loops(evaluators: Mapping[str, Evaluator], x: Vector) -> dict[str, Loop]:
     return chosen
 
 
-def overhead_section(candidates: Mapping[str, Candidate], rounds: int, seconds: float) -> str:
-    """Return the section of the report: nanoseconds per call, loop overhead removed, interleaved as the rest."""
+def section(session: Session) -> str:
+    """Measure nanoseconds per call of the tiny Hessian, loop overhead removed, interleaved as the rest."""
+    session.say("overhead")
     problem = two_variables()
     x = np.ascontiguousarray(problem.point)
-    evaluators = {name: candidate.build(problem) for name, candidate in candidates.items() if name != "symad-fast"}
-    chosen = loops(evaluators, x)
-    numbers = {name: max(1, round(1000 * seconds / loop(1000))) for name, loop in chosen.items()}
+    made = {name: session.built(session.candidates[name], problem, name) for name in session.candidates}
+    chosen = loops({name: pair[0] for name, pair in made.items() if pair and name not in LEFT_OUT}, x)
+    numbers = {name: max(1, round(1000 * session.seconds / loop(1000))) for name, loop in chosen.items()}
     samples: dict[str, list[float]] = {name: [] for name in chosen}
     with no_garbage_collection():
-        for _ in range(rounds):
+        for _ in range(session.rounds):
             for name, loop in chosen.items():
                 loop(1)
-                samples[name].append((loop(numbers[name]) - empty_loop(numbers[name])) / numbers[name])
+                samples[name].append((loop(numbers[name]) - empty_loop(numbers[name])) / numbers[name] * 1e9)
     spread = {name: Quartiles.of(sample) for name, sample in samples.items()}
+    session.data["overhead"] = {name: asdict(ns) for name, ns in spread.items()}
     rows = [
-        [name, f"{ns.median * 1e9:.0f}", f"{ns.low * 1e9:.0f} to {ns.high * 1e9:.0f}"]
+        [name, f"{ns.median:.0f}", f"{ns.low:.0f} to {ns.high:.0f}"]
         for name, ns in sorted(spread.items(), key=lambda item: item[1].median)
     ]
-    return f"## The call itself: Hessian of {problem.title}\n\n{table(['call', 'ns', 'quartiles'], rows)}"
+    return f"The Hessian of {problem.title}.\n\n{table(('call', 'ns', 'quartiles'), rows)}"

@@ -1,4 +1,4 @@
-"""The four problems, each written once as plain NumPy code and shared by every candidate.
+"""The problems, each written once as plain NumPy code and shared by every candidate.
 
 A function takes the flat point `x` and the array namespace `xp`, NumPy unless told otherwise: JAX passes `jax.numpy`,
 and the libraries of scalar symbols pass an object array of symbols with a namespace whose functions work element by
@@ -9,30 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.models import brusselator_residual, reprojection_error, spherical_harmonics
+
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
+Kind = Literal["hessian", "gradient", "jacobian"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A scalar function of a flat vector, a point to time it at, and more points to compare the numbers at."""
+    """A function of a flat vector, the derivative wanted of it, a point to time it at, and its neighbourhood.
+
+    `large` marks what some compilers need minutes for: they are tried in a process of their own first. `sparse` marks
+    the matrices that dense code should not be asked for. Who gave up on `smaller` is not asked for this one.
+    """
 
     name: str
     title: str
     function: Callable[..., Any]
     point: Vector
     spread: float
+    kind: Kind = "hessian"
+    large: bool = False
+    sparse: bool = False
+    smaller: str = ""
 
-    def points(self, count: int) -> list[Vector]:
-        """Return the timing point and `count - 1` seeded random neighbours of it."""
+    def points(self, count: int) -> Matrix:
+        """Return the timing point and `count - 1` seeded random neighbours of it, one in a row."""
         rng = np.random.default_rng(7)
-        shifts = [rng.uniform(-self.spread, self.spread, self.point.size) for _ in range(count - 1)]
-        return [self.point.copy(), *(self.point + shift for shift in shifts)]
+        shifts = rng.uniform(-self.spread, self.spread, (count, self.point.size))
+        shifts[0] = 0.0
+        return np.asarray(self.point + shifts)
 
 
 def chained_rosenbrock(x: Any, xp: Any = np) -> Any:
@@ -74,24 +86,47 @@ def make_log_sum_exp(n: int = 20) -> Callable[..., Any]:
     return log_sum_exp
 
 
-def cluster_of_ten() -> Vector:
-    """Return ten atoms on a grid of spacing 1.15, slightly shaken so that no distance is special."""
-    grid = np.array([(i, j, k) for i in range(3) for j in range(2) for k in range(2)][:10], dtype=float)
+def cluster(atoms: int) -> Vector:
+    """Return atoms on a grid of spacing 1.15, slightly shaken so that no distance is special."""
+    layers = (1, 2, 2) if atoms <= 10 else (1, 3, 3)
+    shape = (-(-atoms // (layers[1] * layers[2])), *layers[1:])
+    grid = np.array(list(np.ndindex(shape))[:atoms], dtype=float)
     return np.asarray((1.15 * grid + np.random.default_rng(3).uniform(-0.05, 0.05, grid.shape)).ravel())
 
 
 def make_problems() -> dict[str, Problem]:
-    """Return the problems by name."""
+    """Return the problems by name: eight Hessians, then a gradient and three Jacobians."""
     rng = np.random.default_rng(1)
+    chain, atoms = chained_rosenbrock, lennard_jones_energy
+    wide, camera = make_network((64, 32, 1)), np.array([0.1, -0.2, 0.3, 0.2, -0.1, 5.0, 400.0, -0.1, 0.05])
+    seen = np.concatenate([camera, [0.4, -0.3, 1.2]])
+    banded: dict[str, Any] = {"large": True, "sparse": True}
     problems = [
-        Problem("rosenbrock100", "chained Rosenbrock, n = 100", chained_rosenbrock, rng.uniform(-1, 1, 100), 0.5),
-        Problem("lj10", "Lennard-Jones, 10 atoms", lennard_jones_energy, cluster_of_ten(), 0.03),
-        Problem("mlp8", "tanh network 8-16-16-1, Hessian in the inputs", make_network(), rng.normal(size=8), 0.5),
+        Problem("rosenbrock100", "chained Rosenbrock, n = 100", chain, rng.uniform(-1, 1, 100), 0.5, sparse=True),
+        Problem("rosenbrock1000", "chained Rosenbrock, n = 1000", chain, rng.uniform(-1, 1, 1000), 0.5, **banded),
+        Problem("rosenbrock10000", "chained Rosenbrock, n = 10 000", chain, rng.uniform(-1, 1, 10000), 0.5, **banded,
+                smaller="rosenbrock1000"),
+        Problem("lj10", "Lennard-Jones, 10 atoms", atoms, cluster(10), 0.03),
+        Problem("lj20", "Lennard-Jones, 20 atoms", atoms, cluster(20), 0.03, large=True),
+        Problem("mlp8", "tanh network 8-16-16-1, in its inputs", make_network(), rng.normal(size=8), 0.5),
+        Problem("mlp64", "tanh network 64-32-1, in its inputs", wide, rng.normal(size=64), 0.5, large=True),
         Problem("logsumexp20", "log-sum-exp, n = 20", make_log_sum_exp(), rng.normal(size=20), 0.5),
-    ]
+        Problem("lj20gradient", "gradient, Lennard-Jones, 20 atoms", atoms, cluster(20), 0.03, "gradient"),
+        Problem("harmonics8", "Jacobian, real spherical harmonics of degree 1 to 8", spherical_harmonics,
+                np.array([0.3, -0.5, 0.7]), 0.2, "jacobian"),
+        Problem("brusselator32", "Jacobian, Brusselator on a 32 x 32 grid", brusselator_residual,
+                rng.uniform(0.5, 2, 2 * 32 * 32), 0.3, "jacobian", sparse=True, large=True),
+        Problem("bundle", "Jacobian, reprojection in bundle adjustment", reprojection_error, seen, 0.05, "jacobian"),
+    ]  # fmt: skip
     return {problem.name: problem for problem in problems}
 
 
 def two_variables() -> Problem:
     """Return the small problem of the call-overhead section: nearly all of its time is the call itself."""
     return Problem("rosenbrock2", "Rosenbrock, n = 2", chained_rosenbrock, np.array([-1.2, 1.0]), 0.1)
+
+
+def chain_of(size: int) -> Problem:
+    """Return the chained Rosenbrock function of any size: about ten nodes of the Hessian's graph to a variable."""
+    start = np.random.default_rng(1).uniform(-1, 1, size)
+    return Problem(f"chain{size}", f"chained Rosenbrock, n = {size}", chained_rosenbrock, start, 0.5, sparse=True)

@@ -1,15 +1,11 @@
-"""How symad scales: a chain of a million operations, a shared tower, a large sparse Hessian. Seconds and peak memory.
-
-usage: python -m benchmarks.scale [--quick]
+"""Section "scale": a chain of a million operations, a shared tower, a large sparse Hessian. Seconds and peak memory.
 
 Each measurement runs in a process of its own, so that its peak memory is its own.
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +13,9 @@ from typing import Any
 import numpy as np
 
 import symad as sa
+from benchmarks.limited import peak_memory
+from benchmarks.session import Session
+from benchmarks.tables import table
 
 
 def chain(x: Any, depth: int) -> Any:
@@ -53,44 +52,31 @@ def shared_tower(_: int) -> str:
     return f"derivatives {sa.derivative(tower)(1.9):.6e} {sa.derivative(tower, 2)(1.9):.6e}"
 
 
-def sparse_hessian(size: int) -> str:
-    """Trace and compile the sparse Hessian of the chained Rosenbrock function."""
-    traced = sa.trace(sa.hessian(rosenbrock, sparse="lower"), np.ones(size))
-    kernel = sa.native.compile_trace(traced, tier="fast")
-    values = kernel(np.ones(size))
-    return f"{len(values)} non-zeros, {kernel.stats.total} operations, diagonal starts {values[0]:g} {values[2]:g}"
-
-
 def measured(work: Callable[[int], str], size: int, queue: Any) -> None:
     """Run one measurement and put (text, seconds, peak bytes) into the queue."""
     start = time.perf_counter()
     text = work(size)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    queue.put((text, time.perf_counter() - start, peak))
+    queue.put((text, time.perf_counter() - start, peak_memory()))
 
 
-def main() -> None:
-    """Run every measurement and print one line for each."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="sizes ten times smaller")
-    scale = 10 if parser.parse_args().quick else 1
-    jobs = [
-        (deep_chain, 10**6 // scale),
-        (edge_chain, 10**6 // scale),
-        (shared_tower, 25),
-        (sparse_hessian, 10**3 // scale),
-        (sparse_hessian, 10**4 // scale),
-        (sparse_hessian, 10**5 // scale),
-    ]
+def alone(work: Callable[[int], str], size: int) -> tuple[str, float, float]:
+    """Run one measurement in a process of its own and return (text, seconds, peak bytes)."""
     context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=measured, args=(work, size, queue))
+    process.start()
+    found: tuple[str, float, float] = queue.get()
+    process.join()
+    return found
+
+
+def section(session: Session) -> str:
+    """Run every measurement."""
+    smaller = 10 if session.quick else 1
+    jobs = [(deep_chain, 10**6 // smaller), (edge_chain, 10**6 // smaller), (shared_tower, 25)]
+    lines = []
     for work, size in jobs:
-        queue = context.Queue()
-        process = context.Process(target=measured, args=(work, size, queue))
-        process.start()
-        text, seconds, peak = queue.get()
-        process.join()
-        print(f"{work.__name__:15} n = {size:>8}: {seconds:8.3f} s, peak {peak / 2**20:7.0f} MiB; {text}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        session.say(f"scale: {work.__name__}, {size}")
+        text, seconds, peak = alone(work, size)
+        lines.append([work.__name__.replace("_", " "), str(size), f"{seconds:.2f}", f"{peak / 2**20:.0f}", text])
+    return table(("what", "size", "seconds", "peak MiB", "result"), lines)

@@ -31,6 +31,10 @@ class Quartiles:
         """
         return cls(*(float(value) for value in np.percentile(np.asarray(sample, dtype=float), [25, 50, 75])))
 
+    def scaled(self, factor: float) -> Quartiles:
+        """Return the same in another unit."""
+        return Quartiles(self.low * factor, self.median * factor, self.high * factor)
+
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:

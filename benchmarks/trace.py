@@ -1,24 +1,23 @@
-"""What tracing costs: microseconds for each node of the four problems and of plain loops, with and without lines.
+"""Section "trace": microseconds for each node of the problems and of plain loops, with and without source lines.
 
-    python -m benchmarks.trace
-
-The best of interleaved repetitions, the garbage collector switched off: a lower bound, which noise does not move. The
-run exits non-zero when a problem takes more than the limit of `LIMIT` microseconds a node.
+The best of interleaved repetitions, the garbage collector switched off: a lower bound, which noise does not move. A
+problem that takes more than LIMIT microseconds a node is a failure of the run.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 import symad as sa
-from benchmarks.problems import make_problems
+from benchmarks.session import Session
+from benchmarks.tables import table
 from benchmarks.timing import burst, no_garbage_collection
 
 LIMIT = 5.0  # microseconds a node
-REPETITIONS = 40
+LARGEST = 1000  # variables: larger problems tell nothing new
+REPETITIONS = 20
 
 
 def loops(x: Any) -> Any:
@@ -44,22 +43,18 @@ def seconds(function: Any, point: Any) -> tuple[int, dict[bool, float]]:
     return len(sa.trace(function, point).graph), best
 
 
-def main() -> int:
-    """Print one line for each problem; return 1 when one is above the limit."""
-    cases = [(problem.name, problem.function, problem.point) for problem in make_problems().values()]
-    cases.append(("rosenbrock, loops", loops, np.zeros(400)))
-    slowest = 0.0
+def section(session: Session) -> str:
+    """Measure each problem; one above the limit is a failure."""
+    session.say("trace")
+    cases = [(p.title, p.function, p.point) for p in session.problems.values() if len(p.point) <= LARGEST]
+    cases.append(("Rosenbrock written with a loop, n = 400", loops, np.zeros(400)))
+    lines = []
     for name, function, point in cases:
         nodes, best = seconds(function, point)
         cost = best[True] / nodes * 1e6
-        slowest = max(slowest, cost)
-        share = best[True] / best[False] - 1
-        print(f"{name:18} {nodes:6} nodes  {cost:6.2f} us a node, source lines {share:+.1%}", flush=True)
+        if cost > LIMIT:
+            session.failures.append(f"tracing {name} takes {cost:.2f} us a node, limit {LIMIT}")
+        lines.append([name, str(nodes), f"{cost:.2f}", f"{100 * (best[True] / best[False] - 1):+.1f} %"])
     _, best = seconds(branches, np.zeros(5))
-    print(f"{'32 paths':18} {best[True] * 1e3:.1f} ms for all runs and the merge")
-    print(f"limit {LIMIT} us a node: {'kept' if slowest <= LIMIT else 'exceeded'}")
-    return int(slowest > LIMIT)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    head = table(("function", "nodes", "us a node", "of which source lines"), lines)
+    return f"{head}\n\nA function with 32 paths: {best[True] * 1e3:.1f} ms for all runs and the merge."
