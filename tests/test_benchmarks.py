@@ -1,0 +1,96 @@
+"""The benchmark's own machinery: a run writes its report, and a wrong number or a broken candidate fails it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import benchmarks.peers
+from benchmarks.__main__ import main
+from benchmarks.derivatives import aligned, distances
+from benchmarks.limited import build_elsewhere
+from benchmarks.models import brusselator_residual, spherical_harmonics
+from benchmarks.peers.ours import Symad
+from benchmarks.problems import Problem, make_problems
+from benchmarks.tables import table
+
+
+class Wrong(Symad):
+    """A candidate whose last entry is off by a little."""
+
+    name = "wrong"
+
+    def build(self, problem: Problem) -> Any:
+        made = super().build(problem)
+        kernel, values = made.native
+
+        def spoiled(x: Any) -> Any:
+            kernel(x, out=values)
+            values.flat[-1] *= 1 + 1e-9
+
+        return benchmarks.peers.Evaluator(lambda x: lambda: spoiled(x), lambda _: values.ravel(), made.pattern)
+
+
+def run(folder: Path, peers: str, sections: str) -> int:
+    problems = "bundle,logsumexp20"
+    choice = ["--peers", peers, "--sections", sections, "--problems", problems]
+    return main(["--quick", *choice, "--output", str(folder)])
+
+
+def test_a_run_writes_tables_and_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "symad,symad-fast", "hessians,jacobians,batch,overhead") == 0
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "log-sum-exp, n = 20" in report
+    assert "reprojection" in report
+    numbers = json.loads((tmp_path / "numbers.json").read_text(encoding="utf-8"))
+    assert {row["candidate"] for row in numbers["batch"]["bundle"]} == {"symad", "symad-fast"}
+    assert all(row["difference"] < 1e-12 for row in numbers["jacobians"]["bundle"])
+    assert report in capsys.readouterr().out
+
+
+def test_a_candidate_that_disagrees_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(benchmarks.peers.CANDIDATES, "symad-tier", Wrong)
+    assert run(tmp_path, "symad,symad-fast,symad-tier", "jacobians") == 1
+    assert "wrong disagrees on bundle" in capsys.readouterr().err
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(SystemExit, match="unknown: nobody"):
+        main(["--peers", "nobody"])
+
+
+def test_entries_are_compared_where_they_stand() -> None:
+    problem = Problem("p", "", np.sum, np.ones(2), 0.1)
+    lower = (np.array([0, 1, 1]), np.array([0, 0, 1])), np.array([1.0, 2.0, 3.0])
+    full = (np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])), np.array([1.0, 2.0, 2.0, 3.0])
+    found = aligned({"lower": lower, "full": full}, problem)
+    assert found["lower"].tolist() == found["full"].tolist() == [1.0, 2.0, 3.0]
+    assert distances({"a": np.array([1.0, 2.0]), "b": np.array([1.0, np.nan])})["b"] == np.inf
+
+
+def test_a_build_that_fails_elsewhere_says_why() -> None:
+    assert build_elsewhere("symad", "nothing", 30, 12).reason == "failed: KeyError: 'nothing'"
+    assert build_elsewhere("symad", "chain20", 30, 12).seconds > 0
+
+
+def test_harmonics_are_orthonormal_and_the_brusselator_has_its_equilibrium() -> None:
+    nodes, weights = np.polynomial.legendre.leggauss(10)
+    angles = np.arange(20) * np.pi / 10
+    flat = np.sqrt(1 - nodes**2)
+    points = [(s * np.cos(a), s * np.sin(a), z) for s, z in zip(flat, nodes, strict=True) for a in angles]
+    values = np.array([spherical_harmonics(np.array(point)) for point in points])
+    products = values.T @ (np.repeat(weights, 20)[:, None] * np.pi / 10 * values)
+    np.testing.assert_allclose(products, np.eye(80), atol=1e-13)
+    resting = np.concatenate([np.full(16, 1.0), np.full(16, 3.4)])
+    np.testing.assert_allclose(brusselator_residual(resting), 0, atol=1e-14)
+
+
+def test_every_problem_has_its_name_and_a_table_its_columns() -> None:
+    assert all(name == problem.name for name, problem in make_problems().items())
+    assert table(["a", "b"], [["1", "2"]]).count("|") == 9
