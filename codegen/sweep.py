@@ -18,6 +18,7 @@ from codegen.lanes import Lanes, Layout
 from codegen.lower import Lowered
 from codegen.machine import TRUTHS, operands_of
 from codegen.program import Input, Output, Program
+from codegen.schedule import CHUNK
 from codegen.straight import StraightPlan
 from codegen.table import Table
 
@@ -69,7 +70,7 @@ class SweepPlan:
         return cls(
             program,
             StraightPlan.of(first, halves.once, chunk),
-            StraightPlan.of(second, halves.columns, chunk),
+            StraightPlan.of(second, halves.columns, chunk or CHUNK),
             halves.residuals,
         )
 
