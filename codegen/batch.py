@@ -94,7 +94,7 @@ class Batch:
         run_task(Task(code, inputs, outputs, prod(leading)), threads, progress)
         for array, points in zip(results, outputs, strict=True):
             if not np.may_share_memory(array, points.flat):
-                array[...] = points.flat.reshape(array.shape)
+                array[...] = points.flat.view(array.dtype).reshape(array.shape)
 
 
 def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:

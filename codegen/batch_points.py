@@ -91,8 +91,9 @@ def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Poi
     aligned = value if value.flags.aligned else value.copy()
     own = aligned.shape[: aligned.ndim - len(declared.shape)]
     rows = aligned.reshape(*own, declared.size)
-    spread = rows if own == leading else np.broadcast_to(rows, (*leading, declared.size))
-    return Points(spread.reshape(prod(leading), declared.size))
+    rows = _machine_numbers(rows if _parts_together(rows) else np.ascontiguousarray(rows))
+    spread = rows if own == leading else np.broadcast_to(rows, (*leading, rows.shape[-1]))
+    return Points(spread.reshape(prod(leading), rows.shape[-1]))
 
 
 def output_points(value: Array, declared: Output, leading: tuple[int, ...], others: Sequence[Array]) -> Points:
@@ -105,6 +106,15 @@ def output_points(value: Array, declared: Output, leading: tuple[int, ...], othe
     shape = (prod(leading), declared.size)
     if value.flags.aligned and not any(np.may_share_memory(value, other) for other in others):
         flat = value.reshape(shape)
-        if np.may_share_memory(flat, value):
-            return Points(flat)
-    return Points(np.empty(shape, dtype=value.dtype))
+        if np.may_share_memory(flat, value) and _parts_together(flat):
+            return Points(_machine_numbers(flat))
+    return Points(_machine_numbers(np.empty(shape, dtype=value.dtype)))
+
+
+def _parts_together(flat: Array) -> bool:
+    """Whether the machine numbers of a point have one step: the parts of complex numbers are neighbours."""
+    return flat.dtype.kind != "c" or flat.shape[-1] == 1 or flat.strides[-1] == flat.itemsize
+
+
+def _machine_numbers(flat: Array) -> Array:
+    return flat.view(np.float64) if flat.dtype.kind == "c" else flat

@@ -16,10 +16,11 @@ from typing import Any
 import sympy as sp
 
 from codegen.constants import fold_constants
-from codegen.intrinsics import INTRINSICS, intrinsic
+from codegen.intrinsics import intrinsic
 from codegen.machine import LEAVES, Machine, Reference, Row, use_counts
 from codegen.powers import PowerPlan
-from codegen.program import Program, reachable
+from codegen.program import Head, Program, reachable
+from codegen.rows import Intrinsic
 
 FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
 KINDS = {
@@ -54,8 +55,8 @@ class Lowered:
         return Counter(KINDS[code] for code in (self.rows[row][0] for row in self.live()) if code not in LEAVES)
 
 
-def lower(program: Program) -> Lowered:
-    """Return the machine operations of a program, not yet fused.
+def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lowered:
+    """Return the machine operations of a program, not yet fused; `find` gives the row of each head.
 
     LoweringError for a head without a native lowering. Signs, powers of two and quotients are treated bit for bit as
     written, with two documented exceptions: a power with exponent n or n + 1/2 becomes a multiplication chain, and a
@@ -69,7 +70,7 @@ def lower(program: Program) -> Lowered:
     wanted = [row for output in program.outputs for row in output.rows]
     order = reachable(program, wanted)
     first = Machine()
-    values = _lower_rows(program, order, first)
+    values = _lower_rows(program, order, first, find)
     results = [first.number(values[row]) for row in wanted]
     second, references = _expand(first, results)
     stores = _stores(program, [second.materialise(reference) for reference in references])
@@ -89,9 +90,13 @@ def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]
     return stores
 
 
-def _lower_rows(program: Program, order: Sequence[int], machine: Machine) -> dict[int, Reference]:
+def _lower_rows(
+    program: Program, order: Sequence[int], machine: Machine, find: Callable[[Head], Intrinsic]
+) -> dict[int, Reference]:
     heads, operands = program.heads, program.operands
     constants = fold_constants(program, order, program.input_count)
+    if find is not intrinsic:  # what is nan among real numbers may be a complex number
+        constants = {row: value for row, value in constants.items() if value == value or not operands[row]}
     pairs: dict[Any, Callable[[int, int], int]] = {sp.Add: machine.add, sp.Mul: machine.mul}
     values: dict[int, Reference] = {}
     truths: set[int] = set()
@@ -110,7 +115,7 @@ def _lower_rows(program: Program, order: Sequence[int], machine: Machine) -> dic
             else:
                 values[row] = machine.div(values[divided[0]], machine.const(divided[1]))
         else:
-            values[row] = _lower_node(machine, head, [values[part] for part in parts])
+            values[row] = _lower_node(machine, find(head), [values[part] for part in parts])
             if machine.is_truth(values[row]):
                 truths.add(row)
             continue
@@ -131,8 +136,7 @@ def _division_by_constant(program: Program, constants: dict[int, float | bool], 
     return None
 
 
-def _lower_node(machine: Machine, head: type[sp.Basic], operands: list[Reference]) -> Reference:
-    row = INTRINSICS.get(head) or intrinsic(head)
+def _lower_node(machine: Machine, row: Intrinsic, operands: list[Reference]) -> Reference:
     if not row.truth:
         operands = [machine.number(operand) for operand in operands]
     if row.parity and operands[0] < 0:

@@ -1,0 +1,45 @@
+"""The complex step: a function's complex kernel at x + i h has the derivative in its imaginary part, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+
+STEP = 1e-200
+POINT = np.array([0.7, -0.4, 1.3])
+
+
+def rational(x):
+    return np.exp(x[0]) * np.sin(x[1]) / (1 + x[2] ** 2) + (x[0] - x[1]) ** 5
+
+
+def roots(x):
+    return np.sqrt(1 + x @ x) * np.log(x[0] + 3) - (2 + x[1]) ** 1.7 + x[2] ** -1.5
+
+
+def network(x):
+    return np.tanh(np.cosh(x) @ np.array([0.3, -0.2, 0.1])) ** 2 + np.tan(x[1]) / np.cosh(x[2]) + np.expm1(x[0])
+
+
+@pytest.mark.parametrize("f", [rational, roots, network])
+def test_gradient_and_hessian(f):
+    steps = POINT + 1j * STEP * np.eye(3)
+    values = sa.compile(f, POINT, dtype="complex128").batch(steps)
+    np.testing.assert_allclose(values.imag / STEP, sa.grad(f)(POINT), rtol=2e-14)
+    np.testing.assert_allclose(values.real, f(POINT), rtol=1e-14)
+    gradients = sa.compile(sa.grad(f), POINT, dtype="complex128").batch(steps)
+    np.testing.assert_allclose(gradients.imag / STEP, sa.hessian(f)(POINT), rtol=1e-12, atol=1e-14)
+
+
+def test_hessians_of_every_strategy_have_a_complex_form():
+    hessian = sa.compile(sa.hessian(network), POINT, dtype="complex128")
+    assert hessian(POINT).real == pytest.approx(sa.hessian(network)(POINT), rel=1e-12)
+    single = sa.compile(sa.hessian(network), POINT, dtype="float32")
+    assert single(POINT) == pytest.approx(sa.hessian(network)(POINT), rel=1e-4, abs=1e-5)
+
+
+def test_kinks_are_refused():
+    with pytest.raises(sa.LoweringError, match="Abs of a complex number"):
+        sa.compile(lambda x: np.abs(x).sum(), POINT, dtype="complex128")
