@@ -25,7 +25,8 @@ class CFunction:
     def c_address(self) -> int:
         """Address of `int kernel(const double *input, ..., double *output, ...)`, valid while the kernel lives.
 
-        It takes one pointer for each array, inputs first, C-contiguous; no output may overlap another array.
+        It takes one pointer for each array, inputs first, C-contiguous (float* for a kernel in float32); no output may
+        overlap another array.
         """
         return self._plain_library()[0].addresses["plain"]
 
@@ -44,7 +45,7 @@ class CFunction:
         >>> function(point.ctypes, result.ctypes), float(result)
         (0, 6.0)
         """
-        return plain_function(self._compiled.program, *self._plain_library())
+        return plain_function(*self._plain_library())
 
     def low_level_callable(self, signature: str | None = None, *data: Any) -> Any:
         """Return a `scipy.LowLevelCallable` (`pip install symad[special]`), which keeps the machine code alive.
@@ -63,9 +64,7 @@ class CFunction:
         >>> round(quad(kernel.low_level_callable("double (double, void *)", 6.0), 0, 1)[0], 12)
         2.0
         """
-        compiled = self._compiled
-        address = compiled.library.addresses["kernel"]
-        return low_level_callable(compiled.program, address, compiled, signature, data)
+        return low_level_callable(self._compiled, signature, data)
 
     def export(
         self,
@@ -97,5 +96,5 @@ class CFunction:
         """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""
         if self._plain is None:
             compiled = self._compiled
-            self._plain = (plain_library(compiled.program, compiled.library.addresses["kernel"]), compiled)
+            self._plain = (plain_library(compiled), compiled)
         return self._plain

@@ -13,10 +13,11 @@ LARGEST_ENUM = 2**31 - 1
 
 @dataclass(frozen=True)
 class Parameter:
-    """One array of the C function."""
+    """One array of the C function, of numbers of the C type `scalar`."""
 
     name: str
     array: Input | Output
+    scalar: str
 
     @property
     def given(self) -> bool:
@@ -26,14 +27,15 @@ class Parameter:
     @property
     def declaration(self) -> str:
         """The parameter as the header declares it."""
-        return f"{'const ' if self.given else ''}double *{self.name}"
+        return f"{'const ' if self.given else ''}{self.scalar} *{self.name}"
 
 
 @dataclass(frozen=True)
 class Interface:
-    """The C function of a program: `int name(const double *input, ..., double *output, ...)`."""
+    """The C function of a program: `int name(const double *input, ..., double *output, ...)`, or float."""
 
     name: str
+    scalar: str
     program: Program
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
@@ -58,7 +60,7 @@ class Interface:
         ]
 
 
-def interface(program: Program, name: str | None = None) -> Interface:
+def interface(program: Program, name: str | None = None, scalar: str = "double") -> Interface:
     """Return the C function of a program; ArgumentError for a name that C does not allow.
 
     >>> import sympy as sp
@@ -71,9 +73,9 @@ def interface(program: Program, name: str | None = None) -> Interface:
     outputs = ["out"] if len(program.outputs) == 1 else [f"out{k}" for k in range(len(program.outputs))]
     arrays: list[Input | Output] = [*program.arguments, *program.outputs]
     names = parameter_names([*(array.name for array in program.arguments), *outputs], (checked,))
-    parameters = [Parameter(*pair) for pair in zip(names, arrays, strict=True)]
+    parameters = [Parameter(*pair, scalar) for pair in zip(names, arrays, strict=True)]
     split = len(program.arguments)
-    return Interface(checked, program, tuple(parameters[:split]), tuple(parameters[split:]))
+    return Interface(checked, scalar, program, tuple(parameters[:split]), tuple(parameters[split:]))
 
 
 def header(given: Interface, processor: str) -> str:
@@ -89,7 +91,7 @@ def header(given: Interface, processor: str) -> str:
         f"#ifndef {guard}\n#define {guard}\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         _comment(_description(given, processor)) + f"{given.prototype};\n",
-        _comment(["Numbers of doubles in the arrays."]) + f"enum {{ {', '.join(sizes)} }};\n" if sizes else "",
+        _comment(["Sizes of the arrays."]) + f"enum {{ {', '.join(sizes)} }};\n" if sizes else "",
         "#ifdef __cplusplus\n}\n#endif\n",
         "#endif\n",
     ]
@@ -117,7 +119,7 @@ def _description(given: Interface, processor: str) -> list[str]:
         "@return 0, or 1 when memory for the workspace could not be allocated: then the outputs hold no results",
         "",
         "Threads: it keeps no state and may run in several threads at once.",
-        "Alignment: that of double (8 bytes). Arrays are contiguous, the last index running fastest (C order).",
+        f"Alignment: that of {given.scalar}. Arrays are contiguous, the last index running fastest (C order).",
         "Aliasing: no output may overlap another array; inputs may overlap each other.",
         f"Processor: the object file and the library are compiled for {processor}.",
     ]
@@ -134,7 +136,7 @@ def _array(found: Parameter) -> str:
         return f"the {pattern.nnz} entries of a sparse {height} x {width} matrix, in the order of {pattern.format}"
     original = f"{array.name}: " if isinstance(array, Input) and array.name != found.name else ""
     extent = "a scalar" if array.shape == () else f"shape {array.shape}"
-    return f"{original}{extent}, {array.size} double{'s' * (array.size != 1)}"
+    return f"{original}{extent}, {array.size} {found.scalar}{'s' * (array.size != 1)}"
 
 
 def _comment(lines: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ def kernel_source(given: Interface, plan: StraightPlan | SweepPlan) -> str:
     >>> "x[0] + 0x1p-1" in kernel_source(interface(program, "f"), plan(prepare(program, Options())))
     True
     """
-    called = Called(given.name)
+    called = Called(given.name, given.scalar)
     body = _sweep(given, plan, called) if isinstance(plan, SweepPlan) else _straight(given, plan, called)
     head = f"/* {given.name}: compile with -std=c99 -O2 -ffp-contract=off, see {given.name}.h */\n"
     return "\n".join([head + called.declarations(), f'#include "{given.name}.h"\n', body])
@@ -49,15 +49,15 @@ def _sweep(given: Interface, plan: SweepPlan, called: Called) -> str:
     first = Routine(f"{given.name}_once_", plan.once, inputs, [*fixed, "kept_"])
     kept = [("kept_", plan.residuals), ("seed_", columns)]
     second = Routine(f"{given.name}_column_", plan.columns, kept, swept)
-    count = max(plan.residuals, 1) + columns
+    count, kind = max(plan.residuals, 1) + columns, given.scalar
     large = count > STACK_NUMBERS
     lines = [
-        f"double *kept_ = malloc({count} * sizeof(double));" if large else f"double kept_[{count}];",
-        f"double *seed_ = kept_ + {count - columns};",
+        f"{kind} *kept_ = malloc({count} * sizeof({kind}));" if large else f"{kind} kept_[{count}];",
+        f"{kind} *seed_ = kept_ + {count - columns};",
         "int status_;",
         *(["if (kept_ == NULL) return 1;"] if large else []),
         *_zeros(given),
-        f"memset(seed_, 0, {columns} * sizeof(double));",
+        f"memset(seed_, 0, {columns} * sizeof({kind}));",
         f"status_ = {first.name}({', '.join([*(name for name, _ in inputs), *fixed, 'kept_'])});",
         f"for (long column_ = 0; status_ == 0 && column_ < {columns}; column_++) {{",
         "    seed_[column_] = 1.0;",
@@ -74,7 +74,7 @@ def _zeros(given: Interface) -> list[str]:
     """Outputs with structural zeros are cleared first."""
     pairs = zip(given.outputs, given.program.outputs, strict=True)
     arrays = [found for found, output in pairs if output.positions is not None]
-    return [f"memset({found.name}, 0, {found.array.size} * sizeof(double));" for found in arrays]
+    return [f"memset({found.name}, 0, {found.array.size} * sizeof({given.scalar}));" for found in arrays]
 
 
 def _entry(given: Interface, lines: list[str]) -> str:

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from codegen.c_names import BESSEL, MATH
+from codegen.emit import NEGATED
 from codegen.errors import LoweringError
+from codegen.lanes import as_float32
 from codegen.machine import LEAVES, TRUTHS, Row, operands_of
 from codegen.straight import StraightPlan
 
@@ -24,8 +26,8 @@ PREAMBLE = """\
 #ifdef __FAST_MATH__
 #error "compile without -ffast-math: it changes the numbers"
 #endif
-#if FLT_EVAL_METHOD == 2 || FLT_EVAL_METHOD < 0
-#error "compile for arithmetic in double precision (on 32-bit x86: -msse2 -mfpmath=sse)"
+#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "compile for arithmetic without excess precision (on 32-bit x86: -msse2 -mfpmath=sse)"
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
@@ -35,7 +37,7 @@ PREAMBLE = """\
 """
 MAXIMUM = """
 /* the larger number, NaN if either is NaN, +0 above -0 */
-static inline double {prefix}_maximum_(double a, double b)
+static inline {scalar} {prefix}_maximum_({scalar} a, {scalar} b)
 {{
     if (isnan(a) || isnan(b)) return a + b;
     if (a == b) return signbit(a) ? b : a;
@@ -44,7 +46,7 @@ static inline double {prefix}_maximum_(double a, double b)
 """
 MINIMUM = """
 /* the smaller number, NaN if either is NaN, -0 below +0 */
-static inline double {prefix}_minimum_(double a, double b)
+static inline {scalar} {prefix}_minimum_({scalar} a, {scalar} b)
 {{
     if (isnan(a) || isnan(b)) return a + b;
     if (a == b) return signbit(a) ? a : b;
@@ -61,24 +63,25 @@ COMPARISONS = {
 }  # fmt: skip
 LOGIC = {"and": "&", "or": "|", "xor": "^"}
 PATTERNS = {
-    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "neg": "-{}", "abs": "fabs({})",
-    "sqrt": "sqrt({})", "fma": "fma({}, {}, {})", "fms": "fma({}, {}, -{})", "fnma": "fma(-{}, {}, {})",
-    "fnms": "fma(-{}, {}, -{})", "select": "{} ? {} : {}", "not": "!{}", "number": "(double){}",
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "neg": "-{}", "not": "!{}",
+    "select": "{} ? {} : {}",
 }  # fmt: skip
+FUNCTIONS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64", **dict.fromkeys(NEGATED, "llvm.fma.f64")}
 
 
-def hexadecimal(value: float) -> str:
-    """Return a number as C99 text with all its bits; NaN loses its payload.
+def hexadecimal(value: float, scalar: str = "double") -> str:
+    """Return a number as C99 text with all its bits; a float is rounded once, and NaN loses its payload.
 
-    >>> hexadecimal(0.1), hexadecimal(-2.0), hexadecimal(float("inf"))
-    ('0x1.999999999999ap-4', '-0x1p+1', 'INFINITY')
+    >>> hexadecimal(0.1), hexadecimal(-2.0), hexadecimal(0.1, "float"), hexadecimal(float("inf"))
+    ('0x1.999999999999ap-4', '-0x1p+1', '0x1.99999ap-4f', 'INFINITY')
     """
+    value = as_float32(value) if scalar == "float" else value
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
         return "INFINITY" if value > 0 else "-INFINITY"
     mantissa, exponent = value.hex().split("p")
-    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}"
+    return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}{'f' * (scalar == 'float')}"
 
 
 @dataclass(frozen=True)
@@ -93,25 +96,31 @@ class Routine:
 
 @dataclass
 class Called:
-    """Helpers and functions of the C library that the routines of a file call; `prefix` begins all names."""
+    """Helpers and functions of the C library that the routines of a file call.
+
+    `prefix` begins all names, `scalar` is the C type of numbers. Functions that are rounded more than once are always
+    those of double.
+    """
 
     prefix: str
+    scalar: str = "double"
     helpers: dict[str, str] = field(default_factory=dict)
     library: dict[str, int] = field(default_factory=dict)
 
-    def name(self, function: str, arity: int) -> str:
-        """Return the C name of a called function; LoweringError for one that C99 does not have."""
+    def call(self, function: str, operands: Sequence[str]) -> str:
+        """Return the C expression of a call; LoweringError for a function that C99 does not have."""
+        arguments = ", ".join(operands)
         if function in EXACT:
-            return EXACT[function]
+            return f"{EXACT[function]}{'f' if self.scalar == 'float' else ''}({arguments})"
         if function in HELPERS:
             name, text = HELPERS[function]
-            self.helpers[name] = text.format(prefix=self.prefix)
-            return f"{self.prefix}_{name}_"
+            self.helpers[name] = text.format(prefix=self.prefix, scalar=self.scalar)
+            return f"{self.prefix}_{name}_({arguments})"
         plain = ROUNDED.get(function, function)
-        if MATH.get(plain) != arity and plain not in BESSEL:
+        if MATH.get(plain) != len(operands) and plain not in BESSEL:
             raise LoweringError(f"{function} in C source", why="C99 has no such function", do="export the object file")
-        self.library[plain] = arity
-        return f"{self.prefix}_{plain}_"
+        self.library[plain] = len(operands)
+        return f"{'(float)' if self.scalar == 'float' else ''}{self.prefix}_{plain}_({arguments})"
 
     def declarations(self) -> str:
         """Return the preamble of the file, with what is called."""
@@ -145,8 +154,8 @@ class _Writer:
         self.stores: dict[int, list[tuple[str, int]]] = {}
         for array, position, row in given.plan.lowered.stores:
             self.stores.setdefault(row, []).append((given.outputs[array], position))
-        self.parameters = {name: f"const double *restrict {name}" for name, _ in given.inputs}
-        self.parameters |= {name: f"double *restrict {name}" for name in given.outputs}
+        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in given.inputs}
+        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in given.outputs}
         self.calls: list[str] = []  # of the chunks, in order
         self.used: set[str] = set()  # arrays that the chunk uses
         self.names: dict[int, str] = {}  # values that the chunk has computed
@@ -159,7 +168,7 @@ class _Writer:
         for index in chunk:
             row = rows[index]
             if row[0] not in LEAVES:
-                kind, name = ("int", f"t{index}_") if row[0] in TRUTHS else ("double", f"v{index}_")
+                kind, name = ("int", f"t{index}_") if row[0] in TRUTHS else (self.called.scalar, f"v{index}_")
                 lines.append(f"const {kind} {name} = {self.expression(row)};")
                 self.names[index] = name
             name = self.operand(index)
@@ -167,7 +176,7 @@ class _Writer:
             for array, position in targets:
                 self.used.add(array)
                 lines.append(f"{array}[{position}] = {name};")
-        parameters = {**self.parameters, WORKSPACE: f"double *restrict {WORKSPACE}"}
+        parameters = {**self.parameters, WORKSPACE: f"{self.called.scalar} *restrict {WORKSPACE}"}
         used = [name for name in parameters if name in self.used]
         function = f"{self.given.name}{number}_"
         self.calls.append(f"{function}({', '.join(used)});")
@@ -178,9 +187,15 @@ class _Writer:
         """Return the C expression of an operation."""
         operands = [self.operand(index) for index in operands_of(row)]
         if row[0] == "call":
-            return f"{self.called.name(row[1], len(operands))}({', '.join(operands)})"
+            return self.called.call(row[1], operands)
+        if row[0] in FUNCTIONS:
+            for position in NEGATED.get(row[0], ()):
+                operands[position - 1] = f"-{operands[position - 1]}"
+            return self.called.call(FUNCTIONS[row[0]], operands)
         if row[0] == "logic":
             return f"{operands[0]} {LOGIC[row[1]]} {operands[1]}"
+        if row[0] == "number":
+            return f"({self.called.scalar}){operands[0]}"
         pattern = COMPARISONS.get(row[1]) if row[0] == "compare" else PATTERNS.get(row[0])
         if pattern is None:
             raise LoweringError(f"the operation {row[0]!r} in C source", do="export the object file")
@@ -194,7 +209,7 @@ class _Writer:
         row = self.given.plan.lowered.rows[index]
         if row[0] == "const":
             (value,) = struct.unpack(">d", row[1])
-            text = hexadecimal(value)
+            text = hexadecimal(value, self.called.scalar)
             return f"({text})" if text.startswith("-") else text
         if row[0] in ("true", "false"):
             return "1" if row[0] == "true" else "0"
@@ -204,14 +219,14 @@ class _Writer:
 
     def driver(self) -> str:
         """Return the function that calls the chunks, with the workspace."""
-        size = self.given.plan.workspace
+        size, kind = self.given.plan.workspace, self.called.scalar
         unused = [name for name in self.parameters if not any(re.search(rf"\b{name}\b", call) for call in self.calls)]
         lines = [f"(void){name};" for name in unused]
         lines += self.calls
         if size > STACK_NUMBERS:
-            memory = [f"double *{WORKSPACE} = malloc({size} * sizeof(double));", f"if ({WORKSPACE} == NULL) return 1;"]
+            memory = [f"{kind} *{WORKSPACE} = malloc({size} * sizeof({kind}));", f"if ({WORKSPACE} == NULL) return 1;"]
             lines = [*memory, *lines, f"free({WORKSPACE});"]
         elif size:
-            lines = [f"double {WORKSPACE}[{size}];", *lines]
+            lines = [f"{kind} {WORKSPACE}[{size}];", *lines]
         head = f"static int {self.given.name}({', '.join(self.parameters.values()) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "    return 0;", "}", ""])

@@ -65,13 +65,17 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
     Two NaNs are equal, whatever their sign and payload.
     """
     arguments = [*(f"{found.name}_at_[point_]" for found in given.inputs), *(f"{f.name}_found_" for f in given.outputs)]
-    tables = [_numbers(f"{found.name}_at_", [point[k] for point in points]) for k, found in enumerate(given.inputs)]
+    tables = [
+        _numbers(given.scalar, f"{found.name}_at_", [point[k] for point in points])
+        for k, found in enumerate(given.inputs)
+    ]
     checks = []
     for k, found in enumerate(given.outputs):
         tables.append(_expected(given, found, [result[k] for result in results]))
-        checks.append(CHECK.format(name=found.name, size=found.array.size))
+        checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size))
     return PROGRAM.format(
         name=given.name,
+        scalar=given.scalar,
         tables="\n".join(tables),
         points=len(points),
         call=f"{given.name}({', '.join(arguments)})",
@@ -82,10 +86,10 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
     )
 
 
-def _numbers(name: str, arrays: Sequence[Array]) -> str:
+def _numbers(scalar: str, name: str, arrays: Sequence[Array]) -> str:
     width = max(arrays[0].size, 1)
-    body = "".join(f"{{\n{_rows(_hexadecimals(array), NUMBERS_PER_LINE)}}},\n" for array in arrays)
-    return f"static const double {name}[{len(arrays)}][{width}] = {{\n{body}}};\n"
+    body = "".join(f"{{\n{_rows(_hexadecimals(scalar, array), NUMBERS_PER_LINE)}}},\n" for array in arrays)
+    return f"static const {scalar} {name}[{len(arrays)}][{width}] = {{\n{body}}};\n"
 
 
 def _expected(given: Interface, found: Parameter, arrays: Sequence[Array]) -> str:
@@ -93,10 +97,10 @@ def _expected(given: Interface, found: Parameter, arrays: Sequence[Array]) -> st
     name, output = found.name, found.array
     assert isinstance(output, Output)
     where = _filled(output, given.program.inputs[-1].size if output.swept else 1)
-    values = _numbers(f"{name}_values_", [np.ravel(array)[where] for array in arrays])
+    values = _numbers(given.scalar, f"{name}_values_", [np.ravel(array)[where] for array in arrays])
     places = _rows(where.tolist() or [-1], INDICES_PER_LINE)
     return (
-        f"static double {name}_found_[{max(output.size, 1)}];\n{values}"
+        f"static {given.scalar} {name}_found_[{max(output.size, 1)}];\n{values}"
         f"static const long {name}_places_[{max(len(where), 1)}] = {{\n{places}}};\n"
         f"enum {{ {name}_count_ = {len(where)} }};\n"
     )
@@ -109,14 +113,14 @@ def _filled(output: Output, columns: int) -> Any:
     return np.unique(places[:, None] + np.arange(columns))
 
 
-def _hexadecimals(array: Array) -> list[str]:
-    return [hexadecimal(value) for value in np.ravel(array).tolist()] or ["0"]
+def _hexadecimals(scalar: str, array: Array) -> list[str]:
+    return [hexadecimal(value, scalar) for value in np.ravel(array).tolist()] or ["0"]
 
 
 CHECK = """\
         for (long k = 0, next = 0; k < {size}; k++) {{
             int filled = next < {name}_count_ && {name}_places_[next] == k;
-            double expected = filled ? {name}_values_[point_][next++] : 0.0;
+            {scalar} expected = filled ? {name}_values_[point_][next++] : 0;
             if (!same_({name}_found_[k], expected)) {{
                 printf("point %ld: {name}[%ld] is %a, expected %a\\n", point_, k, {name}_found_[k],
                        expected);
@@ -132,7 +136,7 @@ PROGRAM = """\
 #include "{name}.h"
 
 {tables}
-static int same_(double a, double b)
+static int same_({scalar} a, {scalar} b)
 {{
     return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
 }}

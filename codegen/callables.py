@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from codegen.arguments import as_input
+from codegen.compiled import Compiled
+from codegen.dtypes import FLOAT64
 from codegen.engine import Library, compile_text
 from codegen.entry import call, entry
 from codegen.errors import ArgumentError
@@ -80,26 +82,29 @@ CONVENTIONS = [
 ]
 
 
-def plain_library(program: Program, address: int) -> Library:
-    """Compile `int plain(const double *, ..., double *, ...)` for the kernel at an address."""
-    return compile_text(DECLARATION + entry(program, "plain"), ("plain",), {"kernel": address})
+def plain_library(compiled: Compiled) -> Library:
+    """Compile `int plain(const double *, ..., double *, ...)`, an entry to machine code."""
+    addresses = {"kernel": compiled.library.addresses["kernel"]}
+    return compile_text(DECLARATION + entry(compiled.program, "plain"), ("plain",), addresses)
 
 
-def plain_function(program: Program, library: Library, owner: Any) -> Any:
-    """Return the ctypes function of a plain entry, whose arguments are addresses; it keeps the owner alive."""
+def plain_function(library: Library, compiled: Compiled) -> Any:
+    """Return the ctypes function of a plain entry, whose arguments are addresses; it keeps the machine code alive."""
+    program = compiled.program
     count = len(program.arguments) + len(program.outputs)
     function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * count)(library.addresses["plain"])
-    function.owners = (library, owner)
+    function.owners = (library, compiled)
     return function
 
 
-def low_level_callable(program: Program, address: int, owner: Any, signature: str | None, data: Sequence[Any]) -> Any:
-    """Return a `scipy.LowLevelCallable` of the kernel at an address; see `Kernel.low_level_callable`."""
+def low_level_callable(compiled: Compiled, signature: str | None, data: Sequence[Any]) -> Any:
+    """Return a `scipy.LowLevelCallable` of machine code; see `Kernel.low_level_callable`."""
+    program = compiled.program
     try:
         from scipy import LowLevelCallable  # noqa: PLC0415 (optional extra)
     except ImportError as error:
         raise ArgumentError("a LowLevelCallable without SciPy", do="pip install 'symad[special]'") from error
-    function = adapter(program, address, owner, signature, len(data))
+    function = adapter(compiled, signature, len(data))
     if not data:
         return LowLevelCallable(function, signature=function.signature)
     bound = program.arguments[len(program.arguments) - len(data) :]
@@ -111,16 +116,20 @@ def low_level_callable(program: Program, address: int, owner: Any, signature: st
     return LowLevelCallable(function, pointer, signature=function.signature)
 
 
-def adapter(program: Program, address: int, owner: Any, signature: str | None, bound: int = 0) -> Any:
+def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     """Return the ctypes function of a signature; the last `bound` inputs are read from its user data.
 
     ArgumentError for a signature that is unknown or does not fit the kernel's arrays, with those that do.
     """
+    program, number = compiled.program, compiled.options.number
+    if number is not FLOAT64:
+        raise ArgumentError(f"a {number.name} kernel as LowLevelCallable", why="SciPy passes float64")
     convention = _convention(program, signature, bound)
-    library = compile_text(DECLARATION + _text(program, convention, bound), ("adapter",), {"kernel": address})
+    text = DECLARATION + _text(program, convention, bound)
+    library = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
     types = [CTYPES[name] for name in (convention.result, *convention.types)]
     function: Any = ctypes.CFUNCTYPE(*types)(library.addresses["adapter"])
-    function.owners, function.signature = (library, owner), convention.signature
+    function.owners, function.signature = (library, compiled), convention.signature
     return function
 
 

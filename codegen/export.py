@@ -21,11 +21,12 @@ from codegen.arguments import as_input
 from codegen.c_interface import Interface, header, interface
 from codegen.c_kernel import kernel_source
 from codegen.c_names import BESSEL, MATH
+from codegen.dtypes import NumberType
 from codegen.engine import check_processor, compile_object, host
 from codegen.entry import exported
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.options import Options
-from codegen.plan import plan
+from codegen.plan import plan, write
 from codegen.prepare import prepare
 from codegen.program import Program
 
@@ -71,11 +72,14 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     check_processor(cpu)
-    given = interface(material.program, name)
-    planned = plan(prepare(material.program, material.options))
-    text = planned.emit().text
+    number = material.options.number
+    if number.parts > 1:
+        raise ArgumentError(f"export of a {number.name} kernel", why="files are written for real numbers")
+    prepared = prepare(material.program, material.options)
+    given = interface(prepared.program, name, number.scalar)
+    text = write(prepared).text
     _check_symbols(material.program.name, text)
-    tested = _points(given, points)
+    tested = _points(given, points, number)
     notes: list[str] = []
     parts = {
         "header": (f"{given.name}.h", header(given, host()[0] if cpu == "host" else cpu)),
@@ -85,12 +89,12 @@ def export(
         parts["sparsity"] = (f"{given.name}_sparsity.h", c_tables.sparsity_header(given))
     if source is not False:
         try:
-            parts["source"] = (f"{given.name}.c", kernel_source(given, planned))
+            parts["source"] = (f"{given.name}.c", kernel_source(given, plan(prepared)))
         except LoweringError as error:
             if source:
                 raise
             notes.append(f"no C source: {error}")
-    code = compile_object(exported(text, material.program, given.name), 2, cpu).code
+    code = compile_object(exported(text, given.program, given.name), 2, cpu).code
     with _all_or_nothing(Path(directory)) as folder:
         for filename, written in parts.values():
             (folder / filename).write_text(written, encoding="utf-8", newline="\n")
@@ -122,8 +126,8 @@ def _check_symbols(name: str, text: str) -> None:
         )
 
 
-def _points(given: Interface, points: Sequence[Sequence[Any]] | None) -> list[list[Any]]:
-    """Return the points of the test program, as one float64 array for each input."""
+def _points(given: Interface, points: Sequence[Sequence[Any]] | None, number: NumberType) -> list[list[Any]]:
+    """Return the points of the test program, as one array for each input."""
     declared = given.program.arguments
     if points is None:
         count = TESTED_NUMBERS // max(sum(found.array.size for found in given.parameters), 1)
@@ -132,14 +136,14 @@ def _points(given: Interface, points: Sequence[Sequence[Any]] | None) -> list[li
             [generator.uniform(0.25, 1.75, array.shape) for array in declared]
             for _ in range(min(max(count, 1), TEST_POINTS))
         ]
-    for number, point in enumerate(points):
+    for place, point in enumerate(points):
         if len(point) != len(declared):
             raise ArgumentError(
-                f"{len(point)} arrays", where=f"points[{number}]", why=f"the kernel has {len(declared)}"
+                f"{len(point)} arrays", where=f"points[{place}]", why=f"the kernel has {len(declared)}"
             )
     if not points:
         raise ArgumentError("no points", why="the test program needs one at least")
-    return [[as_input(point[k], array, k) for k, array in enumerate(declared)] for point in points]
+    return [[as_input(point[k], array, k, number) for k, array in enumerate(declared)] for point in points]
 
 
 def _results(material: Material, points: list[list[Any]]) -> list[list[Any]]:

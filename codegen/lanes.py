@@ -50,7 +50,7 @@ class Lanes:
         """Return the IR of a constant, given as big-endian float64; a float32 lane rounds it once."""
         if self.scalar == "float":
             (value,) = struct.unpack(">d", packed)
-            packed = struct.pack(">d", _as_float32(value))
+            packed = struct.pack(">d", as_float32(value))
         return self.splat(f"0x{packed.hex().upper()}")
 
     def splat(self, text: str, scalar: str | None = None) -> str:
@@ -72,7 +72,7 @@ class Layout:
     uniform: bool = False
 
 
-def _as_float32(value: float) -> float:
+def as_float32(value: float) -> float:
     """Round to float32, to infinity where it is too large."""
     try:
         rounded: float = struct.unpack(">f", struct.pack(">f", value))[0]

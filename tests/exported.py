@@ -36,7 +36,7 @@ def run(path: Path) -> str:
 
 def evaluate(path: Path, name: str, kernel: Any, arrays: list[Any]) -> list[Any]:
     """Call a function of a shared library as C does."""
-    outputs = [np.full(output.shape, 7.0) for output in kernel.program.outputs]
+    outputs = [np.full(output.shape, 7.0, kernel.options.dtype) for output in kernel.program.outputs]
     function = getattr(ctypes.CDLL(str(path)), name)
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, *outputs)]
     assert function(*pointers) == 0

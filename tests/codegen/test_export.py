@@ -6,6 +6,7 @@ import math
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +63,11 @@ def exportable() -> list[tuple[Any, tuple[float, ...]]]:
     return found
 
 
-def test_every_head_has_the_same_bits_in_every_form(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_head_has_the_same_bits_in_every_form(tmp_path: Path, dtype: Any) -> None:
     rows = exportable()
     assert len(rows) > 100
-    kernel = compile_program(program_of(rows))
+    kernel = compile_program(program_of(rows), dtype=dtype)
     points = []
     for k in range(12):
         chosen = [points_of(head)[k % len(points_of(head))][len(fixed) :] for head, fixed in rows]
@@ -75,7 +77,11 @@ def test_every_head_has_the_same_bits_in_every_form(tmp_path: Path) -> None:
     generator = np.random.default_rng(3)
     points += [[generator.choice(EDGES, size)] for _ in range(8)]
     points += [[generator.normal(scale=scale, size=size)] for scale in (0.1, 1.0, 10.0, 300.0) for _ in range(25)]
+    with np.errstate(over="ignore"):
+        points = [[point.astype(dtype)] for (point,) in points]
     check_bits(kernel, tmp_path, points)
+    for form in ("f.o", "f.c"):
+        assert run(build(tmp_path, "tested", *STRICT, "-O2", "f_test.c", form)) == "ok\n"
 
 
 CHOICE = sp.Piecewise((sp.sin(X), (X > Y) | (Z <= 0)), (sp.ITE(X < Z, Y < 0, Y > 1) & (X >= 0), sp.Ne(X, 2)))
@@ -86,7 +92,7 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{}, {"fma": False}, {"chunk": 3}, {"chunk": 1}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"fma": False}, {"chunk": 3}, {"chunk": 1}, {"dtype": "float32"}], ids=str)
 def test_expressions_have_the_same_bits_in_every_form(tmp_path: Path, options: Any, monkeypatch: Any) -> None:
     if options == {"chunk": 1}:
         monkeypatch.setattr(c_source, "STACK_NUMBERS", 2)  # the workspace is allocated
@@ -97,7 +103,8 @@ def test_expressions_have_the_same_bits_in_every_form(tmp_path: Path, options: A
         *generator.choice(EDGES, (40, 3)),
         *np.round(generator.normal(size=(9, 3))),
     ]
-    check_bits(kernel, tmp_path, [[np.array(x), np.array([y, z])] for x, y, z in values])
+    points = [[np.array(x), np.array([y, z])] for x, y, z in values]
+    check_bits(kernel, tmp_path, [[array.astype(kernel.options.dtype) for array in point] for point in points])
 
 
 def test_no_contraction_and_no_other_formula_even_without_flags(tmp_path: Path) -> None:
@@ -206,6 +213,15 @@ def test_functions_of_scipy_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(LoweringError, match=r"scipy\.special\.jv, scipy\.special\.psi"):
         kernel.export(tmp_path / "out", "f")
     assert not (tmp_path / "out").exists()
+
+
+def test_complex_kernels_are_refused(tmp_path: Path) -> None:
+    kernel = product()
+    kernel._compiled = replace(kernel._compiled, options=replace(kernel.options, dtype="complex128"))
+    with pytest.raises(ArgumentError, match="export of a complex128 kernel"):
+        kernel.export(tmp_path / "out", "f")
+    with pytest.raises(ArgumentError, match="SciPy passes float64"):
+        kernel.low_level_callable()
 
 
 def test_processors(tmp_path: Path) -> None:
