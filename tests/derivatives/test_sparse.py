@@ -213,6 +213,18 @@ def test_packed_calls_do_not_leave_the_gate(monkeypatch):
 
 
 @pytest.mark.parametrize("format", FORMATS)
+def test_matrices_of_float32(format):
+    kernel = sa.compile(sa.hessian(rosenbrock, sparse="full", format=format), X, dtype="float32")
+    matrix = kernel.scipy(X.astype(np.float32))
+    assert matrix.dtype == kernel(X.astype(np.float32)).dtype == np.float32
+    assert matrix.toarray() == pytest.approx(sa.hessian(rosenbrock)(X), rel=1e-6)
+    assert kernel.into(matrix, np.float32(2) * X.astype(np.float32)) is matrix
+    assert matrix.toarray() == pytest.approx(sa.hessian(rosenbrock)(2 * X), rel=1e-5)
+    with pytest.raises(sa.ArgumentError, match="out: dtype float64: the kernel writes float32"):
+        kernel.into(matrix.astype(float), X)
+
+
+@pytest.mark.parametrize("format", FORMATS)
 def test_a_batch_of_packed_values(format):
     points = np.random.default_rng(1).normal(size=(7, 4))
     kernel = sa.compile(sa.hessian(rosenbrock, sparse="upper", format=format), X)
