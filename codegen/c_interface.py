@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.c_names import check_name, parameter_names
+from codegen.dtypes import FLOAT64, NumberType
 from codegen.program import Input, Output, Program
 
 LARGEST_ENUM = 2**31 - 1
@@ -35,10 +36,15 @@ class Interface:
     """The C function of a program: `int name(const double *input, ..., double *output, ...)`, or float."""
 
     name: str
-    scalar: str
+    number: NumberType
     program: Program
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
+
+    @property
+    def scalar(self) -> str:
+        """C type of machine numbers."""
+        return self.number.scalar
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -60,7 +66,7 @@ class Interface:
         ]
 
 
-def interface(program: Program, name: str | None = None, scalar: str = "double") -> Interface:
+def interface(program: Program, name: str | None = None, number: NumberType = FLOAT64) -> Interface:
     """Return the C function of a program; ArgumentError for a name that C does not allow.
 
     >>> import sympy as sp
@@ -73,9 +79,9 @@ def interface(program: Program, name: str | None = None, scalar: str = "double")
     outputs = ["out"] if len(program.outputs) == 1 else [f"out{k}" for k in range(len(program.outputs))]
     arrays: list[Input | Output] = [*program.arguments, *program.outputs]
     names = parameter_names([*(array.name for array in program.arguments), *outputs], (checked,))
-    parameters = [Parameter(*pair, scalar) for pair in zip(names, arrays, strict=True)]
+    parameters = [Parameter(*pair, number.scalar) for pair in zip(names, arrays, strict=True)]
     split = len(program.arguments)
-    return Interface(checked, scalar, program, tuple(parameters[:split]), tuple(parameters[split:]))
+    return Interface(checked, number, program, tuple(parameters[:split]), tuple(parameters[split:]))
 
 
 def header(given: Interface, processor: str) -> str:
@@ -123,6 +129,8 @@ def _description(given: Interface, processor: str) -> list[str]:
         "Aliasing: no output may overlap another array; inputs may overlap each other.",
         f"Processor: the object file and the library are compiled for {processor}.",
     ]
+    if given.number.parts == 2:
+        lines.append("Complex numbers are pairs: real part, imaginary part; the shapes count both.")
     if given.sparse:
         lines.append(f"Sparsity: the places of packed entries are in {given.name}_sparsity.h.")
     return lines

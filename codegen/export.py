@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,13 @@ from codegen.arguments import as_input
 from codegen.c_interface import Interface, header, interface
 from codegen.c_kernel import kernel_source
 from codegen.c_names import BESSEL, MATH
-from codegen.dtypes import NumberType
 from codegen.engine import check_processor, compile_object, host
 from codegen.entry import exported
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.options import Options
 from codegen.plan import plan, write
 from codegen.prepare import prepare
-from codegen.program import Program
+from codegen.program import Input, Output, Program
 
 DRIVERS = ("cc", "gcc", "clang")
 SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
@@ -73,17 +72,17 @@ def export(
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     check_processor(cpu)
     number = material.options.number
-    if number.parts > 1:
-        raise ArgumentError(f"export of a {number.name} kernel", why="files are written for real numbers")
     prepared = prepare(material.program, material.options)
-    given = interface(prepared.program, name, number.scalar)
+    pairs = zip(prepared.program.outputs, material.program.outputs, strict=True)
+    outputs = tuple(replace(output, pattern=given.pattern) for output, given in pairs)  # complex parts have none
+    given = interface(replace(prepared.program, outputs=outputs), name, number)
     text = write(prepared).text
     _check_symbols(material.program.name, text)
-    tested = _points(given, points, number)
+    tested = _points(material, points)
     notes: list[str] = []
     parts = {
         "header": (f"{given.name}.h", header(given, host()[0] if cpu == "host" else cpu)),
-        "test": (f"{given.name}_test.c", c_tables.check_program(given, tested, _results(material, tested))),
+        "test": (f"{given.name}_test.c", c_tables.check_program(given, *_checked(material, tested))),
     }
     if given.sparse:
         parts["sparsity"] = (f"{given.name}_sparsity.h", c_tables.sparsity_header(given))
@@ -126,11 +125,12 @@ def _check_symbols(name: str, text: str) -> None:
         )
 
 
-def _points(given: Interface, points: Sequence[Sequence[Any]] | None, number: NumberType) -> list[list[Any]]:
+def _points(material: Material, points: Sequence[Sequence[Any]] | None) -> list[list[Any]]:
     """Return the points of the test program, as one array for each input."""
-    declared = given.program.arguments
+    declared, number = material.program.arguments, material.options.number
     if points is None:
-        count = TESTED_NUMBERS // max(sum(found.array.size for found in given.parameters), 1)
+        arrays: list[Input | Output] = [*declared, *material.program.outputs]
+        count = TESTED_NUMBERS // max(sum(array.size for array in arrays), 1)
         generator = np.random.default_rng(0)
         points = [
             [generator.uniform(0.25, 1.75, array.shape) for array in declared]
@@ -138,18 +138,20 @@ def _points(given: Interface, points: Sequence[Sequence[Any]] | None, number: Nu
         ]
     for place, point in enumerate(points):
         if len(point) != len(declared):
-            raise ArgumentError(
-                f"{len(point)} arrays", where=f"points[{place}]", why=f"the kernel has {len(declared)}"
-            )
+            raise ArgumentError(f"{len(point)} arrays", where=f"points[{place}]", why=f"the kernel has {len(declared)}")
     if not points:
         raise ArgumentError("no points", why="the test program needs one at least")
     return [[as_input(point[k], array, k, number) for k, array in enumerate(declared)] for point in points]
 
 
-def _results(material: Material, points: list[list[Any]]) -> list[list[Any]]:
+def _checked(material: Material, points: list[list[Any]]) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Return the machine numbers of points, and those of the kernel's results there."""
+    number, single = material.options.number, len(material.program.outputs) == 1
+    real = np.dtype("float32" if number.scalar == "float" else "float64")
     found = [material.evaluate(*point) for point in points]
-    single = len(material.program.outputs) == 1
-    return [[np.asarray(array) for array in ([result] if single else result)] for result in found]
+    results = [[np.asarray(array, number.dtype) for array in ([result] if single else result)] for result in found]
+    given, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (points, results))
+    return given, expected
 
 
 def driver() -> list[str] | None:

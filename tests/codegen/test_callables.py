@@ -151,6 +151,16 @@ def test_quad_with_arguments_and_user_data() -> None:
     assert quad(scalar, 0, 1)[0] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_kernels_of_other_numbers_are_refused(dtype: Any) -> None:
+    kernel = compile_program(program_from_sympy([X], [2 * X]), dtype=dtype)
+    with pytest.raises(ArgumentError, match=f"a {dtype} kernel as LowLevelCallable: SciPy passes float64"):
+        kernel.low_level_callable()
+    point, result = np.array(3.0, dtype=dtype), np.empty((), dtype=dtype)
+    assert kernel.ctypes(point.ctypes, result.ctypes) == 0
+    assert result == 6.0
+
+
 def test_a_wrong_number_of_arguments_gives_nan() -> None:
     function = kernel_of([X, A], [X * A]).low_level_callable()
     assert math.isnan(function.function(3, (ctypes.c_double * 3)(1.0, 2.0, 3.0)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from exported import STRICT, bits, build, check_bits, compiler, evaluate, run
+from exported import STRICT, bits, build, check_bits, compiler, evaluate, libraries, run
 from kernel_points import EDGES, OWN_TESTS, points_of
 
 import codegen.c_source as c_source
@@ -215,13 +215,26 @@ def test_functions_of_scipy_are_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_complex_kernels_are_refused(tmp_path: Path) -> None:
-    kernel = product()
-    kernel._compiled = replace(kernel._compiled, options=replace(kernel.options, dtype="complex128"))
-    with pytest.raises(ArgumentError, match="export of a complex128 kernel"):
-        kernel.export(tmp_path / "out", "f")
-    with pytest.raises(ArgumentError, match="SciPy passes float64"):
-        kernel.low_level_callable()
+def test_complex_kernels_have_the_same_bits_in_every_form(tmp_path: Path) -> None:
+    """Numbers are pairs in C: kernel and files get the same memory."""
+    expressions = (X * Y, X / Y, sp.sqrt(X), sp.exp(Y), sp.sin(X * Y), X**Y)
+    pattern = SparsityPattern([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], (3, 2))
+    program = program_from_sympy([X, (Y, Z)], [expressions, Z])
+    outputs = (replace(program.outputs[0], pattern=pattern), program.outputs[1])
+    kernel = compile_program(replace(program, outputs=outputs), dtype="complex128")
+    made = kernel.export(tmp_path, "f")
+    for form in ("f.o", "f.c"):
+        assert run(build(tmp_path, "tested", *STRICT, "-O2", "f_test.c", form)) == "ok\n"
+    assert "f_out0_nnz = 6" in made.files["sparsity"].read_text()
+    assert "Complex numbers are pairs" in made.files["header"].read_text()
+    generator = np.random.default_rng(4)
+    for library in libraries(tmp_path, "f"):
+        for numbers in [*generator.normal(size=(40, 6)), *generator.choice(EDGES, (40, 6))]:
+            x, y, z = numbers.view(complex)
+            point = [np.array(x), np.array([y, z])]
+            for wanted, got in zip(kernel(*point), evaluate(library, "f", kernel, point), strict=True):
+                parts = [np.ravel(array).view(float) for array in (np.asarray(wanted), got)]
+                assert np.array_equal(bits(parts[0]), bits(parts[1]))
 
 
 def test_processors(tmp_path: Path) -> None:
