@@ -164,6 +164,7 @@ def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[
         code_bytes=code_bytes,
         strategy=planned.strategy,
         executed=sum(planned.executed().values()),
+        passes=prepared.effects,
     )
 
 

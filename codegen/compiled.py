@@ -31,6 +31,9 @@ class Stats:
     strategy: str = "straight"  # or "sweep", see codegen.sweep
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
     cached: bool = False  # the object code came from the disk cache: nothing was compiled
+    passes: Sequence[
+        tuple[str, int, int]
+    ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
 
     @property
     def total(self) -> int:

@@ -6,26 +6,32 @@ compute the same bits.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
+from codegen import sweep
+from codegen.algebra import Effect, simplify
 from codegen.complex_rows import complex_head, in_parts, split
 from codegen.dtypes import FLOAT64
 from codegen.engine import has_fma
-from codegen.fuse import fuse, merge_scales, sink_signs
+from codegen.fuse import fuse
 from codegen.lower import Lowered, lower
 from codegen.options import Options
 from codegen.program import Program
-from codegen.sweep import unroll
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program's machine operations, before and after fusion into multiply-adds; its arrays are of machine numbers."""
+    """A program's machine operations, before and after fusion into multiply-adds; its arrays are of machine numbers.
+
+    `effects` says what each pass of `codegen.algebra` did, for accuracy "fast".
+    """
 
     program: Program
     options: Options
     plain: Lowered
     fused: Lowered
+    effects: tuple[Effect, ...] = ()
 
 
 def prepare(program: Program, options: Options) -> Prepared:
@@ -40,15 +46,24 @@ def prepare(program: Program, options: Options) -> Prepared:
     2
     """
     program, lowered = _lowered(program, options)
-    plain = sink_signs(merge_scales(lowered))
-    fused = fuse(plain) if options.fma and has_fma() else plain
-    return Prepared(program, options, plain, fused)
+    fused = options.fma and has_fma()
+    plain, effects = simplify(lowered, options.accuracy, lambda rows: _executed(program, rows, fused))
+    return Prepared(program, options, plain, fuse(plain) if fused else plain, effects)
 
 
 def _lowered(program: Program, options: Options) -> tuple[Program, Lowered]:
     if options.number is FLOAT64:
         return program, lower(program)
-    program = unroll(program)  # columns side by side are written for float64
+    program = sweep.unroll(program)  # columns side by side are written for float64
     if options.number.parts == 1:
         return program, lower(program)
     return in_parts(program), split(lower(program, complex_head))
+
+
+def _executed(program: Program, lowered: Lowered, fused: bool) -> Counter[str]:
+    """Operations that one call carries out, by kind; in a sweep, those of every block of columns."""
+    lowered = fuse(lowered) if fused else lowered
+    if not program.seeded:
+        return lowered.count()
+    halves, blocks = sweep.split(program, lowered), -(-program.inputs[-1].size // sweep.lanes_of(program).width)
+    return halves.once.count() + Counter({kind: blocks * count for kind, count in halves.columns.count().items()})

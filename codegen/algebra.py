@@ -1,0 +1,124 @@
+"""The passes on machine operations in one table: what each does, whether it keeps every bit, its effect on rounding.
+
+`accuracy="strict"` runs the exact passes, `"fast"` all of them, up to the one after which the program is cheapest: a
+pass may cost something that the next one wins back. No pass moves an operation into or out of a branch: both sides of a
+select are values of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from codegen.algebra_products import share_products
+from codegen.algebra_signs import place_signs
+from codegen.algebra_sums import collect_terms
+from codegen.fuse import merge_scales, sink_signs
+from codegen.lower import Lowered
+
+NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # throughput; of others OTHER
+OTHER = 0.25
+
+Count: TypeAlias = Callable[[Lowered], Counter[str]]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass: its name, what it does, its function, whether results are the same bit for bit, effect on rounding."""
+
+    name: str
+    does: str
+    function: Callable[[Lowered], Lowered]
+    exact: bool
+    rounding: str
+
+
+class Effect(NamedTuple):
+    """What a pass did to a program: machine operations before and after; equal where it found nothing to gain."""
+
+    name: str
+    before: int
+    after: int
+
+
+_TERMS = Pass(
+    "terms",
+    "like terms of a sum are collected, (x + 1) + 2 and 3*x + x; a factor that is a short sum is written out where its "
+    "terms merge with others; constant factors of a sum go into its coefficients",
+    collect_terms,
+    False,
+    "the error stays below the number of operations times the rounding unit times the sum of the absolute terms, but "
+    "another small difference of large terms may keep fewer digits; x - x is 0 even for infinite x",
+)
+PASSES: tuple[Pass, ...] = (
+    Pass(
+        "scales",
+        "(c*x) * (2**k*y) becomes (c*2**k*x) * y",
+        merge_scales,
+        True,
+        "none: a power of two only moves the exponent",
+    ),
+    Pass(
+        "sink_signs",
+        "-(c*x) becomes (-c)*x",
+        sink_signs,
+        True,
+        "none: a sign is exact",
+    ),
+    _TERMS,
+    Pass(
+        "products",
+        "powers and constants of a product are collected, x*x**2/x**4 is 1/x; factors that several products share are "
+        "multiplied once; quotients with one denominator share its reciprocal",
+        share_products,
+        False,
+        "each product keeps a relative error of one rounding unit for each operation; x/x is 1 even for x = 0, and a "
+        "power that overflowed on the way may be finite, or the other way round",
+    ),
+    _TERMS,
+    Pass(
+        "signs",
+        "-(a - b) is computed as b - a, and a sign moves to the factor of a product where it costs least",
+        place_signs,
+        False,
+        "none, but for the sign of a zero difference",
+    ),
+)
+
+
+def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tuple[Effect, ...]]:
+    """Return the program after the passes of an accuracy, and what each of them did.
+
+    `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
+
+    >>> import sympy as sp
+    >>> from codegen.fuse import fuse
+    >>> from codegen.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
+    >>> simplify(program, "fast", lambda rows: fuse(rows).count())[1][2]
+    Effect(name='terms', before=1, after=1)
+    """
+    if accuracy == "strict":
+        for step in PASSES:
+            lowered = step.function(lowered) if step.exact else lowered
+        return lowered, ()
+    best, kept, effects = lowered, 0, []
+    counts = least = count(lowered)
+    for number, step in enumerate(PASSES, 1):
+        lowered = step.function(lowered)
+        found = count(lowered)
+        effects.append(Effect(step.name, counts.total(), found.total()))
+        counts = found
+        if cost(counts) <= cost(least):
+            best, least, kept = lowered, counts, number
+    dropped = [Effect(effect.name, least.total(), least.total()) for effect in effects[kept:]]
+    return best, (*effects[:kept], *dropped)
+
+
+def cost(counts: Mapping[str, int]) -> float:
+    """Nanoseconds that so many operations take by throughput."""
+    return sum(NANOSECONDS.get(kind, OTHER) * count for kind, count in counts.items())
