@@ -31,6 +31,8 @@ def as_numbers(value: Any, declared: Input, position: int, number: NumberType = 
         raise ArgumentError(
             "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
         ) from error
+    if np.ma.is_masked(value):
+        raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
     if array.dtype.kind not in number.kinds:
         raise ArgumentError(
             f"dtype {array.dtype}", where=where, why=f"the kernel computes in {number.name}", do="convert it first"

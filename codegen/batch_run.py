@@ -53,6 +53,7 @@ class Task:
 
     def __init__(self, code: Code, inputs: list[Points], outputs: list[Points], count: int) -> None:
         self.code, self.count = code, count
+        self.points = (*inputs, *outputs)  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
         self.shape = (len(inputs), len(outputs))
         self.address = code.library.addresses["kernel"]
         _, self.driver = _driver(code.lanes)
@@ -60,7 +61,7 @@ class Task:
         square = lanes.width * lanes.width * lanes.size
         words: list[int] = []
         size = _up(8 * (len(inputs) + len(outputs)), ALIGNMENT)
-        for points in (*inputs, *outputs):
+        for points in self.points:
             words += [points.address, points.step, points.element(lanes), points.size, size]
             size += _up(points.size * lanes.width * lanes.size, max(square, ALIGNMENT))  # whole squares are moved
         self.table = (ctypes.c_int64 * (len(words) + 1))(*words)
@@ -129,9 +130,14 @@ def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> 
     stop = threading.Event()
     workers = [_Worker(task, first, last, stop) for first, last in pairwise(borders)]
 
+    reported = 0
+
     def report() -> None:
-        if progress is not None:
-            progress(sum(worker.at - worker.first for worker in workers), task.count)
+        nonlocal reported
+        done = sum(worker.at - worker.first for worker in workers)
+        if progress is not None and done > reported:
+            reported = done
+            progress(done, task.count)
 
     with _running(workers[1:], stop) as others:
         for _ in workers[0].slices():
@@ -140,6 +146,8 @@ def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> 
             while thread.is_alive() and not stop.is_set():
                 thread.join(SLICE)
                 report()
+        if not stop.is_set():
+            report()
     for worker in workers:
         if worker.error is not None:
             raise worker.error

@@ -94,6 +94,10 @@ def test_other_numbers_are_converted(wide: Kernel) -> None:
     assert bits(wide.batch(x.astype(np.float32), np.float16(1), [1])) == want
     with pytest.raises(ArgumentError, match="complex"):
         wide.batch(x.astype(complex), 1.0, [1.0])
+    masked = np.ma.masked_equal(x, 3)
+    with pytest.raises(ArgumentError, match="masked"):
+        wide.batch(masked, 1.0, [1.0])
+    assert bits(wide.batch(np.ma.array(x), 1.0, [1.0])) == want
 
 
 def test_every_layout_of_the_results(wide: Kernel, points: Any) -> None:
