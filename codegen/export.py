@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,21 +11,20 @@ from typing import Any
 
 import numpy as np
 
-import codegen.c_tables as c_tables
 from codegen.arguments import as_input
 from codegen.c_interface import Interface, header, interface
 from codegen.c_kernel import kernel_source
 from codegen.c_names import BESSEL, MATH
+from codegen.c_tables import check_program, sparsity_header
 from codegen.engine import check_processor, compile_object, host
 from codegen.entry import exported
-from codegen.errors import ArgumentError, LoweringError, WorkbenchError
+from codegen.errors import ArgumentError, LoweringError
+from codegen.export_files import NO_DRIVER, all_or_nothing, driver, shared_library
 from codegen.options import Options
 from codegen.plan import plan, write
-from codegen.prepare import prepare
+from codegen.prepare import Prepared, prepare
 from codegen.program import Input, Output, Program
 
-DRIVERS = ("cc", "gcc", "clang")
-SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 DECLARED = re.compile(r"^declare .*?@([\w.$-]+)\(", re.MULTILINE)
 KNOWN = frozenset({*MATH, *BESSEL, "malloc", "free"})
 TESTED_NUMBERS = 200_000  # about so many numbers of points and results go into the test program
@@ -71,44 +65,41 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     check_processor(cpu)
-    number = material.options.number
     prepared = prepare(material.program, material.options)
-    pairs = zip(prepared.program.outputs, material.program.outputs, strict=True)
-    outputs = tuple(replace(output, pattern=given.pattern) for output, given in pairs)  # complex parts have none
-    given = interface(replace(prepared.program, outputs=outputs), name, number)
+    given = _interface(material, prepared, name)
     text = write(prepared).text
     _check_symbols(material.program.name, text)
-    tested = _points(material, points)
-    notes: list[str] = []
-    parts = {
-        "header": (f"{given.name}.h", header(given, host()[0] if cpu == "host" else cpu)),
-        "test": (f"{given.name}_test.c", c_tables.check_program(given, *_checked(material, tested))),
+    files = {
+        "header": (f"{given.name}.h", header(given, host()[0] if cpu == "host" else cpu).encode()),
+        "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points)).encode()),
+        "object": (f"{given.name}.o", compile_object(exported(text, given.program, given.name), 2, cpu).code),
     }
+    notes: list[str] = []
     if given.sparse:
-        parts["sparsity"] = (f"{given.name}_sparsity.h", c_tables.sparsity_header(given))
+        files["sparsity"] = (f"{given.name}_sparsity.h", sparsity_header(given).encode())
     if source is not False:
         try:
-            parts["source"] = (f"{given.name}.c", kernel_source(given, plan(prepared)))
+            files["source"] = (f"{given.name}.c", kernel_source(given, plan(prepared)).encode())
         except LoweringError as error:
             if source:
                 raise
             notes.append(f"no C source: {error}")
-    code = compile_object(exported(text, given.program, given.name), 2, cpu).code
-    with _all_or_nothing(Path(directory)) as folder:
-        for filename, written in parts.values():
-            (folder / filename).write_text(written, encoding="utf-8", newline="\n")
-        files = {"object": f"{given.name}.o", **{kind: filename for kind, (filename, _) in parts.items()}}
-        (folder / files["object"]).write_bytes(code)
-        if library is not False:
-            made = _shared_library(folder, given, required=bool(library))
-            if made is None:
-                notes.append(
-                    f"no shared library: no C compiler driver ({', '.join(DRIVERS)}) was found on PATH, nor in CC; "
-                    f"link {given.name}.o with your linker"
-                )
-            else:
-                files["library"] = made
-    return Exported(given.name, {kind: Path(directory) / filename for kind, filename in files.items()}, tuple(notes))
+    paths = {kind: Path(directory) / filename for kind, (filename, _) in files.items()}
+    with all_or_nothing(Path(directory)) as folder:
+        for filename, content in files.values():
+            (folder / filename).write_bytes(content)
+        if library or (library is None and driver() is not None):
+            paths["library"] = Path(directory) / shared_library(folder, given.name)
+        elif library is None:
+            notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
+    return Exported(given.name, paths, tuple(notes))
+
+
+def _interface(material: Material, prepared: Prepared, name: str | None) -> Interface:
+    """Return the C function of the program of machine numbers, with the patterns of the program of numbers."""
+    pairs = zip(prepared.program.outputs, material.program.outputs, strict=True)
+    outputs = tuple(replace(output, pattern=original.pattern) for output, original in pairs)
+    return interface(replace(prepared.program, outputs=outputs), name, material.options.number)
 
 
 def _check_symbols(name: str, text: str) -> None:
@@ -144,82 +135,12 @@ def _points(material: Material, points: Sequence[Sequence[Any]] | None) -> list[
     return [[as_input(point[k], array, k, number) for k, array in enumerate(declared)] for point in points]
 
 
-def _checked(material: Material, points: list[list[Any]]) -> tuple[list[list[Any]], list[list[Any]]]:
+def _checked(material: Material, points: Sequence[Sequence[Any]] | None) -> tuple[list[list[Any]], list[list[Any]]]:
     """Return the machine numbers of points, and those of the kernel's results there."""
+    tested = _points(material, points)
     number, single = material.options.number, len(material.program.outputs) == 1
     real = np.dtype("float32" if number.scalar == "float" else "float64")
-    found = [material.evaluate(*point) for point in points]
+    found = [material.evaluate(*point) for point in tested]
     results = [[np.asarray(array, number.dtype) for array in ([result] if single else result)] for result in found]
-    given, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (points, results))
+    given, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (tested, results))
     return given, expected
-
-
-def driver() -> list[str] | None:
-    """Return the command of the C compiler driver: that in CC, else cc, gcc or clang; None where there is none."""
-    chosen = os.environ.get("CC", "").split()
-    if chosen:
-        return chosen if shutil.which(chosen[0]) else None
-    return next(([found] for name in DRIVERS if (found := shutil.which(name))), None)
-
-
-def _shared_library(folder: Path, given: Interface, required: bool) -> str | None:
-    """Link the object file; None without a compiler driver, WorkbenchError if it fails (or is required)."""
-    command = driver()
-    if command is None:
-        if required:
-            raise WorkbenchError("a shared library", why="no C compiler driver was found", do="install one, or set CC")
-        return None
-    filename = f"{'' if sys.platform == 'win32' else 'lib'}{given.name}{SUFFIX}"
-    names = {"darwin": [f"-Wl,-install_name,@rpath/{filename}"], "linux": [f"-Wl,-soname,{filename}"]}
-    line = [*command, "-shared", *names.get(sys.platform, []), f"{given.name}.o", "-lm", "-o", filename]
-    done = subprocess.run(line, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode or not (folder / filename).exists():
-        message = (done.stderr or done.stdout).strip().splitlines() or [f"exit status {done.returncode}"]
-        raise WorkbenchError(
-            f"{command[0]} could not link the shared library", why=message[-1], do="try library=False, or set CC"
-        )
-    return filename
-
-
-@contextlib.contextmanager
-def _all_or_nothing(directory: Path) -> Any:
-    """Give a scratch folder whose files move into the directory at the end; on any failure nothing has changed."""
-    try:
-        created = not directory.exists()
-        directory.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=".export-", dir=directory))
-    except OSError as error:
-        raise ArgumentError(
-            f"cannot write to {str(directory)!r}", why=str(error), do="choose another directory"
-        ) from error
-    try:
-        yield scratch
-        _move(scratch, directory)
-    except OSError as error:
-        raise ArgumentError(
-            f"cannot write to {str(directory)!r}", why=str(error), do="choose another directory"
-        ) from error
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if created:
-            with contextlib.suppress(OSError):
-                directory.rmdir()  # only when it is empty: nothing was written
-
-
-def _move(scratch: Path, directory: Path) -> None:
-    """Move all files; when one cannot be moved, those that were there before come back."""
-    made = sorted(path for path in scratch.iterdir() if path.is_file())
-    kept = scratch / "kept"
-    kept.mkdir()
-    try:
-        for path in made:
-            target = directory / path.name
-            if target.exists():
-                shutil.copy2(target, kept / path.name)
-            os.replace(path, target)
-    except BaseException:
-        for path in made:
-            target, before = directory / path.name, kept / path.name
-            if not path.exists():  # it has been moved
-                os.replace(before, target) if before.exists() else target.unlink()
-        raise

@@ -18,7 +18,7 @@ from kernel_points import EDGES, OWN_TESTS, points_of
 
 import codegen.c_source as c_source
 from codegen import ArgumentError, LoweringError, WorkbenchError, compile_program, program_from_sympy
-from codegen.export import SUFFIX
+from codegen.export_files import SUFFIX
 from codegen.intrinsics import INTRINSICS
 from codegen.program import Input, Output, Program
 from codegen.sparsity import SparsityPattern
@@ -270,8 +270,8 @@ def test_without_a_compiler_driver_the_rest_is_written(tmp_path: Path, monkeypat
 def test_a_linker_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
     with pytest.raises(WorkbenchError, match=r"false could not link .*exit status 1"):
-        product().export(tmp_path / "out", "f")
-    assert not (tmp_path / "out").exists()
+        product().export(tmp_path / "out" / "deep", "f")
+    assert list(tmp_path.iterdir()) == []
     product().export(tmp_path / "out", "f", library=False)
 
 
