@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     known = make_problems()
     problems = {name: known[name] for name in chosen(list(known), options.problems)}
-    limits = Limits(seconds=20, trial_seconds=10) if options.quick else Limits()
+    patience = options.patience / 3 if options.quick else options.patience
+    limits = Limits(seconds=60 * patience, trial_seconds=20 * patience)
     options.output.mkdir(parents=True, exist_ok=True)
     session = Session(options.quick, problems, limits, options.output)
     session.say("loading the candidates")
@@ -105,6 +106,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--problems", default=",".join(make_problems()), help="comma-separated; default: all")
     parser.add_argument("--peers", default=",".join(CANDIDATES), help="comma-separated candidates; default: all")
     parser.add_argument("--quick", action="store_true", help="short rounds, small limits: a look, not a measurement")
+    parser.add_argument("--patience", type=float, default=1.0, help="factor for the limits of long builds")
     results = Path(__file__).parent / "results" / machine.folder_name()
     parser.add_argument("--output", type=Path, default=results, help="the folder where the report goes")
     return parser.parse_args(arguments)

@@ -58,7 +58,7 @@ class Limits:
     """What a build may cost: seconds of a C compiler, of other compilers, and the memory of a process of its own."""
 
     seconds: float = 60.0
-    trial_seconds: float = 30.0
+    trial_seconds: float = 20.0
     gigabytes: float = 12.0
 
 
