@@ -29,9 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         with time_limit(options.max_seconds, f"symad {options.command}"):
-            return _hessian(options)
+            status = _hessian(options)
+            sys.stdout.flush()
+            return status
     except WorkbenchError as error:
         print(f"symad: error: {error}", file=sys.stderr)
+    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except Exception as error:
         place = _user_place(error)
         if place is None:

@@ -80,6 +80,11 @@ def choose(f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max
     return program if chosen == "sweep" else traced
 
 
+def cost_of(program: Program) -> SweepCost:
+    """Return what a sweep costs on this machine, in scalar operations."""
+    return sweep_cost(program, lanes_of(program).width)
+
+
 def _record(f: Callable[..., Any], chosen: str, cost: SweepCost, straight: int) -> None:
     what = f"kernel of {getattr(f, '__name__', 'a function')}"
     record(what, chosen, {"sweep": cost.sweep, "straight": straight})

@@ -132,3 +132,10 @@ def test_the_installed_command_works_and_helps():
         [sys.executable, "-m", "symad.cli", "hessian", "--help"], capture_output=True, text=True, check=True
     )
     assert "FILE.py:FUNCTION" in done.stdout
+
+
+def test_a_reader_that_stops_reading_is_no_error():
+    command = f'"{sys.executable}" -m symad.cli hessian "{EXAMPLES}/lennard_jones.py:energy" --emit let | head -n 1'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout.count("\n") == 1
+    assert "Error" not in done.stderr

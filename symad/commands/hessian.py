@@ -19,6 +19,8 @@ from symad.checking.precision import Verification, compare_exact, exact_values, 
 from symad.derivatives.sparse import Triangle
 from symad.errors import ArgumentError
 from symad.native import compile_trace
+from symad.strategy import cost_of, seeded_program
+from symad.tracing.paths import MAX_PATHS
 from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian
@@ -54,6 +56,7 @@ class Study:
     verification: Verification
     other: str
     call_seconds: float
+    sweep: int | None
     stages: list[Stage]
 
 
@@ -103,7 +106,14 @@ def study(
     verification = compare_exact(values.tolist(), exact[rows, columns].tolist())
     seconds = _time_call(kernel, arguments)
     matrix = _full(values, rows, columns, size)
-    return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, stages)
+    sweep = _sweep_operations(function, arguments)
+    return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, stages)
+
+
+def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int | None:
+    """Return what the dense matrix costs as a sweep over its columns, where it can be one (see symad.strategy)."""
+    program = seeded_program(hessian(function), arguments, MAX_PATHS)
+    return None if program is None else cost_of(program).sweep
 
 
 def _compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
@@ -132,8 +142,11 @@ def report(found: Study) -> str:
         f"machine operations     {stats.total} ({stats.fused} multiplications go into fused multiply-adds)",
         f"non-zeros              {len(found.rows)} in the lower triangle, of {_lower(found.matrix.shape[0])}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",
-        "",
     ]
+    if found.sweep is not None:
+        straight = found.derivative.count_ops()
+        lines.append(f"strategy               straight-line, {straight}; the dense matrix by a sweep: {found.sweep}")
+    lines.append("")
     rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
     lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
     lines += [f"check against {found.other} evaluated in {DIGITS} digits: {found.verification}"]
