@@ -179,9 +179,16 @@ class Cache:
     def clear(self) -> int:
         """Remove all entries, and what killed processes have left; return the number of entries."""
         entries = self._files(SUFFIX)
-        for path, _ in [*entries, *self._files(UNFINISHED)]:
+        for path, _ in entries:
             path.unlink(missing_ok=True)
+        self._remove_unfinished()
         return len(entries)
+
+    def _remove_unfinished(self) -> None:
+        """Remove files that nobody will finish: young ones may be another process's at work."""
+        for path, info in self._files(UNFINISHED):
+            if time.time() - info.st_mtime > STALE:
+                path.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{SUFFIX}"
@@ -217,9 +224,7 @@ class Cache:
         if self._unscanned * UNSCANNED < self.limit:
             return
         self._unscanned = 0
-        for path, info in self._files(UNFINISHED):
-            if time.time() - info.st_mtime > STALE:
-                path.unlink(missing_ok=True)
+        self._remove_unfinished()
         files = self._files(SUFFIX)
         total = sum(info.st_size for _, info in files)
         for path, info in files:

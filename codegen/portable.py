@@ -229,10 +229,11 @@ def _head_name(head: Head) -> str:
 
 
 def _options(given: dict[str, Any]) -> Options:
-    for field in fields(Options):
-        value = given[field.name]
+    known = {field.name: field for field in fields(Options)}
+    for name, value in given.items():  # an option that an older version had not is what it is by default
+        field = known[name]
         number = field.default is None and type(value) in (int, float) and value > 0
-        _require(number or type(value) is type(field.default), f"option {field.name}={value!r}")
+        _require(number or type(value) is type(field.default), f"option {name}={value!r}")
     return Options(**given)
 
 
