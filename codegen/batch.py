@@ -17,6 +17,7 @@ import numpy as np
 from codegen.arguments import Array, as_numbers, check_output, split_out
 from codegen.batch_points import input_points, leading_axes, output_points
 from codegen.batch_run import Code, Progress, Task, run_task
+from codegen.cost import nanoseconds
 from codegen.dtypes import NumberType
 from codegen.emit import Form
 from codegen.engine import Library, compile_modules, link, vector_bits
@@ -30,7 +31,6 @@ from codegen.program import Output, Program
 from codegen.schedule import CHUNK
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
-NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # of one operation on one point; others 0.25
 MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache, more where memory is the limit
 
 
@@ -121,7 +121,7 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
 def _nanoseconds(program: Program, operations: Mapping[str, int]) -> float:
     """Time for one point alone; a sweep repeats its operations for every column."""
     columns = program.inputs[-1].size if program.seeded else 1
-    return 1.0 + columns * sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in operations.items())
+    return 1.0 + columns * nanoseconds(operations)
 
 
 def _given(out: Any, shapes: Sequence[tuple[int, ...]], number: NumberType) -> list[Array]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 import typing
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
 from itertools import pairwise
@@ -13,6 +12,7 @@ from itertools import pairwise
 import codegen.cache
 from codegen.cache import Setting
 from codegen.compiled import Built, Compiled, Pack, Stats, Unpack, linked
+from codegen.cost import nanoseconds
 from codegen.emit import Emitted, Form
 from codegen.engine import Library, compile_modules
 from codegen.errors import LoweringError
@@ -30,7 +30,6 @@ from codegen.straight import StraightPlan
 from codegen.sweep import SweepPlan
 
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
-NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # others 0.25
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
     "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
 }  # fmt: skip
@@ -132,7 +131,7 @@ def _build(program: Program, options: Options) -> tuple[Built, Emitted]:
     image = compile_modules(modules(emitted), options.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))
     stats = _stats(prepared, planned, seconds, image.code_bytes)
-    return Built(image, _external(emitted), stats, _estimate(planned.executed()) > RELEASE_ABOVE), emitted
+    return Built(image, _external(emitted), stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
 
 
 def _external(emitted: Emitted) -> tuple[str, ...]:
@@ -166,7 +165,3 @@ def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[
         executed=sum(planned.executed().values()),
         passes=prepared.effects,
     )
-
-
-def _estimate(counts: Mapping[str, int]) -> float:
-    return sum(NANOSECONDS.get(kind, 0.25) * count for kind, count in counts.items())

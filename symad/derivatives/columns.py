@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from codegen.cost import VECTOR_OPERATION
 from codegen.program import Program
 from symad.tracing.names import argument_names
 
 Function = Callable[..., Any]
 
-VECTOR_OPERATION = 2.0  # nanoseconds of an operation on a whole vector register, in those of a scalar one
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 
 
