@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from codegen.lane_calls import lane_call
 from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.limits import check
 from codegen.lower import Lowered
@@ -100,7 +101,7 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
     kernel = _kernel(program, plan, writer.direct, form)
     symbols = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
-    return Emitted(chunks, [kernel], symbols | {found.name: found for found in MEMORY})
+    return Emitted(chunks, [kernel], symbols | writer.wrappers | {found.name: found for found in MEMORY})
 
 
 class _Names(dict[int, str]):
@@ -188,6 +189,7 @@ class _Writer:
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
         self.called: dict[tuple[str, str], int] = {}  # (symbol, type): number of operands
+        self.wrappers: dict[str, Symbol] = {}
 
     def array_pointer(self, names: _Names, kind: str, number: int) -> str:
         if self.direct:
@@ -231,38 +233,26 @@ class _Writer:
         return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
 
     def call(self, names: _Names, function: str, operands: list[str]) -> str:
-        """Call a function of numbers: LLVM's intrinsics work on all lanes, a function of C on one after the other.
+        """Call a function of numbers: LLVM's exact operations work on all lanes, others on one after the other.
 
         Functions that are rounded more than once are always those of double: a float32 is rounded from their result.
         """
-        if function.startswith("llvm.") and (self.lanes.scalar == "double" or function not in APPROXIMATE):
-            return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
         if self.lanes == SCALAR:
             return self.direct_call(names, function, operands, "double")
-        result = "undef"
-        for lane in range(self.lanes.width):
-            parts = [self.lane(names, operand, lane) for operand in operands]
-            value = self.direct_call(names, function, parts, "double")
-            result = self.with_lane(names, result, value, lane)
-        return result
-
-    def lane(self, names: _Names, value: str, lane: int) -> str:
-        """One lane as double."""
-        if self.lanes.width > 1:
-            value = names.new(f"extractelement {self.lanes.type} {value},i32 {lane}")
-        return value if self.lanes.scalar == "double" else names.new(f"fpext {self.lanes.scalar} {value} to double")
-
-    def with_lane(self, names: _Names, vector: str, value: str, lane: int) -> str:
-        """A vector with one lane replaced by a double."""
-        if self.lanes.scalar != "double":
-            value = names.new(f"fptrunc double {value} to {self.lanes.scalar}")
-        if self.lanes.width == 1:
-            return value
-        return names.new(f"insertelement {self.lanes.type} {vector},{self.lanes.scalar} {value},i32 {lane}")
+        if function.startswith("llvm.") and function not in APPROXIMATE:
+            return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
+        self.called[function, "double"] = len(operands)
+        wrapper = lane_call(function, len(operands), self.lanes)
+        self.wrappers[wrapper.name] = wrapper
+        return names.new(_call(wrapper.name, operands, self.lanes.type))
 
     def direct_call(self, names: _Names, function: str, operands: list[str], kind: str) -> str:
         self.called[function, kind] = len(operands)
-        return names.new(f"call {kind} @{function}({','.join([f'{kind} {operand}' for operand in operands])})")
+        return names.new(_call(function, operands, kind))
+
+
+def _call(function: str, operands: list[str], kind: str) -> str:
+    return f"call {kind} @{function}({','.join([f'{kind} {operand}' for operand in operands])})"
 
 
 def _fused(writer: _Writer, names: _Names, row: Row) -> str:
