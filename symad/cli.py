@@ -1,15 +1,17 @@
-"""The command line: `symad hessian file.py:function`."""
+"""The command line: `symad hessian file.py:function`, `symad cache`."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from codegen import sealed
+from symad.commands import cache as cache_command
 from symad.commands import hessian as hessian_command
 from symad.commands.loading import load_function
 from symad.errors import ArgumentError, WorkbenchError
@@ -29,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         with time_limit(options.max_seconds, f"symad {options.command}"):
-            status = _hessian(options)
+            status: int = options.run(options)
             sys.stdout.flush()
             return status
     except WorkbenchError as error:
@@ -57,6 +59,22 @@ def _user_place(error: Exception) -> str | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="symad", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_hessian(commands)
+    command = commands.add_parser(
+        "cache",
+        help="show or clear the disk cache of machine code",
+        description="Show the entries of the disk cache of machine code, the most recently used first: the folder that "
+        "SYMAD_CACHE names, or else symad in XDG_CACHE_HOME or ~/.cache.",
+    )
+    command.add_argument("--folder", metavar="FOLDER", help="look at the cache in this folder")
+    action = command.add_mutually_exclusive_group()
+    action.add_argument("--clear", action="store_true", help="remove all entries")
+    action.add_argument("--path", action="store_true", help="print the folder and nothing else")
+    command.set_defaults(run=_cache, max_seconds=300.0)
+    return parser
+
+
+def _add_hessian(commands: Any) -> None:
     command = commands.add_parser(
         "hessian",
         help="trace, differentiate, compile and check the Hessian of a scalar function",
@@ -75,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
     )
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
-    return parser
+    command.set_defaults(run=_hessian)
 
 
 def _hessian(options: argparse.Namespace) -> int:
@@ -102,13 +120,19 @@ def _hessian(options: argparse.Namespace) -> int:
     return 0
 
 
+def _cache(options: argparse.Namespace) -> int:
+    cache = cache_command.cache_of(options.folder)
+    if options.path:
+        print(cache.folder)
+    else:
+        print(cache_command.clear(cache) if options.clear else cache_command.report(cache))
+    return 0
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file completely or not at all; ArgumentError when the folder cannot be written."""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
+        sealed.write_atomically(path, text.encode("utf-8"))
     except OSError as error:
         raise ArgumentError(f"cannot write {str(path)!r}", why=str(error), do="choose another --output") from error
 

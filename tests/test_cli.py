@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy as sp
 
+import codegen
 from symad.cli import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -125,6 +127,67 @@ def test_errors_are_one_line_that_helps(capsys, tmp_path, name):
     assert err.startswith("symad: error: ")
     assert err.count("\n") == 1
     assert re.search(message, err), err
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Two kernels in a cache, one of them used twice."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("SYMAD_CACHE", raising=False)
+    for name, count in (("once", 1), ("thrice", 3)):
+        for _ in range(count):
+            codegen.lambdify([sp.Symbol(name)], sp.Symbol(name) + 1, cache=True)
+    return tmp_path / "symad"
+
+
+def cache_command(capsys, *arguments):
+    status = main(["cache", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_the_cache_is_shown(capsys, cache):
+    status, out, err = cache_command(capsys)
+    assert (status, err) == (0, "")
+    first, header, *rows = out.splitlines()
+    assert re.fullmatch(
+        rf"{cache}: 2 entries, \S+ kB of at most 1.07 GB \(used when .* SYMAD_CACHE asks for it\)", first
+    )
+    assert header.split() == ["kernel", "size", "made", "last", "used", "hits"]
+    assert [(row.split()[0], row.split()[-1]) for row in rows] == [("lambdified", "2"), ("lambdified", "0")]
+    assert cache_command(capsys, "--path") == (0, f"{cache}\n", "")
+
+
+def test_damaged_entries_are_shown_as_such(capsys, cache):
+    for path in cache.glob("*.symad"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert cache_command(capsys)[1].count("(damaged, made anew when it is needed)") == 2
+
+
+def test_the_cache_is_cleared(capsys, cache, tmp_path):
+    other = cache / "notes.txt"
+    other.write_text("mine")
+    assert cache_command(capsys, "--clear") == (0, f"2 entries removed from {cache}\n", "")
+    assert list(cache.iterdir()) == [other]
+    assert cache_command(capsys)[1].startswith(f"{cache}: 0 entries, 0 B of at most")
+    nowhere = tmp_path / "nowhere"
+    assert cache_command(capsys, "--clear", "--folder", str(nowhere)) == (0, f"0 entries removed from {nowhere}\n", "")
+    assert not nowhere.exists()
+
+
+def test_the_cache_in_use_is_the_one_of_the_environment(capsys, cache, monkeypatch, tmp_path):
+    monkeypatch.setenv("SYMAD_CACHE", str(tmp_path / "own"))
+    assert cache_command(capsys, "--path") == (0, f"{tmp_path / 'own'}\n", "")
+    assert "in use: SYMAD_CACHE is set" in cache_command(capsys)[1]
+    assert "2 entries" in cache_command(capsys, "--folder", str(cache))[1]
+
+
+def test_the_hessian_command_compiles_every_stage_again(capsys, cache, monkeypatch):
+    """It shows the stages' seconds, which code from a cache has not."""
+    monkeypatch.setenv("SYMAD_CACHE", "1")
+    for _ in range(2):
+        assert "generate code" in run(capsys, ROSENBROCK)[1]
+    assert "2 entries" in cache_command(capsys)[1]
 
 
 def test_the_installed_command_works_and_helps():

@@ -1,0 +1,70 @@
+"""`symad cache`: what the disk cache of machine code holds, and clearing it."""
+
+from __future__ import annotations
+
+import time
+
+from codegen.cache import Cache, Entry, chosen
+from symad.errors import ArgumentError
+
+_UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def cache_of(folder: str | None) -> Cache:
+    """Return the cache in a folder, or the one that `cache=True` uses."""
+    found = chosen(folder if folder is not None else True)
+    if found is None:
+        raise ArgumentError("no folder", do="name one")
+    return found
+
+
+def clear(cache: Cache) -> str:
+    """Remove all entries; return what was done as text, ArgumentError where that is not allowed."""
+    try:
+        return f"{cache.clear()} entries removed from {cache.folder}"
+    except OSError as error:
+        raise ArgumentError(f"cannot clear {cache.folder}", why=str(error.strerror)) from error
+
+
+def report(cache: Cache) -> str:
+    """Return the entries as a table, the most recently used first, under a line with the sums."""
+    entries = cache.entries()[::-1]
+    total = sum(entry.size for entry in entries)
+    state = "used when cache= or SYMAD_CACHE asks for it" if chosen() is None else "in use: SYMAD_CACHE is set"
+    sums = f"{cache.folder}: {len(entries)} entries, {_size(total)} of at most {_size(cache.limit)} ({state})"
+    return "\n".join([sums, *(_table(entries, time.time()) if entries else [])])
+
+
+def _table(entries: list[Entry], now: float) -> list[str]:
+    rows = [("kernel", "size", "made", "last used", "hits")]
+    for entry in entries:
+        name = entry.name or "(damaged, made anew when it is needed)"
+        rows.append((name, _size(entry.size), _ago(now - entry.made), _ago(now - entry.used), str(entry.hits)))
+    widths = [max(len(row[k]) for row in rows) for k in range(5)]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5))]).rstrip() for row in rows
+    ]
+
+
+def _size(count: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> _size(999), _size(12_345), _size(2**30)
+    ('999 B', '12.3 kB', '1.07 GB')
+    """
+    value, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{value:.3g} {unit}"
+
+
+def _ago(seconds: float) -> str:
+    """Return a time span in its largest unit.
+
+    >>> _ago(0.2), _ago(7300.0)
+    ('0 s ago', '2 h ago')
+    """
+    length, unit = next((pair for pair in _UNITS if seconds >= pair[0]), _UNITS[-1])
+    return f"{max(int(seconds / length), 0)} {unit} ago"
