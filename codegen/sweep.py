@@ -14,6 +14,7 @@ import sympy as sp
 
 from codegen.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.engine import vector_bits
+from codegen.guards import guard
 from codegen.lanes import Lanes, Layout
 from codegen.lower import Lowered
 from codegen.machine import TRUTHS, operands_of
@@ -59,14 +60,13 @@ class SweepPlan:
     @classmethod
     def of(cls, program: Program, lowered: Lowered, chunk: int | None = None) -> SweepPlan:
         """Split a seeded program, and schedule both halves."""
-        halves = split(program, lowered)
+        seed = program.inputs[-1]
+        halves = split(program, guard(lowered, program.input_count - seed.size, seed.size))
         fixed = tuple(output for output in program.outputs if not output.swept)
         swept = tuple(replace(output, positions=None) for output in program.outputs if output.swept)
         kept = Output((halves.residuals,), ())
         first = replace(program, inputs=program.arguments, outputs=(*fixed, kept), seeded=False)
-        second = replace(
-            program, inputs=(Input("residuals", kept.shape), program.inputs[-1]), outputs=swept, seeded=False
-        )
+        second = replace(program, inputs=(Input("residuals", kept.shape), seed), outputs=swept, seeded=False)
         return cls(
             program,
             StraightPlan.of(first, halves.once, chunk),

@@ -12,6 +12,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from codegen.cost import VECTOR_OPERATION
 from codegen.program import Program
@@ -79,7 +80,7 @@ def sweep_cost(program: Program, lanes: int) -> SweepCost:
     A column's operations are those that its unit vector reaches: each row carries a bit for every column.
     """
     columns, start = program.inputs[-1].size, program.input_count - program.inputs[-1].size
-    reached: list[int] = [0] * len(program)
+    reached, full = [0] * len(program), (1 << columns) - 1
     once = linear = straight = 0
     for row, operands in enumerate(program.operands):
         if start <= row < start + columns:
@@ -90,6 +91,13 @@ def sweep_cost(program: Program, lanes: int) -> SweepCost:
                 mask |= reached[operand]
             reached[row] = mask
             once += not mask
-            linear += bool(mask)
+            linear += bool(mask) + (mask not in (0, full) and _needs_guard(program, row, reached))
             straight += mask.bit_count()
     return SweepCost(once, linear, -(-columns // lanes), once + straight)
+
+
+def _needs_guard(program: Program, row: int, reached: list[int]) -> bool:
+    """Whether a product is guarded (see `codegen.guards`): its coefficient is no constant."""
+    if program.heads[row] is not sp.Mul:
+        return False
+    return any(not reached[u] and u not in program.atoms for u in program.operands[row])

@@ -138,3 +138,40 @@ def test_large_workspaces_come_from_the_heap() -> None:
     x = point(10_000)
     kernel = sa.compile(sa.jacobian(lambda x: np.stack([np.sum(np.sin(x)), np.sum(x)])), x, strategy="sweep")
     np.testing.assert_allclose(kernel(x), [np.cos(x), np.ones(10_000)], rtol=1e-15)
+
+
+def root_of_one(x):
+    return np.sqrt(x[0]) + np.sum(np.outer(x, x)) * np.sum(x)
+
+
+def all_roots(x):
+    return np.sum(np.sqrt(x)) * np.sum(x) + np.prod(x)
+
+
+def quotients(x):
+    return np.log(x[0]) * x[1] + np.sum(np.tanh(x)) ** 2 + 1 / x[2]
+
+
+def prefixes(x):
+    return np.sum(np.sqrt(np.cumsum(x)) * np.cumsum(x[::-1]) / x) - np.sum(x) / np.sqrt(x[-1])
+
+
+@pytest.mark.parametrize("f", [root_of_one, all_roots, quotients, prefixes])
+@pytest.mark.parametrize("fma", [True, False])
+def test_an_infinite_coefficient_stays_in_its_own_columns(f, fma: bool) -> None:
+    for n in (3, 5, 9):
+        for zeros in ([0], [0, 2], [2], [n - 1], list(range(n))):
+            x = np.random.default_rng(n).uniform(0.5, 2, n)
+            x[zeros] = 0.0
+            hessian = sa.hessian(f)
+            swept = sa.compile(hessian, x, strategy="sweep", fma=fma)(x)
+            straight = sa.compile(sa.hessian(f, mode="fwd-rev"), x, fma=fma)(x)
+            np.testing.assert_array_equal(np.isnan(swept), np.isnan(straight))
+            np.testing.assert_allclose(swept, straight, rtol=1e-12, atol=1e-12)
+
+
+def test_products_with_constants_need_no_guard() -> None:
+    kernel = sa.compile(sa.hessian(network), point(8), strategy="sweep")
+    assert kernel.stats.machine_operations.get("select", 0) == 6  # those of six tanh
+    assert "select <" not in kernel.llvm
+    assert "select <" in sa.compile(sa.hessian(all_roots), point(8), strategy="sweep").llvm
