@@ -93,8 +93,8 @@ class Batch:
             outputs.append(output_points(array, given, leading, [*arrays, *results[:k]]))
         run_task(Task(code, inputs, outputs, prod(leading)), threads, progress)
         for array, points in zip(results, outputs, strict=True):
-            if not np.may_share_memory(array, points.flat):
-                array[...] = points.flat.view(array.dtype).reshape(array.shape)
+            if not np.may_share_memory(array, points):
+                array[...] = points.view(array.dtype).reshape(array.shape)
 
 
 def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:

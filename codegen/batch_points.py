@@ -3,43 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from codegen.arguments import Array
 from codegen.errors import ArgumentError
-from codegen.lanes import Lanes
 from codegen.program import Input, Output
-
-
-@dataclass(frozen=True, slots=True)
-class Points:
-    """An array of points in memory: `flat[k]` are the numbers of point k, one axis with one step; step 0 is shared."""
-
-    flat: Array
-
-    @property
-    def address(self) -> int:
-        """Address of the first number."""
-        return int(self.flat.ctypes.data)
-
-    @property
-    def step(self) -> int:
-        """Bytes from a point to the next one."""
-        return int(self.flat.strides[0])
-
-    @property
-    def size(self) -> int:
-        """Numbers per point."""
-        return int(self.flat.shape[1])
-
-    def element(self, lanes: Lanes) -> int:
-        """Bytes from a number of a point to the next; single numbers are moved point by point, not as squares."""
-        if self.size == 1:
-            return lanes.size if lanes.width == 1 else 0
-        return int(self.flat.strides[1])
 
 
 def signature(inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
@@ -82,10 +52,10 @@ def leading_axes(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[in
         raise ArgumentError(f"leading axes {shapes}", why="they do not broadcast against each other") from error
 
 
-def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Points:
-    """Return the points of an input, without a copy where the steps are regular.
+def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Array:
+    """Return an input with one axis of points and one of machine numbers, without a copy where steps are regular.
 
-    >>> input_points(np.zeros((4, 6))[::2, ::3], Input("x", (2,)), (2,)).flat.strides
+    >>> input_points(np.zeros((4, 6))[::2, ::3], Input("x", (2,)), (2,)).strides
     (96, 24)
     """
     aligned = value if value.flags.aligned else value.copy()
@@ -93,22 +63,22 @@ def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Poi
     rows = aligned.reshape(*own, declared.size)
     rows = _machine_numbers(rows if _parts_together(rows) else np.ascontiguousarray(rows))
     spread = rows if own == leading else np.broadcast_to(rows, (*leading, rows.shape[-1]))
-    return Points(spread.reshape(prod(leading), rows.shape[-1]))
+    return spread if spread.ndim == 2 else spread.reshape(prod(leading), rows.shape[-1])
 
 
-def output_points(value: Array, declared: Output, leading: tuple[int, ...], others: Sequence[Array]) -> Points:
+def output_points(value: Array, declared: Output, leading: tuple[int, ...], others: Sequence[Array]) -> Array:
     """Return where the results are computed: the array itself, or a buffer if it is irregular or overlaps another.
 
-    >>> result = np.zeros((3, 2))
-    >>> output_points(result, Output((2,), (0, 1)), (3,), []).flat.base is result
+    >>> result = np.zeros((3, 2, 2))
+    >>> output_points(result, Output((2, 2), ()), (3,), []).base is result
     True
     """
     shape = (prod(leading), declared.size)
     if value.flags.aligned and not any(np.may_share_memory(value, other) for other in others):
         flat = value.reshape(shape)
         if np.may_share_memory(flat, value) and _parts_together(flat):
-            return Points(_machine_numbers(flat))
-    return Points(_machine_numbers(np.empty(shape, dtype=value.dtype)))
+            return _machine_numbers(flat)
+    return _machine_numbers(np.empty(shape, dtype=value.dtype))
 
 
 def _parts_together(flat: Array) -> bool:

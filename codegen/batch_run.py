@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,16 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
-from codegen.batch_points import Points
+from codegen.arguments import Array
 from codegen.batch_text import driver_text
 from codegen.engine import Library, compile_text
 from codegen.errors import WorkspaceError
 from codegen.lanes import Lanes
 
 Progress = Callable[[int, int], object]
+Buffer: TypeAlias = tuple[Array, int]
 
 SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
 FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
@@ -51,32 +54,39 @@ class Task:
     Every thread brings a buffer of its own; inputs and outputs are described by one table that all threads read.
     """
 
-    def __init__(self, code: Code, inputs: list[Points], outputs: list[Points], count: int) -> None:
+    def __init__(self, code: Code, inputs: list[Array], outputs: list[Array], count: int) -> None:
         self.code, self.count = code, count
         self.points = (*inputs, *outputs)  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
         self.shape = (len(inputs), len(outputs))
         self.address = code.library.addresses["kernel"]
         _, self.driver = _driver(code.lanes)
-        lanes = code.lanes
-        square = lanes.width * lanes.width * lanes.size
+        block = code.lanes.width * code.lanes.size
+        unit = max(block * code.lanes.width, ALIGNMENT)  # whole squares of lanes are moved
         words: list[int] = []
-        size = _up(8 * (len(inputs) + len(outputs)), ALIGNMENT)
+        size = _up(8 * len(self.points), ALIGNMENT)
         for points in self.points:
-            words += [points.address, points.step, points.element(lanes), points.size, size]
-            size += _up(points.size * lanes.width * lanes.size, max(square, ALIGNMENT))  # whole squares are moved
-        self.table = (ctypes.c_int64 * (len(words) + 1))(*words)
+            _, numbers = points.shape
+            words += [points.ctypes.data, points.strides[0], _element_step(points, code.lanes), numbers, size]
+            size += _up(numbers * block, unit)
+        self.table = struct.pack(f"{len(words)}q", *words)
         self.bytes = size
 
-    def buffer(self) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-        """Return the working memory of one thread."""
-        raw = np.empty(self.bytes + ALIGNMENT, dtype=np.int8)
-        start = -raw.ctypes.data % ALIGNMENT
-        return raw[start : start + self.bytes]
+    def buffer(self) -> Buffer:
+        """Return the working memory of one thread, and its aligned address."""
+        memory = np.empty(self.bytes + ALIGNMENT, dtype=np.int8)
+        return memory, _up(memory.ctypes.data, ALIGNMENT)
 
-    def run(self, buffer: np.ndarray[tuple[int], np.dtype[np.int8]], first: int, count: int) -> None:
+    def run(self, buffer: Buffer, first: int, count: int) -> None:
         """Compute some points; WorkspaceError if the kernel finds no memory."""
-        if self.driver(self.address, self.table, *self.shape, buffer.ctypes.data, first, count):
+        if self.driver(self.address, self.table, *self.shape, buffer[1], first, count):
             raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
+
+
+def _element_step(points: Array, lanes: Lanes) -> int:
+    """Bytes from a number of a point to the next; single numbers are moved point by point, not as squares."""
+    if points.shape[1] == 1:
+        return lanes.size if lanes.width == 1 else 0
+    return points.strides[1]
 
 
 def _up(size: int, multiple: int) -> int:
