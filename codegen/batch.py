@@ -37,14 +37,14 @@ MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache,
 class Batch:
     """A kernel at many points; the code for several points side by side is made when it is first needed."""
 
-    __slots__ = ("_lock", "_side_by_side", "lanes", "nanoseconds", "options", "program")
+    __slots__ = ("_code", "_lock", "lanes", "nanoseconds", "options", "program")
 
     def __init__(self, program: Program, options: Options, operations: Mapping[str, int]) -> None:
         self.program, self.options = program, options
         self.nanoseconds = _nanoseconds(program, operations)
         self.lanes = choose_lanes(program, options, operations)
         self._lock = threading.Lock()
-        self._side_by_side: Code | None = None
+        self._code: Code | None = None
 
     def __call__(
         self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
@@ -69,12 +69,11 @@ class Batch:
 
     def code(self, point: Library) -> Code:
         """Return what runs the points; code for several side by side is compiled at the first call."""
-        if self.lanes.width == 1:
-            return Code(point, self.lanes, self.nanoseconds)
         with self._lock:
-            if self._side_by_side is None:
-                self._side_by_side = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
-            return self._side_by_side
+            if self._code is None or (self.lanes.width == 1 and self._code.library is not point):
+                library = point if self.lanes.width == 1 else self._compiled()
+                self._code = Code(library, self.lanes, self.nanoseconds / self.lanes.width)
+            return self._code
 
     def _compiled(self) -> Library:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TypeAlias
@@ -33,13 +32,15 @@ ENTRY = ctypes.CFUNCTYPE(
 )
 
 
-@dataclass(frozen=True)
 class Code:
     """What runs a block of points: a kernel's machine code, its lanes, and an estimate of its nanoseconds per point."""
 
-    library: Library
-    lanes: Lanes
-    nanoseconds: float
+    def __init__(self, library: Library, lanes: Lanes, nanoseconds: float) -> None:
+        self.library, self.lanes, self.nanoseconds = library, lanes, nanoseconds
+        self.address = library.addresses["kernel"]
+        _, self.driver = _driver(lanes)
+        self.number = lanes.width * lanes.size  # bytes of one number of a block
+        self.unit = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
 
 @cache
@@ -58,16 +59,12 @@ class Task:
         self.code, self.count = code, count
         self.points = (*inputs, *outputs)  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
         self.shape = (len(inputs), len(outputs))
-        self.address = code.library.addresses["kernel"]
-        _, self.driver = _driver(code.lanes)
-        block = code.lanes.width * code.lanes.size
-        unit = max(block * code.lanes.width, ALIGNMENT)  # whole squares of lanes are moved
         words: list[int] = []
         size = _up(8 * len(self.points), ALIGNMENT)
         for points in self.points:
             _, numbers = points.shape
             words += [points.ctypes.data, points.strides[0], _element_step(points, code.lanes), numbers, size]
-            size += _up(numbers * block, unit)
+            size += _up(numbers * code.number, code.unit)
         self.table = struct.pack(f"{len(words)}q", *words)
         self.bytes = size
 
@@ -78,7 +75,8 @@ class Task:
 
     def run(self, buffer: Buffer, first: int, count: int) -> None:
         """Compute some points; WorkspaceError if the kernel finds no memory."""
-        if self.driver(self.address, self.table, *self.shape, buffer[1], first, count):
+        code = self.code
+        if code.driver(code.address, self.table, *self.shape, buffer[1], first, count):
             raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
 
 
