@@ -103,6 +103,8 @@ def _example_of(data: Any) -> Any:
         return None
     if data == LEAF:
         return 0.0
+    if type(data) is not dict:
+        raise TypeError(f"{type(data).__name__} in place of a container")
     ((kind, parts),) = data.items()
     if kind == "dict":
         found = {key: _example_of(part) for key, part in parts}
