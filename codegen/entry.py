@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from codegen.program import Program
 
-DEFINED = re.compile(r"^(?:define (?:internal )?\S+ |)@([\w.$-]+) ?[(=]", re.MULTILINE)
+DEFINED = re.compile(r"^(?:define .*?|)@([\w.$-]+) ?[(=]", re.MULTILINE)
 
 
 def entry(program: Program, name: str, kernel: str = "kernel") -> str:

@@ -1,4 +1,4 @@
-"""The command line: `symad hessian file.py:function`, `symad cache`."""
+"""The command line: `symad hessian file.py:function`, `symad export file.py:function`, `symad cache`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from codegen import sealed
 from symad.commands import cache as cache_command
+from symad.commands import export as export_command
 from symad.commands import hessian as hessian_command
 from symad.commands.loading import load_function
 from symad.errors import ArgumentError, WorkbenchError
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="symad", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_hessian(commands)
+    export_command.add_command(commands)
     command = commands.add_parser(
         "cache",
         help="show or clear the disk cache of machine code",

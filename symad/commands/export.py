@@ -1,0 +1,67 @@
+"""`symad export`: a function or one of its derivatives as a library for C and other languages."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import symad.tracing.containers as containers
+from codegen.export import Exported
+from symad.commands.loading import load_function
+from symad.errors import ArgumentError
+from symad.native import compile
+from symad.transforms import grad, hessian, jacobian, value_and_grad
+
+WHAT: dict[str, Callable[..., Any]] = {
+    "value": lambda f: f,
+    "grad": grad,
+    "value_and_grad": value_and_grad,
+    "jacobian": jacobian,
+    "hessian": hessian,
+}
+MATRICES = ("jacobian", "hessian")
+
+
+def add_command(commands: Any) -> None:
+    """Declare the command and its options."""
+    command = commands.add_parser(
+        "export",
+        help="write a function or its derivative as a library for C and other languages",
+        description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), compile "
+        "it or its derivative in the first argument, and write object file, shared library, C header, C99 source and "
+        "a test program with the exact result at the example point.",
+    )
+    command.add_argument("target", metavar="FILE.py:FUNCTION")
+    command.add_argument("--directory", metavar="DIR", type=Path, required=True, help="where the files go")
+    command.add_argument("--of", choices=tuple(WHAT), default="value", help="what is exported (default value)")
+    command.add_argument("--sparse", action="store_true", help="only the non-zeros of a jacobian or hessian")
+    command.add_argument("--name", help="name of the C function (default FUNCTION, or FUNCTION_hessian and so on)")
+    command.add_argument("--cpu", default="host", help="host (default), generic, or a processor that LLVM knows")
+    command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out the command; exit status 0."""
+    if options.sparse and options.of not in MATRICES:
+        raise ArgumentError(f"--sparse with --of {options.of}", do=f"use it with --of {' or '.join(MATRICES)}")
+    function, arguments = load_function(options.target)
+    transform = WHAT[options.of]
+    wanted = transform(function, sparse=True) if options.sparse else transform(function)
+    plain = options.target.rpartition(":")[2]
+    name = options.name or (plain if options.of == "value" else f"{plain}_{options.of}")
+    leaves, _ = containers.flatten(arguments)
+    kernel = compile(wanted, *arguments)
+    print(report(kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])))
+    return 0
+
+
+def report(made: Exported) -> str:
+    """Return what was written, and how to build and run the test program."""
+    files = {kind: shlex.quote(str(path)) for kind, path in made.files.items()}
+    test = shlex.quote(str(made.files["test"].with_suffix("")))
+    run_test = test if "/" in test else f"./{test}"
+    return f"{made}\n\ntest it:\n  cc {files['test']} {files['object']} -lm -o {test} && {run_test}"
