@@ -10,21 +10,14 @@ from typing import Any
 
 from codegen.sparsity import Format
 from symad.derivatives import modes
-from symad.derivatives.application import (
-    Function,
-    call_scalar,
-    check_choice,
-    close_blocks,
-    close_sparse,
-    fitting,
-)
+from symad.derivatives.application import Function, call_scalar, check_choice, fitting
 from symad.derivatives.level import Level, open_level
-from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
-from symad.derivatives.sparse import Entries, Triangle, triangle_of
+from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
+from symad.derivatives.sparse import Triangle, triangle_of
 from symad.errors import ArgumentError
 from symad.tracing.names import check_function, name_of
 from symad.tracing.trees import Tree
-from symad.transforms import check_format, described
+from symad.transforms import close_matrix, described, storage_of
 
 
 def value_gradient_hessian(
@@ -57,8 +50,7 @@ def value_gradient_hessian(
            [ 5., 20.]]))
     """
     check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
-    check_format(format, bool(sparse))
-    storage = format if sparse else None
+    storage = storage_of(sparse, format)
 
     def apply(*args: Any, **keywords: Any) -> Any:
         values, weights = (args, ()) if constraints is None else _split(f, args)
@@ -72,9 +64,9 @@ def value_gradient_hessian(
                 limits = level.call(bounded.function)
                 curved = _lagrangian(level, objective, limits, *weights)
                 slopes = modes.jacobian_entries(level, limits)
-                found += [*level.close(limits), _matrix(level, slopes, limits, chosen, storage)]
+                found += [*level.close(limits), close_matrix(level, slopes, limits, chosen, storage)]
             curvature = triangle_of(modes.hessian_entries(level, curved), sparse)
-            return *found, _matrix(level, curvature, level.parameters, chosen, storage)
+            return *found, close_matrix(level, curvature, level.parameters, chosen, storage)
 
     made = described(apply, f, "value and derivatives")
     if constraints is not None:
@@ -121,11 +113,3 @@ def _lagrangian(level: Level, objective: Tree, limits: Tree, multipliers: Any, s
     (factor,) = fitting(level.scope, objective, sigma, "sigma").flat
     products = [build.mul(weight, limit) for weight, limit in zip(weights, limits.flat, strict=True)]
     return objective.refill([build.add(build.mul(factor, *objective.flat), *products)])
-
-
-def _matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selection, format: Format | None) -> Any:
-    """Return the entries of a matrix (outputs x parameters) as a SparseMatrix, or as dense blocks without a format."""
-    shape = (len(outputs.flat), len(level.parameters.flat))
-    if format is None:
-        return close_blocks(level, modes.dense(level, entries, shape), outputs, chosen)
-    return close_sparse(level, entries, shape, format)

@@ -29,11 +29,12 @@ from symad.derivatives.application import (
     require_scalar,
 )
 from symad.derivatives.columns import Columns, with_columns
-from symad.derivatives.level import FunctionResultError, open_level
-from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
-from symad.derivatives.sparse import Triangle, triangle_of
+from symad.derivatives.level import FunctionResultError, Level, open_level
+from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
+from symad.derivatives.sparse import Entries, Triangle, triangle_of
 from symad.errors import ArgumentError
 from symad.tracing.names import argument_names, check_function, name_of
+from symad.tracing.trees import Tree
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
@@ -220,17 +221,14 @@ def jacobian(
     ('cross-country', ['cross-country', 'fwd', 'rev'])
     """
     check_choice("mode", mode, get_args(JacobianMode))
-    check_format(format, bool(sparse))
+    check_choice("sparse", sparse, (False, True))
+    storage = storage_of(sparse, format)
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             result = level.call(chosen.function)
-            shape = (len(result.flat), len(level.parameters.flat))
-            entries = modes.jacobian_entries(level, result, mode)
-            if sparse:
-                return close_sparse(level, entries, shape, format)
-            return close_blocks(level, modes.dense(level, entries, shape), result, chosen)
+            return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
     made = described(apply, f, "Jacobian")
     if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
@@ -260,7 +258,7 @@ def hessian(
     """
     check_choice("mode", mode, ("auto", "edge", "dyadic", *_NESTED))
     check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
-    check_format(format, bool(sparse))
+    storage = storage_of(sparse, format)
     if mode in _NESTED:
         if sparse:
             raise ArgumentError(f"sparse={sparse!r} with mode={mode!r}", do='use mode="edge", which gives the pattern')
@@ -271,10 +269,7 @@ def hessian(
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         with open_level(chosen.arguments, chosen.names) as level:
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
-            shape = (len(level.parameters.flat),) * 2
-            if sparse:
-                return close_sparse(level, triangle_of(lower, sparse), shape, format)
-            return close_blocks(level, modes.symmetric(level, lower, shape), level.parameters, chosen)
+            return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
 
     made = described(apply, f, "Hessian")
     if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
@@ -291,11 +286,20 @@ def _column(f: Function, argument: int, args: tuple[Any, ...], seed: Any) -> Any
     return jvp(of_argument, (args[argument],), (seed,))[1]
 
 
-def check_format(format: Format, sparse: bool) -> None:
-    """Raise ArgumentError for a format that is none, or that of a dense matrix."""
+def storage_of(sparse: bool | Triangle, format: Format) -> Format | None:
+    """Return the format of a sparse matrix, None for a dense one; ArgumentError for a format that cannot be."""
     check_choice("format", format, get_args(Format))
     if format != "coo" and not sparse:
         raise ArgumentError(f"format={format!r} of a dense matrix", do="ask for a sparse one: sparse=True")
+    return format if sparse else None
+
+
+def close_matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selection, storage: Format | None) -> Any:
+    """Return the entries of a matrix (outputs x parameters) as a SparseMatrix, or as dense blocks without a format."""
+    shape = (len(outputs.flat), len(level.parameters.flat))
+    if storage is None:
+        return close_blocks(level, modes.dense(level, entries, shape), outputs, chosen)
+    return close_sparse(level, entries, shape, storage)
 
 
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -127,8 +127,3 @@ def dense(level: Level, entries: Entries, shape: tuple[int, int]) -> Nodes:
     for place, node in entries.items():
         matrix[place] = node
     return matrix
-
-
-def symmetric(level: Level, lower: Entries, shape: tuple[int, int]) -> Nodes:
-    """Return the full matrix of nodes from the entries of its lower triangle."""
-    return dense(level, lower | {(column, row): node for (row, column), node in lower.items()}, shape)

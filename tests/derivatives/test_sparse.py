@@ -143,6 +143,8 @@ def test_a_format_belongs_to_a_sparse_matrix(format):
             transform(rosenbrock, sparse=False, format=format)
         with pytest.raises(sa.ArgumentError, match="format='dia'; use one of 'coo', 'csr', 'csc'"):
             transform(rosenbrock, sparse=True, format="dia")
+        with pytest.raises(sa.ArgumentError, match=f"sparse='{format}'; use one of False, True"):
+            transform(rosenbrock, sparse=format)
 
 
 def several(x):
