@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from codegen import sweep
 from codegen.algebra import Effect, simplify
 from codegen.complex_rows import complex_head, in_parts, split
 from codegen.dtypes import FLOAT64
@@ -18,6 +17,8 @@ from codegen.fuse import fuse
 from codegen.lower import Lowered, lower
 from codegen.options import Options
 from codegen.program import Program
+from codegen.sweep import executed
+from codegen.unroll import unroll
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def prepare(program: Program, options: Options) -> Prepared:
 def _lowered(program: Program, options: Options) -> tuple[Program, Lowered]:
     if options.number is FLOAT64:
         return program, lower(program)
-    program = sweep.unroll(program)  # columns side by side are written for float64
+    program = unroll(program)  # columns side by side are written for float64
     if options.number.parts == 1:
         return program, lower(program)
     return in_parts(program), split(lower(program, complex_head))
@@ -63,7 +64,4 @@ def _lowered(program: Program, options: Options) -> tuple[Program, Lowered]:
 def _executed(program: Program, lowered: Lowered, fused: bool) -> Counter[str]:
     """Operations that one call carries out, by kind; in a sweep, those of every block of columns."""
     lowered = fuse(lowered) if fused else lowered
-    if not program.seeded:
-        return lowered.count()
-    halves, blocks = sweep.split(program, lowered), -(-program.inputs[-1].size // sweep.lanes_of(program).width)
-    return halves.once.count() + Counter({kind: blocks * count for kind, count in halves.columns.count().items()})
+    return executed(program, lowered) if program.seeded else lowered.count()

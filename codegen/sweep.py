@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-import sympy as sp
-
-from codegen.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
+from codegen.emit import MEMORY, POINT, Emitted, Form
 from codegen.engine import vector_bits
 from codegen.guards import guard
 from codegen.lanes import Lanes, Layout
@@ -21,7 +19,7 @@ from codegen.machine import TRUTHS, operands_of
 from codegen.program import Input, Output, Program
 from codegen.schedule import CHUNK
 from codegen.straight import StraightPlan
-from codegen.table import Table
+from codegen.sweep_text import driver, unit_vectors
 
 ZERO = ("const", bytes(8))
 
@@ -61,7 +59,7 @@ class SweepPlan:
     def of(cls, program: Program, lowered: Lowered, chunk: int | None = None) -> SweepPlan:
         """Split a seeded program, and schedule both halves."""
         seed = program.inputs[-1]
-        halves = split(program, guard(lowered, program.input_count - seed.size, seed.size))
+        halves = split(program, lowered)
         fixed = tuple(output for output in program.outputs if not output.swept)
         swept = tuple(replace(output, positions=None) for output in program.outputs if output.swept)
         kept = Output((halves.residuals,), ())
@@ -91,14 +89,13 @@ class SweepPlan:
             rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
             second = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
         emitted = self.once.emit(Form("once", form.lanes)) + self.columns.emit(second)
-        driver = _driver(self.program, self.residuals, 1 if points > 1 else self.lanes.width, points)
-        return emitted + Emitted([], [_unit_vectors(columns), driver], {found.name: found for found in MEMORY})
+        kernel = driver(self.program, self.residuals, 1 if points > 1 else self.lanes.width, form.lanes)
+        unit = unit_vectors(columns, form.lanes.scalar)
+        return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""
-        blocks = -(-self.program.inputs[-1].size // self.lanes.width)
-        repeated = {kind: blocks * count for kind, count in self.columns.executed().items()}
-        return self.once.executed() + Counter(repeated)
+        return _executed(self.program, self.once.lowered, self.columns.lowered)
 
     @property
     def chunks(self) -> int:
@@ -111,9 +108,23 @@ class SweepPlan:
         return self.residuals + self.once.workspace + self.columns.workspace * self.lanes.width
 
 
+def executed(program: Program, lowered: Lowered) -> Counter[str]:
+    """Operations that one call of a sweep carries out, by kind; one on a vector register counts once."""
+    halves = split(program, lowered)
+    return _executed(program, halves.once, halves.columns)
+
+
+def _executed(program: Program, once: Lowered, columns: Lowered) -> Counter[str]:
+    blocks = -(-program.inputs[-1].size // lanes_of(program).width)
+    return once.count() + Counter({kind: blocks * count for kind, count in columns.count().items()})
+
+
 def split(program: Program, lowered: Lowered) -> Split:
-    """Return the rows that do not depend on the seed and those that do, each with its stores."""
-    rows, start = lowered.rows, program.input_count - program.inputs[-1].size
+    """Return the rows that do not depend on the seed and those that do, each with its stores; products are guarded."""
+    seed = program.inputs[-1]
+    start = program.input_count - seed.size
+    lowered = guard(lowered, start, seed.size)
+    rows = lowered.rows
     swept = [output.swept for output in program.outputs]
     moving = [store for store in lowered.stores if swept[store[0]]]
     depends = _dependent(lowered, start)
@@ -157,148 +168,3 @@ def _crossing(lowered: Lowered, depends: bytearray, stored: list[int]) -> dict[i
     needed = dict.fromkeys(u for u in [*wanted, *stored] if not depends[u])
     constant = ("const", "true", "false")
     return {row: place for place, row in enumerate(row for row in needed if lowered.rows[row][0] not in constant)}
-
-
-def _unit_vectors(columns: int) -> str:
-    """A one between zeros: read from different places on, it is every unit vector."""
-    zeros = f"[{columns - 1} x double] zeroinitializer"
-    kind = f"[{columns - 1} x double]"
-    return f"@unit=internal constant <{{{kind},double,{kind}}}> <{{{zeros},double 1.0,{zeros}}}>,align 64"
-
-
-def _driver(program: Program, residuals: int, width: int, points: int) -> str:
-    """The exported function. The last block of columns overlaps the one before, so that every block is whole."""
-    columns = program.inputs[-1].size
-    fixed = [k for k, output in enumerate(program.outputs) if not output.swept]
-    swept = [k for k, output in enumerate(program.outputs) if output.swept]
-    size, last = 8 * points * max(residuals, 1), max(0, columns - width)
-    large = size > STACK_BYTES
-    lines = [
-        "define i32 @kernel(ptr noalias %in,ptr noalias %out) nounwind {",
-        f"%once=alloca [{len(fixed) + 1} x ptr],align 8",
-        "%given=alloca [2 x ptr],align 8",
-        f"%moving=alloca [{max(len(swept), 1)} x ptr],align 8",
-        f"%c=call ptr @malloc(i64 {size})" if large else f"%c=alloca [{size} x i8],align 64",
-        "%full=icmp eq ptr %c,null",
-        "br i1 %full,label %failed,label %start",
-        "start:",
-    ]
-    for k, output in enumerate(program.outputs):
-        lines += [f"%a{k}=getelementptr ptr,ptr %out,i64 {k}", f"%o{k}=load ptr,ptr %a{k},align 8"]
-        if output.swept and len(output.rows) * columns < output.size:
-            lines.append(f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {8 * points * output.size},i1 false)")
-    for place, value in enumerate([*(f"%o{k}" for k in fixed), "%c"]):
-        lines += [f"%p{place}=getelementptr ptr,ptr %once,i64 {place}", f"store ptr {value},ptr %p{place},align 8"]
-    lines += [
-        "%status=call i32 @once(ptr %in,ptr %once)",
-        "%bad=icmp ne i32 %status,0",
-        "br i1 %bad,label %drop,label %prepare",
-        "prepare:",
-        "store ptr %c,ptr %given,align 8",
-        "%seed.at=getelementptr ptr,ptr %given,i64 1",
-        f"%center=getelementptr double,ptr @unit,i64 {columns - 1}",
-        "br label %block",
-        "block:",
-        "%column=phi i64 [0,%prepare],[%next,%again]",
-        "%seed=getelementptr double,ptr %center,i64 %column",
-        "store ptr %seed,ptr %seed.at,align 8",
-    ]
-    for place, k in enumerate(swept):
-        lines += [
-            f"%s{place}=getelementptr [{points} x double],ptr %o{k},i64 %column",
-            f"%m{place}=getelementptr ptr,ptr %moving,i64 {place}",
-            f"store ptr %s{place},ptr %m{place},align 8",
-        ]
-    return "\n".join(
-        [
-            *lines,
-            "%code=call i32 @columns(ptr %given,ptr %moving)",
-            "%wrong=icmp ne i32 %code,0",
-            "br i1 %wrong,label %drop,label %more",
-            "more:",
-            f"%done=icmp uge i64 %column,{last}",
-            "br i1 %done,label %drop,label %again",
-            "again:",
-            f"%stepped=add i64 %column,{width}",
-            f"%over=icmp ugt i64 %stepped,{last}",
-            f"%next=select i1 %over,i64 {last},i64 %stepped",
-            "br label %block",
-            "drop:",
-            "%result=phi i32 [1,%start],[1,%block],[0,%more]",
-            "call void @free(ptr %c)" if large else "",
-            "ret i32 %result",
-            "failed:",
-            "ret i32 1",
-            "}",
-        ]
-    )
-
-
-def unroll(program: Program) -> Program:
-    """Return the straight-line program of a sweep, and any other program as it is.
-
-    A seed of 0 makes products structurally zero and drops out of sums; whatever else depends on it is written down
-    for every column.
-
-    >>> x, v = sp.symbols("x v")
-    >>> heads, operands = [sp.Symbol, sp.Symbol, sp.Mul], [(), (), (0, 1)]
-    >>> outputs = (Output((1, 1), (2,), (0,), swept=True),)
-    >>> unroll(Program(heads, operands, {0: x, 1: v}, (Input("x", ()), Input("v", ())), outputs, seeded=True)).outputs
-    (Output(shape=(1, 1), rows=(0,), positions=None, pattern=None, swept=False),)
-    """
-    if not program.seeded:
-        return program
-    table, seed = Table(), program.inputs[-1]
-    start, columns = program.input_count - seed.size, seed.size
-    depends = bytearray(len(program))
-    kept: dict[int, int] = {}
-    for row, (head, operands) in enumerate(zip(program.heads, program.operands, strict=True)):
-        depends[row] = start <= row < start + columns or any(depends[operand] for operand in operands)
-        if not depends[row]:
-            atom = program.atoms.get(row)
-            kept[row] = table.row(head, tuple(kept[u] for u in operands)) if atom is None else table.leaf(atom)
-    linear = [row for row in range(start + columns, len(program)) if depends[row]]
-    found = [_column(program, table, kept, linear, start, column) for column in range(columns)]
-    outputs = []
-    for output in program.outputs:
-        if not output.swept:
-            outputs.append(replace(output, rows=tuple(kept[row] for row in output.rows)))
-            continue
-        assert output.positions is not None
-        entries = {
-            position + column: value
-            for row, position in zip(output.rows, output.positions, strict=True)
-            for column in range(columns)
-            if (value := found[column].get(row, kept.get(row))) is not None
-        }
-        full = len(entries) == output.size
-        rows, places = tuple(entries[k] for k in sorted(entries)), tuple(sorted(entries))
-        outputs.append(Output(output.shape, rows, None if full else places, output.pattern))
-    return Program(table.heads, table.operands, table.atoms, program.arguments, tuple(outputs), program.name)
-
-
-def _column(
-    program: Program, table: Table, kept: dict[int, int], linear: list[int], start: int, column: int
-) -> dict[int, int | None]:
-    """Return the rows of one column; None is a structural zero."""
-    one, zero = table.leaf(sp.S.One), table.leaf(sp.S.Zero)
-    found: dict[int, int | None] = {start + k: None for k in range(program.inputs[-1].size)}
-    found[start + column] = one
-    for row in linear:
-        head = program.heads[row]
-        parts = [found[u] if u in found else kept[u] for u in program.operands[row]]
-        present = [part for part in parts if part is not None]
-        if head is sp.Mul:
-            factors = [part for part in present if part != one]
-            found[row] = None if len(present) < len(parts) else _joined(table, head, factors, one)
-        elif head is sp.Add:
-            found[row] = _joined(table, head, present, None)
-        else:
-            found[row] = table.row(head, tuple(zero if part is None else part for part in parts))
-    return found
-
-
-def _joined(table: Table, head: type[sp.Basic], parts: list[int], empty: int | None) -> int | None:
-    if len(parts) < 2:
-        return parts[0] if parts else empty
-    return table.row(head, tuple(sorted(parts)) if len(parts) == 2 else tuple(parts))

@@ -13,7 +13,8 @@ from codegen import compile_program, evaluate
 from codegen.options import Options
 from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
-from codegen.sweep import lanes_of, split, unroll
+from codegen.sweep import lanes_of, split
+from codegen.unroll import unroll
 from symad.strategy import seeded_program
 
 
