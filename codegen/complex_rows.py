@@ -17,8 +17,8 @@ import sympy as sp
 from sympy.codegen import cfunctions
 
 import codegen.complex_functions as functions
+import codegen.heads as heads
 import codegen.templates as native
-from codegen import heads
 from codegen.complex_functions import Parts
 from codegen.errors import LoweringError
 from codegen.intrinsics import INTRINSICS, intrinsic

@@ -60,6 +60,28 @@ class Study:
     stages: list[Stage]
 
 
+class Stopwatch:
+    """Carries out stages one by one, and keeps the seconds and sizes of each."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self.progress = progress
+        self.stages: list[Stage] = []
+
+    def __call__(self, stage: str, action: Callable[[], Any]) -> Any:
+        """Return what the action returns."""
+        self.progress(stage)
+        start = perf_counter()
+        found = action()
+        seconds = perf_counter() - start
+        if isinstance(found, Trace):
+            self.stages.append(Stage(stage, seconds, len(found.graph), found.count_ops()))
+        elif isinstance(found, Kernel):
+            self.stages.extend(_compile_stages(found, seconds))
+        else:
+            self.stages.append(Stage(stage, seconds))
+        return found
+
+
 def study(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
@@ -74,21 +96,7 @@ def study(
 
     ArgumentError when the function is not scalar, or the Hessian is not finite at the arguments.
     """
-    stages: list[Stage] = []
-
-    def timed(stage: str, action: Callable[[], Any]) -> Any:
-        progress(stage)
-        start = perf_counter()
-        found = action()
-        seconds = perf_counter() - start
-        if isinstance(found, Trace):
-            stages.append(Stage(stage, seconds, len(found.graph), found.count_ops()))
-        elif isinstance(found, Kernel):
-            stages.extend(_compile_stages(found, seconds))
-        else:
-            stages.append(Stage(stage, seconds))
-        return found
-
+    timed = Stopwatch(progress)
     sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
     timed("trace", lambda: trace(function, *arguments))
     derivative = timed("trace + differentiate", lambda: trace(hessian(function, mode=mode, sparse=sparse), *arguments))
@@ -107,7 +115,7 @@ def study(
     seconds = _time_call(kernel, arguments)
     matrix = _full(values, rows, columns, size)
     sweep = _sweep_operations(function, arguments)
-    return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, stages)
+    return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, timed.stages)
 
 
 def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int | None:
