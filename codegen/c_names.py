@@ -47,6 +47,8 @@ def check_name(name: str) -> str:
         if name in KEYWORDS
         else "the C library has a function of this name"
         if name in TAKEN or _in_process(name)
+        else "a file of another name ends so"
+        if name.endswith(("_test", "_sparsity"))
         else ""
     )
     if why:

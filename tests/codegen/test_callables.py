@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 from typing import Any
 
 import cffi
@@ -15,6 +16,7 @@ import numba
 import numpy as np
 import pytest
 import sympy as sp
+from exported import STRICT, build
 from scipy import LowLevelCallable, ndimage
 from scipy.integrate import nquad, quad
 
@@ -204,6 +206,47 @@ def test_geometric_transform() -> None:
     assert np.array_equal(ndimage.geometric_transform(IMAGE, function), wanted)
     with pytest.raises(RuntimeError, match="mapping"):
         ndimage.geometric_transform(IMAGE[0], function)
+
+
+WRAPPERS = """
+#include <stddef.h>
+#include "bell.h"
+#include "range.h"
+double integrand(double x)
+{
+    double y;
+    return bell(&x, &y) == 0 ? y : 0.0;
+}
+int cells(double *buffer, ptrdiff_t count, double *result, void *data)
+{
+    (void)data;
+    return count == range_argument0_size && range(buffer, result) == 0;
+}
+"""
+
+
+def test_an_exported_library_in_quad_ndimage_and_numba(tmp_path: Path) -> None:
+    """The files alone, as any program in C uses them; the kernels are gone."""
+    kernel_of([X], [sp.exp(-(X**2))]).export(tmp_path, "bell")
+    library = kernel_of([CELLS], [sp.Max(*CELLS) - sp.Min(*CELLS)]).export(tmp_path, "range").files["library"]
+    (tmp_path / "wrappers.c").write_text(WRAPPERS)
+    flags = [*STRICT, "-shared", "-fPIC", "wrappers.c", "-L.", "-lbell", "-lrange", f"-Wl,-rpath,{tmp_path}"]
+    made = ctypes.CDLL(str(build(tmp_path, "wrappers.so", *flags)))
+    made.integrand.restype, made.integrand.argtypes = ctypes.c_double, [ctypes.c_double]
+    assert quad(LowLevelCallable(made.integrand), -np.inf, np.inf)[0] == pytest.approx(math.sqrt(math.pi), rel=1e-10)
+    cells = LowLevelCallable(made.cells, signature="int (double *, npy_intp, double *, void *)")
+    wanted = ndimage.maximum_filter(IMAGE, 3) - ndimage.minimum_filter(IMAGE, 3)
+    assert np.array_equal(ndimage.generic_filter(IMAGE, cells, size=3), wanted)
+    function = ctypes.CDLL(str(library)).range
+    function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+
+    @numba.njit
+    def both(values: Any, result: Any) -> int:
+        return function(values.ctypes, result.ctypes)
+
+    result = np.empty(())
+    assert both(np.arange(9.0), result) == 0
+    assert result == 8.0
 
 
 @pytest.mark.parametrize(

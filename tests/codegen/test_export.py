@@ -200,6 +200,7 @@ def test_only_the_function_is_visible_whatever_its_name(tmp_path: Path) -> None:
         ("", "no identifier"), ("2d", "no identifier"), ("a-b", "no identifier"), ("é", "no identifier"),
         ("_f", "no identifier"), ("a b", "no identifier"), ("f\n", "no identifier"), ("int", "keyword"),
         ("class", "keyword"), ("sin", "C library"), ("main", "C library"), ("write", "C library"),
+        ("f_test", "a file of another name"), ("f_sparsity", "a file of another name"),
     ],
 )  # fmt: skip
 def test_names_that_c_does_not_allow_are_refused(tmp_path: Path, name: str, why: str) -> None:
