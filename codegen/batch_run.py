@@ -26,6 +26,7 @@ Buffer: TypeAlias = tuple[Array, int]
 SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
 FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
 GROWTH = 16.0
+STREAMED = 1 << 23  # bytes; larger arrays do not stay in the caches of one core
 ALIGNMENT = 64
 ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p, *[ctypes.c_int64] * 2
@@ -65,6 +66,8 @@ class Task:
             _, numbers = points.shape
             words += [points.ctypes.data, points.strides[0], _element_step(points, code.lanes), numbers, size]
             size += _up(numbers * code.number, code.unit)
+            words.append(size if _is_streamed(points, code.lanes) else 0)
+            size += _up(numbers * code.number, code.unit) if words[-1] else 0
         self.table = struct.pack(f"{len(words)}q", *words)
         self.bytes = size
 
@@ -89,6 +92,12 @@ def _element_step(points: Array, lanes: Lanes) -> int:
 
 def _up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
+
+
+def _is_streamed(points: Array, lanes: Lanes) -> bool:
+    """Whether the rows of a block go through the buffer: dense arrays that do not fit into the caches."""
+    dense = points.shape[1] > 1 and points.flags.c_contiguous
+    return lanes.width > 1 and dense and points.nbytes > STREAMED
 
 
 class _Worker:

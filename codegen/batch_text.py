@@ -8,9 +8,12 @@ computes, and stores the same bits to the same place.
 
 from __future__ import annotations
 
+from codegen.batch_stream import stream_text
 from codegen.lanes import Lanes
 
-WORDS = 5  # int64 per array: address, bytes from point to point, bytes from element to element, elements, buffer offset
+# int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
+# buffer, offset of the rows of a block where they go through the buffer one after the other, else 0
+WORDS = 6
 
 
 def driver_text(lanes: Lanes) -> str:
@@ -26,7 +29,8 @@ def driver_text(lanes: Lanes) -> str:
         f"declare {lanes.type} @llvm.masked.load.{lanes.suffix}.p0(ptr,i32,{lanes.truth},{lanes.type})",
         f"declare void @llvm.masked.store.{lanes.suffix}.p0({lanes.type},ptr,i32,{lanes.truth})",
     ]  # fmt: skip
-    return "\n".join([_move(lanes, "gather"), _move(lanes, "scatter"), _driver(lanes), *masked])
+    moves = [_move(lanes, "gather"), _move(lanes, "scatter"), stream_text(lanes.attributes)]
+    return "\n".join([*moves, _driver(lanes), *masked])
 
 
 def transpose(lanes: Lanes, rows: list[str]) -> tuple[list[str], list[str]]:
@@ -200,7 +204,8 @@ def _move_single(lanes: Lanes, name: str) -> list[str]:
 
 # Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
 # the results (2), which are scattered after it (3). With one lane, it works on the user's arrays themselves where the
-# elements stand side by side (DIRECT).
+# elements stand side by side (DIRECT). Arrays that are too large for the caches are read and written in one sequence of
+# lines: the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
 DRIVER = """
 define internal void @arrays(i32 %mode,ptr %table,i64 %n,ptr %pointers,ptr %buffer,i64 %at,i64 %valid) nounwind {
 begin:
@@ -222,8 +227,14 @@ one:
  %element=load i64,ptr %element.at,align 8
  %elements=load i64,ptr %elements.at,align 8
  %offset=load i64,ptr %offset.at,align 8
+ %rows.at=getelementptr i64,ptr %entry,i64 5
+ %rows=load i64,ptr %rows.at,align 8
+ %through=icmp ne i64 %rows,0
+ %copied=getelementptr i8,ptr %buffer,i64 %rows
+ %bytes=mul i64 %point,%valid
  %moved=mul i64 %at,%point
  %user=getelementptr i8,ptr %address,i64 %moved
+ %side=select i1 %through,ptr %copied,ptr %user
  %block=getelementptr i8,ptr %buffer,i64 %offset
  %direct=icmp eq i64 %element,DIRECT
  %pointer=select i1 %direct,ptr %user,ptr %block
@@ -238,10 +249,18 @@ inputs:
  %wanted=icmp eq i1 %shared,%once
  br i1 %wanted,label %go,label %done
 go:
- call void @gather(ptr %user,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
+ br i1 %through,label %fetch,label %spread
+fetch:
+ call void @llvm.memcpy.p0.p0.i64(ptr %copied,ptr %user,i64 %bytes,i1 false)
+ br label %spread
+spread:
+ call void @gather(ptr %side,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
  br label %done
 results:
- call void @scatter(ptr %user,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
+ call void @scatter(ptr %side,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
+ br i1 %through,label %flush,label %done
+flush:
+ call void @stream(ptr %user,ptr %copied,i64 %bytes)
  br label %done
 done:
  br label %next
@@ -274,6 +293,7 @@ done:
  %at.next=add i64 %at,%valid
  br label %next
 good:
+ fence seq_cst
  ret i32 0
 failed:
  ret i32 1

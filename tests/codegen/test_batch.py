@@ -15,6 +15,7 @@ import pytest
 import sympy as sp
 
 import codegen.batch
+import codegen.batch_run
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
 from codegen.batch_text import transpose
 from codegen.lanes import Lanes
@@ -282,3 +283,24 @@ def test_points_do_not_depend_on_their_neighbours(wide: Kernel, points: Any) -> 
     kept = [k for k in range(67) if k % 3 == 2]
     changed = wide.batch(x, s, t)
     assert bits(result[kept] for result in changed) == bits(result[kept] for result in want)
+
+
+def test_arrays_beyond_the_caches(wide: Kernel, points: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large arrays are read and written line by line; here all arrays count as large."""
+    x, s, t = points
+    monkeypatch.setattr(codegen.batch_run, "STREAMED", -1)
+    want = one_by_one(wide, x, s, t)
+    for count in (1, 2, 7, 8, 9, 15, 16, 17, 33, 67):
+        found = wide.batch(x[:count], s[:count], t[:count])
+        assert bits(found) == one_by_one(wide, x[:count], s[:count], t[:count])
+    for shift in range(9):  # results begin anywhere in a line
+        around = [np.full(67 * size + 16, 7.0) for size in (1, 1, 9, 22, 5)]
+        inner = tuple(array[shift : shift + 67 * size] for array, size in zip(around, (1, 1, 9, 22, 5), strict=True))
+        shaped = tuple(
+            part.reshape(shape)
+            for part, shape in zip(inner, [(67,), (67, 1), (67, 3, 3), (67, 22), (67, 5)], strict=True)
+        )
+        assert bits(wide.batch(x, s, t, out=shaped)) == want
+        for part in inner:
+            part[...] = 7.0
+        assert all((array == 7.0).all() for array in around)
