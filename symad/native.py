@@ -64,6 +64,8 @@ def compile(
     allows rewriting to fewer operations and vector functions, which round differently; `fma=False` rounds every
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
     column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
+    `dtype` is the type of arguments, results and arithmetic: "float64", "float32", or "complex128" for analytic
+    functions, which are traced with real numbers (complex examples give their shapes).
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
     operations and between parts. `cache` keeps machine code on disk: True, False, a folder, or None for what the
     environment variable SYMAD_CACHE says (see `codegen.cache.chosen`).
@@ -78,6 +80,8 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
+    if options.get("dtype", "float64") != "float64":
+        example_args, strategy = _real(example_args), "straight" if strategy == "auto" else strategy
     with limits(max_ops, max_seconds):
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
@@ -132,6 +136,13 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
         return kernel(*args) if kernel.sparsity is None else kernel.with_matrices(SparseMatrix, *args)
 
     return update_wrapper(call, function)
+
+
+def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with the real parts of complex leaves."""
+    leaves, structure = containers.flatten(args)
+    real: tuple[Any, ...] = containers.unflatten(structure, [np.real(u) if np.iscomplexobj(u) else u for u in leaves])
+    return real
 
 
 def _containers(traced: Trace) -> tuple[Pack | None, Unpack | None]:

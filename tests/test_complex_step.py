@@ -40,6 +40,18 @@ def test_hessians_of_every_strategy_have_a_complex_form():
     assert single(POINT) == pytest.approx(sa.hessian(network)(POINT), rel=1e-4, abs=1e-5)
 
 
+def test_complex_examples_give_shapes():
+    point = POINT + 0.5j
+    kernel = sa.compile(rational, point, dtype="complex128")
+    want = np.exp(point[0]) * np.sin(point[1]) / (1 + point[2] ** 2) + (point[0] - point[1]) ** 5
+    assert kernel(point) == pytest.approx(want, rel=1e-13)
+    assert sa.jit(rational, dtype="complex128")(point) == kernel(point)
+    pair = sa.compile(lambda p: {"sum": p["a"] + p["b"]}, {"a": 1j, "b": point}, dtype="complex128")
+    assert pair({"a": 2j, "b": point})["sum"] == pytest.approx(point + 2j)
+    with pytest.raises(sa.ArgumentError, match="complex128"):
+        sa.compile(rational, point)
+
+
 def test_kinks_are_refused():
     with pytest.raises(sa.LoweringError, match="Abs of a complex number"):
         sa.compile(lambda x: np.abs(x).sum(), POINT, dtype="complex128")
