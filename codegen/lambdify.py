@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import sympy as sp
@@ -11,9 +11,10 @@ import sympy as sp
 from codegen.arguments import Array, as_numbers
 from codegen.build import compile_program
 from codegen.cache import Setting
+from codegen.dtypes import NumberType
 from codegen.errors import ArgumentError
 from codegen.kernel import Kernel
-from codegen.options import Accuracy, Tier
+from codegen.options import OptionFields
 from codegen.program import Input
 from codegen.sympy_forms import can_be_input
 from codegen.sympy_in import program_from_sympy
@@ -53,7 +54,8 @@ class Lambdified:
         declared = self.kernel.program.arguments
         if len(args) != len(declared):
             raise ArgumentError(f"{len(args)} arguments", why=f"the function takes {len(declared)}")
-        arrays = [_points(value, array, k) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
+        number = self.kernel.options.number
+        arrays = [_points(value, array, k, number) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
         extra = [array.shape[len(given.shape) :] for array, given in zip(arrays, declared, strict=True)]
         try:
             points = np.broadcast_shapes(*extra)
@@ -65,7 +67,7 @@ class Lambdified:
         if not points:
             return self.kernel(*arrays)
         outputs = self.kernel.program.outputs
-        results = tuple(np.empty(output.shape + points) for output in outputs)
+        results = tuple(np.empty(output.shape + points, number.dtype) for output in outputs)
         inputs = [_leading(array, len(given.shape)) for array, given in zip(arrays, declared, strict=True)]
         out = tuple(_leading(array, len(output.shape)) for array, output in zip(results, outputs, strict=True))
         self.kernel.batch(*inputs, out=out)
@@ -80,10 +82,8 @@ def lambdify(
     expressions: Any,
     modules: Any = None,
     *,
-    tier: Tier = "default",
-    accuracy: Accuracy = "strict",
-    fma: bool = True,
     cache: Setting = None,
+    **options: Unpack[OptionFields],
 ) -> Lambdified:
     """Return a function of numbers or arrays that evaluates SymPy expressions natively.
 
@@ -106,7 +106,7 @@ def lambdify(
     shape = _describe(expressions, scalars, matrices)
     outputs = [*scalars, *matrices] if shape in (SCALAR, MATRIX) else [*([scalars] if scalars else []), *matrices]
     program = program_from_sympy(arguments, outputs, name="lambdified")
-    kernel = compile_program(program, tier=tier, accuracy=accuracy, fma=fma, cache=cache)
+    kernel = compile_program(program, cache=cache, **options)
     return Lambdified(kernel, shape, bool(scalars))
 
 
@@ -125,15 +125,15 @@ def _describe(value: Any, scalars: list[Any], matrices: list[Any]) -> Any:
 def _fill(shape: Any, scalars: Iterator[Any], matrices: Iterator[Any]) -> Any:
     if shape == SCALAR:
         value = next(scalars)
-        return float(value) if np.ndim(value) == 0 else value
+        return value.item() if np.ndim(value) == 0 else value
     if shape == MATRIX:
         return next(matrices)
     parts = [_fill(part, scalars, matrices) for part in shape]
     return parts if isinstance(shape, list) else tuple(parts)
 
 
-def _points(value: Any, declared: Input, position: int) -> Array:
-    array = as_numbers(value, declared, position)
+def _points(value: Any, declared: Input, position: int, number: NumberType) -> Array:
+    array = as_numbers(value, declared, position, number)
     if array.shape[: len(declared.shape)] != declared.shape:
         where = f"argument {position} ({declared.name})"
         raise ArgumentError(f"shape {array.shape}", where=where, why=f"the first axes must be {declared.shape}")

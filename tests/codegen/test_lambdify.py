@@ -63,3 +63,14 @@ def test_refusals() -> None:
         f(np.zeros(3))
     with pytest.raises(ArgumentError, match="complex"):
         f(1j, 2.0)
+
+
+def test_other_number_types() -> None:
+    f = lambdify([X, Y], [X * Y, sp.Matrix([[X, Y]])], dtype="complex128")
+    assert f(1j, 2.0)[0] == 2j
+    products, matrices = f(np.array([1j, 2]), 1 + 1j)
+    assert products.tolist() == [1j - 1, 2 + 2j]
+    assert matrices.shape == (1, 2, 2)
+    single = lambdify([X, Y], X / Y, dtype="float32")(np.ones(3), 3.0)
+    assert single.dtype == np.float32
+    assert single.tolist() == [float(np.float32(1) / np.float32(3))] * 3
