@@ -20,15 +20,15 @@ from codegen.batch_run import Code, Progress, Task, run_task
 from codegen.cost import nanoseconds
 from codegen.dtypes import NumberType
 from codegen.emit import Form
-from codegen.engine import Library, compile_modules, link, vector_bits
+from codegen.engine import Library, vector_bits
 from codegen.errors import ArgumentError
 from codegen.lanes import Lanes
-from codegen.modules import modules
 from codegen.options import LEVELS, Options
 from codegen.plan import plan
 from codegen.prepare import prepare
 from codegen.program import Output, Program
 from codegen.schedule import CHUNK
+from codegen.shelf import ObjectCode, Shelf
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
 MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache, more where memory is the limit
@@ -37,10 +37,10 @@ MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache,
 class Batch:
     """A kernel at many points; the code for several points side by side is made when it is first needed."""
 
-    __slots__ = ("_code", "_lock", "lanes", "nanoseconds", "options", "program")
+    __slots__ = ("_code", "_lock", "lanes", "nanoseconds", "options", "program", "shelf")
 
-    def __init__(self, program: Program, options: Options, operations: Mapping[str, int]) -> None:
-        self.program, self.options = program, options
+    def __init__(self, program: Program, options: Options, operations: Mapping[str, int], shelf: Shelf) -> None:
+        self.program, self.options, self.shelf = program, options, shelf
         self.nanoseconds = _nanoseconds(program, operations)
         self.lanes = choose_lanes(program, options, operations)
         self._lock = threading.Lock()
@@ -76,10 +76,12 @@ class Batch:
             return self._code
 
     def _compiled(self) -> Library:
+        tier = "default" if self.options.tier == "auto" else self.options.tier
+        return self.shelf.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
+
+    def _object_code(self, level: int) -> ObjectCode:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)
-        emitted = plan(prepare(self.program, options)).emit(Form(lanes=self.lanes))
-        level = LEVELS["default" if options.tier == "auto" else options.tier]
-        return link(compile_modules(modules(emitted), level), ("kernel",), emitted.addresses)
+        return ObjectCode.of(plan(prepare(self.program, options)).emit(Form(lanes=self.lanes)), level)
 
     def _run(
         self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], threads: int,

@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 import time
 import typing
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import pairwise
 
 import codegen.cache
 from codegen.cache import Setting
-from codegen.compiled import Built, Compiled, Pack, Stats, Unpack, linked
+from codegen.compiled import Compiled, Pack, Stats, Unpack
 from codegen.cost import nanoseconds
 from codegen.emit import Emitted, Form
-from codegen.engine import Library, compile_modules
-from codegen.errors import LoweringError
-from codegen.keep import Restore, Shelf, read_kernel
+from codegen.engine import Library
+from codegen.keep import Restore, read_kernel
 from codegen.kernel import Kernel, make_kernel
 from codegen.limits import check
 from codegen.lower import FUSED
-from codegen.modules import modules
 from codegen.options import LEVELS, OptionFields, Options, Tier
 from codegen.plan import plan, write
 from codegen.portable import Portable, decode
 from codegen.prepare import Prepared, prepare
 from codegen.program import Program
+from codegen.shelf import ObjectCode, Shelf
 from codegen.straight import StraightPlan
 from codegen.sweep import SweepPlan
 
@@ -60,15 +59,17 @@ def compile_program(
     check("the program", program.heads)
     shelf = Shelf(codegen.cache.chosen(cache), program, chosen)
     first, final = TIERS[chosen.tier]
-    compiled = _stored(shelf, final) or (_stored(shelf, first) if first != final else None)
+    compiled = _stored(final, program, chosen, shelf) or (
+        _stored(first, program, chosen, shelf) if first != final else None
+    )
     emitted = None
     if compiled is None:
-        built, emitted = _build(program, chosen)
-        shelf.store(first, built)
-        compiled = _compiled(shelf, first, built)
+        code, emitted = _build(program, chosen)
+        shelf.store(first, code)
+        compiled = _compiled(first, program, chosen, shelf, code, code.linked())
     kernel = make_kernel(compiled, pack, unpack)
     if compiled.tier != final:
-        kernel.improve_later(partial(_optimised, shelf, compiled.stats, compiled.release, emitted))
+        kernel.improve_later(partial(_optimised, program, chosen, shelf, compiled.stats, compiled.release, emitted))
     return kernel
 
 
@@ -101,25 +102,25 @@ def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Set
     return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
-def _stored(shelf: Shelf, tier: Tier) -> Compiled | None:
-    """Return what the cache has, unless it calls a function that this machine lacks."""
+def _stored(tier: Tier, program: Program, options: Options, shelf: Shelf) -> Compiled | None:
+    """Return what the cache has."""
     start = time.perf_counter()
-    built = shelf.load(tier)
-    if built is None:
+    found = shelf.load(tier)
+    if found is None:
         return None
-    try:
-        made = _compiled(shelf, tier, built)
-    except LoweringError:
-        return None
-    return replace(made, stats=replace(made.stats, seconds={"load": time.perf_counter() - start}))
+    made = _compiled(tier, program, options, shelf, *found)
+    seconds = {"load": time.perf_counter() - start}
+    return replace(made, stats=replace(made.stats, seconds=seconds, cached=True))
 
 
-def _compiled(shelf: Shelf, tier: Tier, built: Built) -> Compiled:
-    library = linked(built.image, built.symbols)
-    return Compiled(shelf.program, library, shelf.options, built.stats, built.release, tier, revive)
+def _compiled(
+    tier: Tier, program: Program, options: Options, shelf: Shelf, code: ObjectCode, library: Library
+) -> Compiled:
+    stats, release = Stats(**code.facts["stats"]), code.facts["release"]
+    return Compiled(program, library, options, stats, release, shelf, tier, revive)
 
 
-def _build(program: Program, options: Options) -> tuple[Built, Emitted]:
+def _build(program: Program, options: Options) -> tuple[ObjectCode, Emitted]:
     """Run all stages, each timed."""
     clock = [time.perf_counter()]
     prepared = prepare(program, options)
@@ -128,25 +129,25 @@ def _build(program: Program, options: Options) -> tuple[Built, Emitted]:
     clock.append(time.perf_counter())
     emitted = planned.emit(Form(lanes=options.number.lanes()))
     clock.append(time.perf_counter())
-    image = compile_modules(modules(emitted), options.level)
-    seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *image.seconds], strict=True))
-    stats = _stats(prepared, planned, seconds, image.code_bytes)
-    return Built(image, _external(emitted), stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
+    code = ObjectCode.of(emitted, options.level)
+    seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *code.image.seconds], strict=True))
+    stats = _stats(prepared, planned, seconds, code.image.code_bytes)
+    return _with_facts(code, stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
 
 
-def _external(emitted: Emitted) -> tuple[str, ...]:
-    """Names of the functions whose addresses the linker has to be given."""
-    return tuple(name for name, found in emitted.symbols.items() if found.addresses)
+def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
+    return replace(code, facts={"stats": asdict(stats), "release": release})
 
 
-def _optimised(shelf: Shelf, stats: Stats, release: bool, emitted: Emitted | None) -> Library:
+def _optimised(
+    program: Program, options: Options, shelf: Shelf, stats: Stats, release: bool, emitted: Emitted | None
+) -> Library:
     """Compile once more with all effort."""
     if emitted is None:  # the first code came from the cache
-        emitted = write(prepare(shelf.program, shelf.options))
-    image = compile_modules(modules(emitted), LEVELS["default"])
-    built = Built(image, _external(emitted), replace(stats, code_bytes=image.code_bytes), release)
-    shelf.store("default", built)
-    return linked(image, built.symbols)
+        emitted = write(prepare(program, options))
+    code = ObjectCode.of(emitted, LEVELS["default"])
+    shelf.store("default", _with_facts(code, replace(stats, code_bytes=code.image.code_bytes, cached=False), release))
+    return code.linked()
 
 
 def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[str, float], code_bytes: int) -> Stats:

@@ -99,9 +99,9 @@ def _sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def key_of(portable: bytes, tier: str) -> str:
-    """Return the name of an entry: the hash of a portable program, a tier and this machine."""
-    return hashlib.sha256(json.dumps([tier, machine()], sort_keys=True).encode() + b"\0" + portable).hexdigest()
+def key_of(portable: bytes) -> str:
+    """Return the hash of a portable program and this machine."""
+    return hashlib.sha256(json.dumps(machine(), sort_keys=True).encode() + b"\0" + portable).hexdigest()
 
 
 @dataclass(frozen=True)

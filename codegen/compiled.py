@@ -1,4 +1,4 @@
-"""What compiling a program gives: object code, statistics, and what a kernel is made of."""
+"""What compiling a program gives: statistics, and what a kernel is made of."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from codegen.engine import Image, Library, link
+from codegen.engine import Library
 from codegen.options import Options, Tier
 from codegen.program import Program
-from codegen.symbols import addresses_of
+from codegen.shelf import Shelf
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
@@ -42,16 +42,6 @@ class Stats:
 
 
 @dataclass(frozen=True)
-class Built:
-    """Object code that is not linked yet: the functions that it calls, by name, and what a kernel has to know of it."""
-
-    image: Image
-    symbols: tuple[str, ...]
-    stats: Stats
-    release: bool  # long enough to release the GIL
-
-
-@dataclass(frozen=True)
 class Compiled:
     """What a kernel is made of: the program, its machine code, the options and the statistics."""
 
@@ -59,11 +49,7 @@ class Compiled:
     library: Library
     options: Options
     stats: Stats
-    release: bool
+    release: bool  # long enough to release the GIL
+    shelf: Shelf  # of the object code of other forms
     tier: Tier = "default"  # of this machine code, "default" or "fast"
     revive: Callable[..., Any] | None = None  # makes the kernel again, from portable bytes: what its pickles call
-
-
-def linked(image: Image, symbols: Sequence[str]) -> Library:
-    """Link a kernel's object code; LoweringError for a function that this machine lacks."""
-    return link(image, ("kernel",), addresses_of(symbols))

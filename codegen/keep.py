@@ -1,51 +1,19 @@
-"""Keep: kernels in files, and their object code on the shelf of a disk cache."""
+"""Keep: kernels in files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from codegen.cache import Cache, key_of
-from codegen.compiled import Built, Pack, Stats, Unpack
-from codegen.engine import Image
-from codegen.errors import ArgumentError, WorkbenchError
-from codegen.options import Options, Tier
-from codegen.portable import Portable, decode, encode
+from codegen.compiled import Pack, Unpack
+from codegen.errors import ArgumentError
+from codegen.portable import Portable, decode
 from codegen.program import Program
 from codegen.sealed import refused, write_atomically
 
 Restore = Callable[[Any, Program], tuple[Pack | None, Unpack | None]]
-
-
-class Shelf:
-    """Where a cache keeps the object code of one program, an entry for each tier; without a cache, nowhere."""
-
-    def __init__(self, cache: Cache | None, program: Program, options: Options) -> None:
-        self.program, self.options, self._cache = program, options, cache
-        self._portable = b""
-        if cache is not None:
-            try:
-                self._portable = encode(program, replace(options, tier="default"))
-            except WorkbenchError:  # a program that files cannot hold is compiled each time, or refused there
-                self._cache = None
-
-    def load(self, tier: Tier) -> Built | None:
-        """Return what was stored, None where that is nothing."""
-        found = None if self._cache is None else self._cache.load(key_of(self._portable, tier))
-        if found is None:
-            return None
-        content, parts = found
-        stats = replace(Stats(**content["stats"]), seconds={}, cached=True)
-        return Built(Image(tuple(parts), (0.0, 0.0)), tuple(content["symbols"]), stats, content["release"])
-
-    def store(self, tier: Tier, built: Built) -> None:
-        """Store object code."""
-        if self._cache is not None:
-            content = {"stats": asdict(built.stats), "symbols": built.symbols, "release": built.release}
-            self._cache.store(key_of(self._portable, tier), {"name": self.program.name, **content}, built.image.parts)
 
 
 def containers_of(pack: Pack | None, unpack: Unpack | None) -> dict[str, Any] | None:

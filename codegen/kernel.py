@@ -30,6 +30,7 @@ from codegen.plan import write
 from codegen.portable import encode
 from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
+from codegen.shelf import Shelf
 from codegen.sparsity import SparsityPattern
 
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -79,7 +80,7 @@ class Kernel(CFunction):
         structured = pack is not None or unpack is not None
         gate = not structured and compiled.options.number is FLOAT64
         self._table = describe(self.address, program.arguments, program.outputs, compiled.release) if gate else None
-        self._batch = Batch(program, compiled.options, compiled.stats.machine_operations)
+        self._batch = Batch(program, compiled.options, compiled.stats.machine_operations, compiled.shelf)
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -329,11 +330,11 @@ def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: 
 def _native_calls_work(made: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
-    library = compile_text(PROBE, ("kernel",), {}, 0)
+    library, shelf = compile_text(PROBE, ("kernel",), {}, 0), Shelf(None, program, Options())
     stats = Stats(0, 0.0, 0, {}, 0, 1, 0)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, Options(), stats, release))
+        kernel = _attached(made, Compiled(program, library, Options(), stats, release, shelf))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 from cached import X, Y, bits, files, program_of
@@ -42,8 +43,9 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("compiled")
 
-    monkeypatch.setattr("codegen.build.compile_modules", refuse)
+    monkeypatch.setattr("codegen.shelf.compile_modules", refuse)
     monkeypatch.setattr("codegen.build.prepare", refuse)
+    monkeypatch.setattr("codegen.batch.prepare", refuse)
 
 
 def test_a_hit_compiles_nothing_and_gives_the_same_bits(tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -59,6 +61,20 @@ def test_a_hit_compiles_nothing_and_gives_the_same_bits(tmp_path: Path, request:
         assert getattr(first.stats, field) == getattr(second.stats, field)
     assert second.llvm == first.llvm  # written anew
     assert repr(second) == repr(first)
+
+
+def test_the_code_of_batches_is_cached_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    program = program_from_sympy([X, Y], [(X * Y + 2) * (X - Y) ** 3 * (X + 5 * Y**2) / (1 + X**2)])
+    points = np.linspace(0.1, 2.0, 40).reshape(2, 20)
+    first = compile_program(program, cache=tmp_path)
+    wanted = first.batch(*points)
+    assert first.lanes > 1
+    assert len(files(tmp_path)) == 2
+    compile_program(program, cache=tmp_path, lanes=2).batch(*points)
+    request.getfixturevalue("no_compiler")
+    again = compile_program(program, cache=tmp_path)
+    assert again.stats.cached
+    assert again.batch(*points).tobytes() == wanted.tobytes()
 
 
 OTHER = {
