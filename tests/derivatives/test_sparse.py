@@ -188,6 +188,17 @@ def test_results_in_containers():
     assert sa.compile(rosenbrock, X).sparsity is None
 
 
+def test_a_sparse_matrix_as_argument():
+    matrix = sa.hessian(rosenbrock, sparse=True, format="csc")(X)
+    kernel = sa.compile(lambda matrix, x: matrix.toarray() @ x, matrix, X)
+    assert kernel(matrix, X) == pytest.approx(matrix.toarray() @ X, rel=1e-14)
+    slope = sa.grad(lambda matrix: (matrix.data**3).sum())(matrix)
+    assert slope.pattern is matrix.pattern
+    assert slope.data == pytest.approx(3 * matrix.data**2)
+    with pytest.raises(sa.ArgumentError, match=r"csr.*the kernel takes .*csc"):
+        kernel(sa.hessian(rosenbrock, sparse=True, format="csr")(X), X)
+
+
 def test_a_jitted_function_returns_what_the_function_returns():
     found, right = sa.jit(in_containers)(X), in_containers(X)
     for one, other in ((found["second"], right["second"]), (found["first"][0], right["first"][0])):
