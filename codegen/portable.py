@@ -218,7 +218,7 @@ def takes(head: Head, count: int) -> bool:
         inspect.signature(INTRINSICS[head].native).bind(None, *[None] * count)
     except TypeError:
         return False
-    return count > 0 and not (head is sp.Piecewise and count % 2)
+    return count > 0 and not (head is sp.Piecewise and count % 2) and not (head is sp.log and count > 1)
 
 
 _HEADS = {head.__name__: head for head in INTRINSICS}

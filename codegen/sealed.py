@@ -37,7 +37,7 @@ def seal(kind: bytes, version: int, header: dict[str, Any], arrays: Sequence[NDA
     """
     plain = [np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")) for array in arrays]
     described = {"header": header, "arrays": [[array.dtype.str, len(array)] for array in plain]}
-    text = json.dumps(described, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode("ascii")
+    text = json.dumps(described, ensure_ascii=True, separators=(",", ":")).encode("ascii")
     length = _FIXED.size + _DIGEST + len(text) + sum(array.nbytes for array in plain)
     fixed = _FIXED.pack(MAGIC, kind, version, len(text), length)
     body = b"".join([text, *(array.tobytes() for array in plain)])

@@ -206,6 +206,14 @@ def _dependent(body: sp.Basic, index: sp.Basic) -> list[sp.Basic]:
     return order
 
 
+def _logarithm(expression: sp.log) -> Form | None:
+    """A logarithm to a base, which SymPy keeps only when it is told not to evaluate."""
+    if len(expression.args) == 1:
+        return None
+    natural, of_base = (sp.log(part, evaluate=False) for part in expression.args)
+    return sp.Mul, (natural, sp.Pow(of_base, -1, evaluate=False))
+
+
 _DOIT = _not_evaluated("write expression.doit()")
 
 FORMS: dict[type, Callable[[Any], Form | None]] = {
@@ -214,6 +222,7 @@ FORMS: dict[type, Callable[[Any], Form | None]] = {
     sp.UnevaluatedExpr: lambda e: (None, e.args),
     sp.AlgebraicNumber: lambda e: (None, (e.as_expr(),)),
     sp.CRootOf: _complex_root,
+    sp.log: _logarithm,
     sp.Contains: lambda e: (None, (e.args[1].as_relational(e.args[0]),)),
     sp.Trace: _matrix_scalar,
     sp.Determinant: _matrix_scalar,

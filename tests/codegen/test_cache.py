@@ -63,6 +63,15 @@ def test_a_hit_compiles_nothing_and_gives_the_same_bits(tmp_path: Path, request:
     assert repr(second) == repr(first)
 
 
+def test_statistics_that_are_infinite_come_back(tmp_path: Path) -> None:
+    """Written out as a tree, this program has more operations than a float can count."""
+    heads: list[Any] = [sp.Symbol, *[sp.Mul] * 1100]
+    program = Program(heads, [(), *[(k, k) for k in range(1100)]], {0: X}, (Input("x", ()),), (Output((), (1100,)),))
+    for turn in range(2):
+        kernel = compile_program(program, cache=tmp_path, tier="fast")
+        assert (kernel.stats.cached, kernel.stats.operations_before) == (turn == 1, float("inf"))
+
+
 def test_the_code_of_batches_is_cached_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     program = program_from_sympy([X, Y], [(X * Y + 2) * (X - Y) ** 3 * (X + 5 * Y**2) / (1 + X**2)])
     points = np.linspace(0.1, 2.0, 40).reshape(2, 20)

@@ -76,7 +76,7 @@ def test_every_head_comes_back(head: Any) -> None:
 @pytest.mark.parametrize(
     ("head", "count"),
     [(sp.sin, 0), (sp.sin, 2), (sp.Pow, 1), (sp.Pow, 3), (sp.Add, 0), (sp.Piecewise, 3), (sp.Lt, 1), (sp.Not, 2),
-     (sp.ITE, 2), (sp.atan2, 1), (sp.Heaviside, 3)],
+     (sp.ITE, 2), (sp.atan2, 1), (sp.Heaviside, 3), (sp.log, 2)],
 )  # fmt: skip
 def test_heads_take_their_operands_only(head: Any, count: int) -> None:
     assert not takes(head, count)

@@ -67,6 +67,13 @@ def test_refused(expression: Any, text: str) -> None:
         program_from_sympy([X], [expression])
 
 
+def test_logarithms_to_a_base() -> None:
+    expression = sp.log(X, 3, evaluate=False)
+    assert len(expression.args) == 2
+    assert lambdify([X], expression)(9.0) == pytest.approx(2.0, rel=1e-15)
+    assert lambdify([X, Y], sp.log(X + 1, Y, evaluate=False))(7.0, 2.0) == pytest.approx(3.0, rel=1e-15)
+
+
 def test_inputs() -> None:
     base, matrix = sp.IndexedBase("b"), sp.MatrixSymbol("A", 2, 2)
     for yes in (X, F(T), F(T).diff(T, 2), F(X, Y).diff(X, Y), base[0], base[I, 2], matrix[0, 1], sp.Dummy()):
