@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from codegen.lower import Lowered
-from codegen.machine import Row, is_power_of_two
+from codegen.machine import Row, in_range, is_power_of_two
 
 
 def fuse(lowered: Lowered) -> Lowered:
@@ -80,7 +80,7 @@ def _merge(rows: list[Row], uses: list[int], index: int) -> None:
     if left is None or right is None:
         return
     for power, kept, factor in ((1, 2, left), (2, 1, right)):
-        if is_power_of_two(abs(factor)) and 1e-200 < abs(left * right) < 1e200:
+        if is_power_of_two(abs(factor)) and in_range(left * right):
             scaled, other = rows[index][kept], rows[index][power]
             rows.append(("const", struct.pack(">d", left * right)))
             rows[scaled] = ("mul", len(rows) - 1, rows[scaled][2])

@@ -123,3 +123,11 @@ def test_text_and_background_code_are_float32_too(tmp_path: Any) -> None:
     assert kernel(x).tolist() == want
     assert "fmul float" in kernel.llvm
     assert "fmul double" not in kernel.llvm
+
+
+def test_merged_constants_stay_in_range() -> None:
+    small = sp.Mul(sp.Float(1e-28), X[0], evaluate=False)
+    product = sp.Mul(small, sp.Mul(sp.Float(2.0**-40), X[1], evaluate=False), evaluate=False)
+    nested = sp.Mul(sp.Float(2.0**-40), small, evaluate=False)
+    value = kernel32([product, nested])(np.array([1e28, 1, 0, 0, 0]))
+    assert value == pytest.approx([2.0**-40] * 2, rel=1e-6)
