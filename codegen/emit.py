@@ -10,17 +10,19 @@ an array is the 8 numbers that start at position 8 k.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codegen.lane_calls import lane_call
 from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.limits import check
 from codegen.lower import Lowered
-from codegen.machine import TRUTHS, Row
+from codegen.machine import Row, is_truth_row, lanes_of_row
 from codegen.program import Program
 from codegen.schedule import Schedule
 from codegen.symbols import Symbol, symbol
+from codegen.vector_libm import vector_symbol
 
 DIRECT_POINTERS = 5  # so many arrays go to chunk functions in registers, more through the pointer tables
 STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
@@ -72,6 +74,7 @@ class Form:
     lanes: Lanes = SCALAR
     inputs: Mapping[int, Layout] = field(default_factory=dict)
     outputs: Mapping[int, Layout] = field(default_factory=dict)
+    vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.vector_libm
 
     def layout(self, kind: str, number: int) -> Layout:
         """Layout of an input ("in") or output ("out") array."""
@@ -128,8 +131,9 @@ class _Names(dict[int, str]):
 
     def workspace(self, index: int, row: Row) -> str:
         """Load a value that an earlier chunk left in the workspace; a truth value is kept as 0.0 or 1.0."""
-        value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index] * self.lanes.width)
-        return self.new(f"fcmp une {self.lanes.type} {value},zeroinitializer") if row[0] in TRUTHS else value
+        lanes = self.writer.lanes_of(row)
+        value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index] * self.lanes.width, lanes)
+        return self.new(f"fcmp une {lanes.type} {value},zeroinitializer") if is_truth_row(row) else value
 
     def input(self, row: Row) -> str:
         array, position = self.writer.places[row[1]]
@@ -148,8 +152,9 @@ class _Names(dict[int, str]):
     def address(self, pointer: str, position: int) -> str:
         return self.new(f"getelementptr {self.lanes.scalar},ptr {pointer},i64 {position}") if position else pointer
 
-    def load(self, pointer: str, position: int) -> str:
-        return self.new(f"load {self.lanes.type},ptr {self.address(pointer, position)},align {self.lanes.size}")
+    def load(self, pointer: str, position: int, lanes: Lanes | None = None) -> str:
+        lanes = lanes or self.lanes
+        return self.new(f"load {lanes.type},ptr {self.address(pointer, position)},align {lanes.size}")
 
     def spread(self, pointer: str, position: int) -> str:
         """Load one number into all lanes."""
@@ -161,14 +166,15 @@ class _Names(dict[int, str]):
         mask = f"<{lanes.width} x i32> zeroinitializer"
         return self.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,{mask}")
 
-    def store(self, value: str, pointer: str, position: int) -> None:
-        address = self.address(pointer, position)
-        self.lines.append(f"store {self.lanes.type} {value},ptr {address},align {self.lanes.size}")
+    def store(self, value: str, pointer: str, position: int, lanes: Lanes | None = None) -> None:
+        lanes, address = lanes or self.lanes, self.address(pointer, position)
+        self.lines.append(f"store {lanes.type} {value},ptr {address},align {lanes.size}")
 
 
 LEAF_NAMES: dict[str, Callable[[_Names, Row], str]] = {
     "const": lambda names, row: names.lanes.constant(row[1]),
     "input": lambda names, row: names.input(row),
+    "constants": lambda names, row: f"<{','.join(f'double {SCALAR.constant(packed)}' for packed in row[1])}>",
     "true": lambda names, row: names.lanes.splat("true", "i1"),
     "false": lambda names, row: names.lanes.splat("false", "i1"),
 }
@@ -189,6 +195,7 @@ class _Writer:
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
         self.called: dict[tuple[str, str], int] = {}  # (symbol, type): number of operands
+        self.wider: dict[int, _Writer] = {}
         self.wrappers: dict[str, Symbol] = {}
 
     def array_pointer(self, names: _Names, kind: str, number: int) -> str:
@@ -202,7 +209,9 @@ class _Writer:
         """Return the IR of one chunk function."""
         check("writing code")
         parameters = ",".join(["ptr noalias"] * self.arguments)
-        attributes = f"noinline nounwind{self.lanes.attributes}"
+        widest = max((lanes_of_row(self.rows[index]) for index in chunk), default=1)
+        lanes = self.lanes if widest == 1 else Lanes(widest)
+        attributes = f"noinline nounwind{lanes.attributes}"
         lines = [f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"]
         names = _Names(self, lines, self.arguments + 1)
         rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
@@ -220,13 +229,27 @@ class _Writer:
             else:
                 name = names[index] = OPERATIONS[row[0]](self, names, row)
             if index in slots:
-                value = self.number(names, name) if row[0] in TRUTHS else name
-                names.store(value, self.workspace_pointer, slots[index] * self.lanes.width)
+                value = self.grouped(lanes_of_row(row)).number(names, name) if is_truth_row(row) else name
+                names.store(value, self.workspace_pointer, slots[index] * self.lanes.width, self.lanes_of(row))
             if index in stores:
                 for array, position in stores[index]:
                     names.store(name, names.array("out", array), position * self.form.layout("out", array).step)
         lines.append("ret void\n}")
         return "\n".join(lines)
+
+    def lanes_of(self, row: Row) -> Lanes:
+        """Lanes of a row's value."""
+        width = lanes_of_row(row)
+        return self.lanes if width == 1 else Lanes(width)
+
+    def grouped(self, width: int) -> _Writer:
+        """This writer, with more lanes."""
+        if width == 1:
+            return self
+        if width not in self.wider:
+            self.wider[width] = copy.copy(self)
+            self.wider[width].lanes, self.wider[width].form = Lanes(width), replace(self.form, lanes=Lanes(width))
+        return self.wider[width]
 
     def number(self, names: _Names, truth: str) -> str:
         """A truth value as 0.0 or 1.0."""
@@ -239,6 +262,9 @@ class _Writer:
         """
         if self.lanes == SCALAR:
             return self.direct_call(names, function, operands, "double")
+        vector = vector_symbol(function, self.lanes.width) if self.form.vector_libm else None
+        if vector is not None and self.lanes.scalar == "double":
+            return self.direct_call(names, vector, operands, self.lanes.type)
         if function.startswith("llvm.") and function not in APPROXIMATE:
             return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
         self.called[function, "double"] = len(operands)
@@ -278,7 +304,43 @@ def _logic(writer: _Writer, names: _Names, row: Row) -> str:
     return names.new(f"{row[1]} {writer.lanes.truth} {left},{right}")
 
 
+def _binary(writer: _Writer, names: _Names, row: Row) -> str:
+    return names.new(f"f{row[0]} {writer.lanes.type} {names[row[1]]},{names[row[2]]}")
+
+
+def _wide(writer: _Writer, names: _Names, row: Row) -> str:
+    """One operation on all lanes of a group."""
+    width, *shape = row[1]
+    return OPERATIONS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
+
+
+def _gather(writer: _Writer, names: _Names, row: Row) -> str:
+    """Values side by side."""
+    kind, found = Lanes(row[1][0]).type, "poison"
+    for lane, operand in enumerate(row[2:]):
+        found = names.new(f"insertelement {kind} {found},double {names[operand]},i32 {lane}")
+    return found
+
+
+def _spread(writer: _Writer, names: _Names, row: Row) -> str:
+    """One value in all lanes."""
+    lanes = Lanes(row[1][0])
+    one = names.new(f"insertelement {lanes.type} poison,double {names[row[2]]},i32 0")
+    return names.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
+
+
+def _lane(writer: _Writer, names: _Names, row: Row) -> str:
+    """One value of a group."""
+    kind = writer.lanes_of(writer.rows[row[2]]).type
+    return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
+
+
 OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
+    **dict.fromkeys(BINARY, _binary),
+    "wide": _wide,
+    "gather": _gather,
+    "spread": _spread,
+    "lane": _lane,
     **dict.fromkeys(NEGATED, _fused),
     "neg": lambda writer, names, row: names.new(f"fneg {writer.lanes.type} {names[row[1]]}"),
     "sqrt": lambda writer, names, row: writer.call(names, ROOTS["sqrt"], [names[row[1]]]),

@@ -28,6 +28,7 @@ KINDS = {
     **{code: code for code in ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "select", "compare", "logic", "call")},
     "not": "logic",
     "number": "select",
+    **dict.fromkeys(("gather", "spread", "lane"), "move"),
 }
 VARIADIC = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
 
@@ -51,8 +52,9 @@ class Lowered:
         return use_counts(self.rows, [row for _, _, row in self.stores])
 
     def count(self) -> Counter[str]:
-        """Machine operations by kind; a fused multiply-add counts once."""
-        return Counter(KINDS[code] for code in (self.rows[row][0] for row in self.live()) if code not in LEAVES)
+        """Machine operations by kind; a fused multiply-add counts once, and one on a vector register too."""
+        found = [self.rows[row] for row in self.live()]
+        return Counter([KINDS[row[1][1] if row[0] == "wide" else row[0]] for row in found if row[0] not in LEAVES])
 
 
 def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lowered:

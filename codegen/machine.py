@@ -19,9 +19,12 @@ from codegen.float_functions import divide
 Reference: TypeAlias = int
 Row: TypeAlias = tuple[Any, ...]
 
-LEAVES = frozenset({"const", "input", "true", "false"})
+LEAVES = frozenset({"const", "input", "true", "false", "constants"})
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
-FIRST_OPERAND = dict.fromkeys(("const", "input", "compare", "logic", "call", "power"), 2)  # others 1
+GROUPS = ("wide", "gather", "spread")  # values that fill the lanes of a vector register, see codegen.group
+FIRST_OPERAND = dict.fromkeys(
+    ("const", "input", "compare", "logic", "call", "power", "constants", "lane", *GROUPS), 2
+)  # others 1
 
 
 def operands_of(row: Row) -> tuple[int, ...]:
@@ -31,6 +34,24 @@ def operands_of(row: Row) -> tuple[int, ...]:
     ((3,), (1, 2), (4,))
     """
     return row[FIRST_OPERAND.get(row[0], 1) :]
+
+
+def lanes_of_row(row: Row) -> int:
+    """Values that a row computes side by side.
+
+    >>> lanes_of_row(("wide", (4, "add"), 0, 1)), lanes_of_row(("add", 0, 1))
+    (4, 1)
+    """
+    return int(row[1][0]) if row[0] in GROUPS else 1
+
+
+def is_truth_row(row: Row) -> bool:
+    """Whether a row's values are truth values.
+
+    >>> is_truth_row(("wide", (4, "not"), 0)), is_truth_row(("add", 0, 1))
+    (True, False)
+    """
+    return (row[1][1] if row[0] == "wide" else row[0]) in TRUTHS
 
 
 def use_counts(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
@@ -263,19 +284,10 @@ class Machine:
             other = self.constant(inner[1])
             assert other is not None
             merged = factor * other
-            if (is_power_of_two(factor) or is_power_of_two(other)) and in_range(merged):
+            if (is_power_of_two(factor) or is_power_of_two(other)) and 1e-200 < abs(merged) < 1e200:
                 scaled = self.mul(self.const(merged), inner[2])
                 return scaled
         return self.row("mul", a, b)
-
-
-def in_range(constant: float) -> bool:
-    """Whether a constant may be merged from others: it is far from overflow and underflow, also as float32.
-
-    >>> in_range(-2.5), in_range(1e-40)
-    (True, False)
-    """
-    return 1e-30 < abs(constant) < 1e30
 
 
 def is_power_of_two(value: float) -> bool:

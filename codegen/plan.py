@@ -20,7 +20,8 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     'straight'
     """
     made = SweepPlan if prepared.program.seeded else StraightPlan
-    return made.of(prepared.program, prepared.fused, prepared.options.chunk)
+    fast = prepared.options.accuracy == "fast"
+    return made.of(prepared.program, prepared.fused, prepared.options.chunk, vector_libm=fast)
 
 
 def write(prepared: Prepared) -> Emitted:

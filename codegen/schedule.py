@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codegen.lower import Lowered
-from codegen.machine import FIRST_OPERAND, LEAVES, operands_of
+from codegen.machine import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
 CHUNK = 250
@@ -76,17 +76,20 @@ def _slots(lowered: Lowered, chunks: list[list[int]]) -> tuple[dict[int, int], i
             for operand in operands_of(rows[index]):
                 last[operand] = number
     slots: dict[int, int] = {}
-    free: list[int] = []
+    free: dict[int, list[int]] = {}  # by the number of values in a row
     ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
     size = 0
     for number, chunk in enumerate(chunks):
-        free += ending[number]
+        for index in ending[number]:
+            free[lanes_of_row(rows[index])].append(slots[index])
         for index in chunk:
             until = last.get(index, number)
             if until > number and rows[index][0] not in LEAVES:
-                if not free:
-                    free.append(size)
-                    size += 1
-                slots[index] = free.pop()
-                ending[until + 1].append(slots[index])
+                width = lanes_of_row(rows[index])
+                unused = free.setdefault(width, [])
+                if not unused:
+                    unused.append(size)
+                    size += width
+                slots[index] = unused.pop()
+                ending[until + 1].append(index)
     return slots, size

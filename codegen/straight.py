@@ -3,31 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codegen.emit import POINT, Emitted, Form, emit
+from codegen.group import group_operations
+from codegen.lanes import SCALAR
 from codegen.lower import Lowered
 from codegen.program import Program
 from codegen.schedule import Schedule, schedule
+from codegen.vector_libm import no_vector_symbol, vector_symbol, widths
 
 
 @dataclass(frozen=True)
 class StraightPlan:
-    """Operations and their order, ready to be written."""
+    """Operations and their order, ready to be written.
+
+    For one point, equal operations go into groups (`codegen.group`); several points fill the lanes themselves.
+    `vector_libm` allows the vector functions of the C library.
+    """
 
     program: Program
     lowered: Lowered
     order: Schedule
+    chunk: int | None = None
+    vector_libm: bool = False
     strategy = "straight"
 
     @classmethod
-    def of(cls, program: Program, lowered: Lowered, chunk: int | None = None) -> StraightPlan:
+    def of(
+        cls, program: Program, lowered: Lowered, chunk: int | None = None, *, vector_libm: bool = False
+    ) -> StraightPlan:
         """Schedule a program's operations, in chunks of a given size or of the default size."""
-        return cls(program, lowered, schedule(lowered, chunk))
+        return cls(program, lowered, schedule(lowered, chunk), chunk, vector_libm)
 
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR."""
-        return emit(self.program, self.lowered, self.order, form)
+        form = replace(form, vector_libm=self.vector_libm)
+        if form.lanes != SCALAR:
+            return emit(self.program, self.lowered, self.order, form)
+        find = vector_symbol if self.vector_libm else no_vector_symbol
+        grouped = group_operations(self.lowered, widths(), find)
+        return emit(self.program, grouped, schedule(grouped, self.chunk), form)
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind."""

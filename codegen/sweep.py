@@ -56,7 +56,9 @@ class SweepPlan:
     strategy = "sweep"
 
     @classmethod
-    def of(cls, program: Program, lowered: Lowered, chunk: int | None = None) -> SweepPlan:
+    def of(
+        cls, program: Program, lowered: Lowered, chunk: int | None = None, *, vector_libm: bool = False
+    ) -> SweepPlan:
         """Split a seeded program, and schedule both halves."""
         seed = program.inputs[-1]
         halves = split(program, lowered)
@@ -67,8 +69,8 @@ class SweepPlan:
         second = replace(program, inputs=(Input("residuals", kept.shape), seed), outputs=swept, seeded=False)
         return cls(
             program,
-            StraightPlan.of(first, halves.once, chunk),
-            StraightPlan.of(second, halves.columns, chunk or CHUNK),
+            StraightPlan.of(first, halves.once, chunk, vector_libm=vector_libm),
+            StraightPlan.of(second, halves.columns, chunk or CHUNK, vector_libm=vector_libm),
             halves.residuals,
         )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from codegen.errors import LoweringError
 from codegen.scipy_ufuncs import scipy_ufunc
+from codegen.vector_libm import LIBRARY
 
 # PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.
 UFUNC_FUNCTIONS, UFUNC_DATA, UFUNC_ENTRY = 32, 40, 8
@@ -53,7 +54,7 @@ def libm_address(name: str) -> int:
     >>> libm_address("tanh") > 0
     True
     """
-    for library in (None, ctypes.util.find_library("m")):
+    for library in (None, ctypes.util.find_library("m"), *([LIBRARY] if name.startswith("_ZGV") else [])):
         try:
             function = getattr(ctypes.CDLL(library), name)
         except (OSError, AttributeError):

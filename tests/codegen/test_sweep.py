@@ -174,5 +174,10 @@ def test_an_infinite_coefficient_stays_in_its_own_columns(f, fma: bool) -> None:
 def test_products_with_constants_need_no_guard() -> None:
     kernel = sa.compile(sa.hessian(network), point(8), strategy="sweep")
     assert kernel.stats.machine_operations.get("select", 0) == 6  # those of six tanh
-    assert "select <" not in kernel.llvm
-    assert "select <" in sa.compile(sa.hessian(all_roots), point(8), strategy="sweep").llvm
+    assert "select <" not in columns_of(kernel.llvm)
+    assert "select <" in columns_of(sa.compile(sa.hessian(all_roots), point(8), strategy="sweep").llvm)
+
+
+def columns_of(text: str) -> str:
+    """The functions of the swept half."""
+    return "".join(function for function in text.split("define ") if "@columns" in function.split("(")[0])
