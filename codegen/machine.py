@@ -284,10 +284,19 @@ class Machine:
             other = self.constant(inner[1])
             assert other is not None
             merged = factor * other
-            if (is_power_of_two(factor) or is_power_of_two(other)) and 1e-200 < abs(merged) < 1e200:
+            if (is_power_of_two(factor) or is_power_of_two(other)) and in_range(merged):
                 scaled = self.mul(self.const(merged), inner[2])
                 return scaled
         return self.row("mul", a, b)
+
+
+def in_range(constant: float) -> bool:
+    """Whether a constant may be merged from others: it is far from overflow and underflow, also as float32.
+
+    >>> in_range(-2.5), in_range(1e-40)
+    (True, False)
+    """
+    return 1e-30 < abs(constant) < 1e30
 
 
 def is_power_of_two(value: float) -> bool:
