@@ -10,6 +10,7 @@ from functools import partial
 from itertools import pairwise
 
 import codegen.cache
+from codegen.algebra import Effect
 from codegen.cache import Setting
 from codegen.compiled import Compiled, Pack, Stats, Unpack
 from codegen.cost import nanoseconds
@@ -117,6 +118,7 @@ def _compiled(
     tier: Tier, program: Program, options: Options, shelf: Shelf, code: ObjectCode, library: Library
 ) -> Compiled:
     stats, release = Stats(**code.facts["stats"]), code.facts["release"]
+    stats = replace(stats, passes=tuple(Effect(*effect) for effect in stats.passes))
     return Compiled(program, library, options, stats, release, shelf, tier, revive)
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from codegen.engine import identity
 from codegen.errors import ArgumentError
 from codegen.sealed import seal, unseal, write_atomically
+from codegen.vector_libm import FUNCTIONS, vector_symbol, widths
 
 KIND, VERSION = b"object", 1
 SUFFIX, UNFINISHED = ".symad", ".part"
@@ -40,9 +41,12 @@ Setting = bool | str | os.PathLike[str] | None
 
 
 def default_folder() -> Path:
-    """Return the folder of the cache: `symad` in XDG_CACHE_HOME, or in ~/.cache."""
+    """Return the folder of the cache: `symad` in XDG_CACHE_HOME, or in ~/.cache; ArgumentError where nobody is home."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "symad"
+    try:
+        return (base if base.is_absolute() else Path.home() / ".cache") / "symad"
+    except RuntimeError as error:
+        raise ArgumentError("a cache", why="this user has no home folder", do="set XDG_CACHE_HOME") from error
 
 
 def chosen(setting: Setting = None) -> Cache | None:
@@ -61,12 +65,10 @@ def chosen(setting: Setting = None) -> Cache | None:
     if setting is not None and setting is not True:
         raise ArgumentError(f"cache={setting!r}", do="give True, False or the path of a folder")
     words = os.environ.get("SYMAD_CACHE", "").strip()
-    switch = {"": setting is True, "0": setting is True, "off": setting is True, "1": True, "on": True}.get(
-        words.lower()
-    )
-    if switch is False:
-        return None
-    return cache_in(default_folder() if switch else Path(words).expanduser().absolute(), _limit())
+    if words.lower() in ("", "0", "off"):
+        return cache_in(default_folder(), _limit()) if setting else None
+    folder = default_folder() if words.lower() in ("1", "on") else Path(words).expanduser().absolute()
+    return cache_in(folder, _limit())
 
 
 def _limit() -> int:
@@ -82,7 +84,8 @@ def _limit() -> int:
 def machine() -> dict[str, str]:
     """Return what object code depends on besides program and options: processor, compiler, versions, own sources."""
     versions = {name: _version(name) for name in _PACKAGES}
-    return {**identity(), **versions, "sources": _sources(Path(__file__).parent), "format": str(VERSION)}
+    vector = [vector_symbol(name, lanes) for name in FUNCTIONS for lanes in widths()]
+    return {**identity(), **versions, "vector": " ".join(filter(None, vector)), "sources": SOURCES}
 
 
 def _version(package: str) -> str:
@@ -97,6 +100,9 @@ def _sources(folder: Path) -> str:
     for path in sorted(folder.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
+
+
+SOURCES = _sources(Path(__file__).parent)  # as they are imported: they may be edited while the process runs
 
 
 def key_of(portable: bytes) -> str:

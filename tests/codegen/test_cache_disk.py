@@ -231,6 +231,15 @@ class TestChoice:
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
         assert default_folder() == Path.home() / ".cache" / "symad"
 
+    def test_nobody_is_home(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fail() -> Path:
+            raise RuntimeError("Could not determine home directory.")
+
+        monkeypatch.setenv("XDG_CACHE_HOME", "")
+        monkeypatch.setattr(Path, "home", fail)
+        with pytest.raises(ArgumentError, match="this user has no home folder; set XDG_CACHE_HOME"):
+            chosen(True)
+
     def test_the_limit(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("SYMAD_CACHE_MEGABYTES", "3")
         cache = chosen(tmp_path)
