@@ -102,7 +102,7 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     """Return how many points the code for a batch computes side by side.
 
     As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
-    and back; functions of the C library run lane by lane and save nothing.
+    and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors.
 
     >>> from codegen.program import Input
     >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
@@ -113,7 +113,8 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     if options.lanes is not None:
         return number.lanes(options.lanes)
     lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
-    arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if kind != "call"})
+    calls = options.accuracy == "fast"
+    arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if calls or kind != "call"})
     numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
     worthwhile = arithmetic * (1 - 1 / lanes.width) > MOVING * number.parts * numbers
     return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()

@@ -304,3 +304,22 @@ def test_arrays_beyond_the_caches(wide: Kernel, points: Any, monkeypatch: pytest
         for part in inner:
             part[...] = 7.0
         assert all((array == 7.0).all() for array in around)
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+def test_fast_accuracy_depends_on_the_point_alone(lanes: int, points: Any) -> None:
+    x, s, t = points
+    fast, strict = zoo(lanes=lanes, accuracy="fast"), zoo()
+    whole = fast.batch(x, s, t)
+    for result, exact in zip(whole, strict.batch(x, s, t), strict=True):
+        np.testing.assert_allclose(result, exact, rtol=1e-13, atol=1e-14)
+    for count in (1, 3, 8, 17):
+        assert bits(fast.batch(x[:count], s[:count], t[:count])) == bits(result[:count] for result in whole)
+    turned = fast.batch(x[::-1], s[::-1], t[::-1], threads=2)
+    assert bits(result[::-1] for result in turned) == bits(whole)
+
+
+def test_vector_functions_make_lanes_worthwhile() -> None:
+    program = program_from_sympy([X], [[sp.exp(x) for x in X]])
+    assert compile_program(program).lanes == 1
+    assert compile_program(program, accuracy="fast").lanes > 1
