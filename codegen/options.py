@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypedDict, get_args
 
+import numpy as np
+
 from codegen.dtypes import NUMBER_TYPES, Dtype, NumberType
 from codegen.errors import ArgumentError
 
@@ -47,14 +49,20 @@ class Options:
     dtype: Dtype = "float64"
 
     def __post_init__(self) -> None:
+        for name in ("chunk", "lanes"):  # a whole number of NumPy is a plain one: files hold those
+            if isinstance(value := getattr(self, name), np.integer):
+                object.__setattr__(self, name, int(value))
         for name, value, known in (
             ("tier", self.tier, get_args(Tier)),
             ("accuracy", self.accuracy, get_args(Accuracy)),
+            ("fma", self.fma, (True, False)),
             ("lanes", self.lanes, LANES),
             ("dtype", self.dtype, tuple(NUMBER_TYPES)),
         ):
-            if value not in known:
+            if not any(type(value) is type(one) and value == one for one in known):  # 1 is not True
                 raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(map(str, known))}")
+        if self.chunk is not None and (type(self.chunk) is not int or self.chunk < 1):
+            raise ArgumentError(f"chunk={self.chunk!r}", do="give a positive whole number, or None")
 
     @property
     def level(self) -> int:

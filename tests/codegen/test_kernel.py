@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import math
+import pickle
 import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import sympy as sp
 import codegen.kernel
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
 from codegen.native_type import layout_as_expected, native_type
+from codegen.options import Options
 
 X, Y, Z = sp.symbols("x y z")
 
@@ -304,6 +307,25 @@ def test_stats_and_texts(pair_kernel: Kernel) -> None:
     assert "kernel:" in pair_kernel.assembly
     assert pair_kernel.address > 0
     assert "3 operations" in repr(pair_kernel)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"chunk": 0}, {"chunk": -1}, {"chunk": 0.5}, {"chunk": True}, {"chunk": "9"}, {"chunk": math.inf},
+        {"lanes": True}, {"lanes": 2.0}, {"fma": "no"}, {"fma": 1}, {"fma": np.True_}, {"tier": ["fast"]},
+        {"dtype": np.dtype("float32")},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_that_no_file_could_hold_are_refused(option: Any) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(option))):
+        Options(**option)
+
+
+def test_whole_numbers_of_numpy_are_options(tmp_path: Path) -> None:
+    kernel = compile_program(program_from_sympy([X], [X + 1]), chunk=np.int64(5), lanes=np.int32(4), cache=tmp_path)
+    assert pickle.loads(pickle.dumps(kernel)).options == Options(chunk=5, lanes=4)
 
 
 def test_unknown_tier() -> None:
