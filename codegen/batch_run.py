@@ -64,10 +64,10 @@ class Task:
         size = _up(8 * len(self.points), ALIGNMENT)
         for points in self.points:
             _, numbers = points.shape
+            room, streamed = _up(numbers * code.number, code.unit), _is_streamed(points, code.lanes)
             words += [points.ctypes.data, points.strides[0], _element_step(points, code.lanes), numbers, size]
-            size += _up(numbers * code.number, code.unit)
-            words.append(size if _is_streamed(points, code.lanes) else 0)
-            size += _up(numbers * code.number, code.unit) if words[-1] else 0
+            words.append(size + room if streamed else 0)
+            size += 2 * room if streamed else room
         self.table = struct.pack(f"{len(words)}q", *words)
         self.bytes = size
 
@@ -104,8 +104,7 @@ class _Worker:
     """One thread's share of the points, and how far it is."""
 
     def __init__(self, task: Task, first: int, last: int, stop: threading.Event) -> None:
-        self.task, self.at, self.last, self.stop = task, first, last, stop
-        self.first = first
+        self.task, self.first, self.at, self.last, self.stop = task, first, first, last, stop
         self.error: BaseException | None = None
 
     def slices(self) -> Iterator[None]:
@@ -135,18 +134,18 @@ def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> 
     """Compute all points; the share of each thread is decided by the number of points alone.
 
     The calling thread works too, reports `progress(points done, points)`, and takes Ctrl-C. Whatever it raises stops
-    the others at the end of their slices. A batch of one slice runs at once, whatever the number of threads.
+    the others at the end of their slices. A thread has at least one slice to do; a batch of one runs at once.
     """
-    if progress is None and task.count * task.code.nanoseconds < FIRST_SLICE * 1e9:
+    slices = 1 + int(task.count * task.code.nanoseconds * 1e-9 / FIRST_SLICE)
+    if progress is None and slices == 1:
         task.run(task.buffer(), 0, task.count)
         return
     width = task.code.lanes.width
     blocks = -(-task.count // width)
-    threads = max(min(threads, blocks), 1)
+    threads = max(min(threads, blocks, slices), 1)
     borders = [min(width * (blocks * k // threads), task.count) for k in range(threads + 1)]
     stop = threading.Event()
     workers = [_Worker(task, first, last, stop) for first, last in pairwise(borders)]
-
     reported = 0
 
     def report() -> None:
