@@ -28,7 +28,7 @@ from codegen.sealed import refused, seal, unseal
 from codegen.sparsity import SparsityPattern
 
 KIND, VERSION = b"program", 1
-LARGEST = 2**40  # scalars of one output, 8 TiB
+LARGEST = 2**34  # scalars of one output, 128 GiB
 DIMENSIONS = 64  # of a NumPy array
 
 Columns = tuple[list[Head], list[tuple[int, ...]], dict[int, sp.Basic]]
