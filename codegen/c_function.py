@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from codegen.callables import low_level_callable, plain_function, plain_library
 from codegen.compiled import Compiled
 from codegen.engine import Library
 from codegen.export import Exported, Material, export
+
+_ONE_ENTRY = threading.Lock()  # a second entry, made by another thread, would leave the first one's address dangling
 
 
 class CFunction:
@@ -94,7 +97,8 @@ class CFunction:
 
     def _plain_library(self) -> tuple[Library, Compiled]:
         """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""
-        if self._plain is None:
-            compiled = self._compiled
-            self._plain = (plain_library(compiled), compiled)
-        return self._plain
+        with _ONE_ENTRY:
+            if self._plain is None:
+                compiled = self._compiled
+                self._plain = (plain_library(compiled), compiled)
+            return self._plain

@@ -141,7 +141,8 @@ def _array(found: Parameter) -> str:
     if isinstance(array, Output) and array.pattern is not None:
         pattern = array.pattern
         height, width = pattern.shape
-        return f"the {pattern.nnz} entries of a sparse {height} x {width} matrix, in the order of {pattern.format}"
+        order = "column by column" if pattern.format == "csc" else "row by row"
+        return f"the {pattern.nnz} entries of a sparse {height} x {width} matrix, {order}"
     original = f"{array.name}: " if isinstance(array, Input) and array.name != found.name else ""
     extent = "a scalar" if array.shape == () else f"shape {array.shape}"
     return f"{original}{extent}, {array.size} {found.scalar}{'s' * (array.size != 1)}"

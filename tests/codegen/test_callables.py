@@ -8,6 +8,7 @@ import math
 import subprocess
 import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,13 @@ def test_a_function_keeps_the_code_that_it_was_made_for() -> None:
     assert result == callback.function(1, (ctypes.c_double * 1)(1.0)) == math.exp(1.0)
     del function, callback
     assert collected(first)
+
+
+def test_threads_get_one_address() -> None:
+    kernel = kernel_of([X], [sp.exp(X)])
+    with ThreadPoolExecutor(8) as pool:
+        addresses = list(pool.map(lambda _: kernel.c_address, range(16)))
+    assert len(set(addresses)) == 1
 
 
 def test_cffi() -> None:
