@@ -14,6 +14,8 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from codegen.copies import Place, split_stores
+from codegen.frame import pointers, workspace
 from codegen.lane_calls import lane_call
 from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.limits import check
@@ -97,12 +99,11 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     >>> "fadd double" in emit(program, lowered, schedule(lowered)).text
     True
     """
-    stores: dict[int, list[tuple[int, int]]] = {}
-    for array, position, row in lowered.stores:
-        stores.setdefault(row, []).append((array, position))
+    stores, copies = split_stores(plan.chunks, lowered.stores)
     writer = _Writer(program, lowered.rows, plan, stores, form)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
-    kernel = _kernel(program, plan, writer.direct, form)
+    chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
+    kernel = _kernel(program, plan, len(chunks), writer.direct, form)
     symbols = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
     return Emitted(chunks, [kernel], symbols | writer.wrappers | {found.name: found for found in MEMORY})
 
@@ -184,7 +185,7 @@ class _Writer:
     """Writes chunk functions."""
 
     def __init__(
-        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[tuple[int, int]]], form: Form
+        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[Place]], form: Form
     ) -> None:
         self.rows, self.plan, self.stores, self.form, self.lanes = rows, plan, stores, form, form.lanes
         self.binary = {code: f"=f{code} {form.lanes.type} " for code in BINARY}
@@ -208,12 +209,9 @@ class _Writer:
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the IR of one chunk function."""
         check("writing code")
-        parameters = ",".join(["ptr noalias"] * self.arguments)
         widest = max((lanes_of_row(self.rows[index]) for index in chunk), default=1)
-        lanes = self.lanes if widest == 1 else Lanes(widest)
-        attributes = f"noinline nounwind{lanes.attributes}"
-        lines = [f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"]
-        names = _Names(self, lines, self.arguments + 1)
+        names = self.begin(number, self.lanes if widest == 1 else Lanes(widest))
+        lines = names.lines
         rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
         for index in chunk:
             row = rows[index]
@@ -232,10 +230,30 @@ class _Writer:
                 value = self.grouped(lanes_of_row(row)).number(names, name) if is_truth_row(row) else name
                 names.store(value, self.workspace_pointer, slots[index] * self.lanes.width, self.lanes_of(row))
             if index in stores:
-                for array, position in stores[index]:
-                    names.store(name, names.array("out", array), position * self.form.layout("out", array).step)
-        lines.append("ret void\n}")
-        return "\n".join(lines)
+                for place in stores[index]:
+                    names.store(name, *self.output(names, place))
+        return "\n".join([*lines, "ret void\n}"])
+
+    def begin(self, number: int, lanes: Lanes) -> _Names:
+        """Begin a chunk function whose widest values have these lanes."""
+        parameters = ",".join(["ptr noalias"] * self.arguments)
+        attributes = f"noinline nounwind{lanes.attributes}"
+        head = f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"
+        return _Names(self, [head], self.arguments + 1)
+
+    def copies(self, number: int, part: Mapping[Place, list[Place]]) -> str:
+        """Return the IR of a function that copies outputs to other places."""
+        names = self.begin(number, self.lanes)
+        for source, places in part.items():
+            value = names.load(*self.output(names, source))
+            for place in places:
+                names.store(value, *self.output(names, place))
+        return "\n".join([*names.lines, "ret void\n}"])
+
+    def output(self, names: _Names, place: Place) -> tuple[str, int]:
+        """Pointer and position of a place in an output array."""
+        array, position = place
+        return names.array("out", array), position * self.form.layout("out", array).step
 
     def lanes_of(self, row: Row) -> Lanes:
         """Lanes of a row's value."""
@@ -356,46 +374,24 @@ OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
 }
 
 
-def _kernel(program: Program, plan: Schedule, direct: bool, form: Form) -> str:
+def _kernel(program: Program, plan: Schedule, chunks: int, direct: bool, form: Form) -> str:
     """The function itself: workspace, structural zeros, then the chunks in order."""
     linkage = "" if form.name == "kernel" else "internal "
     lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
-    lines += _pointers(program)
+    lines += pointers(program)
     sparse = [k for k, output in enumerate(program.outputs) if output.positions is not None and output.size]
     value = form.lanes.size * form.lanes.width
     lines += [
         f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * program.outputs[k].size},i1 false)" for k in sparse
     ]
     large = plan.workspace * value > STACK_BYTES
-    lines += _workspace(max(plan.workspace, 1) * value, large)
+    lines += workspace(max(plan.workspace, 1) * value, large)
     tables = (
         [f"ptr %i{k}" for k in range(len(program.inputs))] + [f"ptr %o{k}" for k in range(len(program.outputs))]
         if direct
         else ["ptr %in", "ptr %out"]
     )
     arguments = ",".join([*tables, "ptr %w"])
-    lines += [f"call void @{form.name}.{number}({arguments})" for number in range(len(plan.chunks))]
+    lines += [f"call void @{form.name}.{number}({arguments})" for number in range(chunks)]
     lines += ["call void @free(ptr %w)"] if large else []
     return "\n".join([*lines, "ret i32 0", "}"])
-
-
-def _pointers(program: Program) -> list[str]:
-    lines = []
-    for letter, table, count in (("i", "%in", len(program.inputs)), ("o", "%out", len(program.outputs))):
-        for k in range(count):
-            lines.append(f"%p{letter}{k}=getelementptr ptr,ptr {table},i64 {k}")
-            lines.append(f"%{letter}{k}=load ptr,ptr %p{letter}{k},align 8")
-    return lines
-
-
-def _workspace(size: int, large: bool) -> list[str]:
-    if not large:
-        return [f"%w=alloca [{size} x i8],align 64"]
-    return [
-        f"%w=call ptr @malloc(i64 {size})",
-        "%none=icmp eq ptr %w,null",
-        "br i1 %none,label %full,label %run",
-        "full:",
-        "ret i32 1",
-        "run:",
-    ]

@@ -33,7 +33,7 @@ class Jax(Candidate):
 
     def prepare(self, problem: Problem) -> None:
         """Find the pattern of a sparse matrix: what is not timed."""
-        if problem.sparse:
+        if problem.sparse and problem.name not in self.patterns:
             order: Literal[1, 2] = 2 if problem.kind == "hessian" else 1
             self.patterns[problem.name] = coordinates(sa.sparsity(problem.function, problem.point, order=order))
 

@@ -1,0 +1,55 @@
+"""Values that go to very many places: stored in part, copied to the rest, in functions of limited size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from codegen import compile_program
+from codegen.copies import MOST, split_stores
+from codegen.program import Input, Output, Program
+from codegen.table import Table
+
+PLACES = 2 * MOST + 7
+
+
+def repeated() -> Program:
+    """Return a program that stores an input, a constant, a sine and a product at very many places each, in turns."""
+    table = Table()
+    x = sp.Symbol("x")
+    row = table.leaf(x)
+    constant = table.leaf(sp.Float(2.5))
+    values = (row, constant, table.row(sp.sin, (row,)), table.row(sp.Mul, (row, constant)))
+    half = PLACES // 2
+    outputs = (Output((PLACES, 4), values * PLACES), Output((half,), (values[3],) * half))
+    return Program(table.heads, table.operands, table.atoms, (Input("x", ()),), outputs, "repeated")
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8])
+def test_every_place_has_its_value(lanes: int) -> None:
+    kernel = compile_program(repeated(), lanes=lanes)
+    plain, last = kernel(0.7)
+    wanted = np.array([0.7, 2.5, np.sin(0.7), 0.7 * 2.5])
+    np.testing.assert_array_equal(plain, np.tile(wanted, (PLACES, 1)))
+    np.testing.assert_array_equal(last, np.full(PLACES // 2, wanted[3]))
+    points = np.linspace(0.1, 2.0, 11)
+    many, lasts = kernel.batch(points)
+    for k, x in enumerate(points):
+        one, end = kernel(x)
+        np.testing.assert_array_equal(many[k], one)
+        np.testing.assert_array_equal(lasts[k], end)
+
+
+def test_no_function_has_many_more_stores_than_the_limit() -> None:
+    functions = compile_program(repeated()).llvm.split("define ")
+    counts = [function.count("store double") for function in functions]
+    assert sum(counts) == 4 * PLACES + PLACES // 2
+    assert max(counts) <= MOST + 4
+
+
+def test_few_stores_stay_where_the_value_is() -> None:
+    stores = [(0, k, k % 5) for k in range(MOST)]
+    kept, copies = split_stores([[0, 1], [2, 3, 4]], stores)
+    assert not copies
+    assert sum(map(len, kept.values())) == MOST
