@@ -39,7 +39,7 @@ ARITHMETIC = frozenset(
         "not",
     )
 )
-SEEDS = frozenset(("div", "sqrt", "call"))
+SEEDS = ("div", "sqrt")
 FEWEST = 3  # quotients, or calls of a function that has no row in the table of vector functions
 
 # Nanoseconds by throughput, as measured: one operation, one on a register, one value moved into or out of a lane.
@@ -51,20 +51,25 @@ SLOW = {"div": 1.6, "sqrt": 2.4}  # on a register, half of that for each lane
 def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Lowered:
     """Return the program with groups as wide as `widths` allow, as it was where groups do not pay.
 
-    `find` gives the vector function of a symbol, None where there is none: then every lane calls the scalar function.
+    `find` gives the vector function of a symbol, None where there is none: then every lane calls the scalar function,
+    and a group can only pay for what surrounds the calls.
 
     >>> quotients = [("div", 0, 1), ("div", 0, 2), ("div", 0, 3), ("div", 0, 4)]
     >>> written = Lowered([("input", k) for k in range(5)] + quotients, [(0, k, 5 + k) for k in range(4)], 9, 0, 0)
     >>> [row[0] for row in group_operations(written, (2, 4), lambda symbol, lanes: None).rows[5:]]
     ['spread', 'gather', 'wide', 'lane', 'lane', 'lane', 'lane']
     """
-    packer = _Packer(lowered, widths, find)
-    packer.seed()
-    if not packer.packs:
+    if not any(row[0] in SEEDS or row[0] == "call" for row in lowered.rows):
         return lowered
-    packer.extend()
-    grouped = _Writer(lowered, packer).write()
-    return grouped if nanoseconds(grouped, find) < nanoseconds(lowered, find) else lowered
+    alone = nanoseconds(lowered, find)
+    for scalar_calls in (True, False):
+        packer = _Packer(lowered, widths, find, scalar_calls)
+        packer.seed()
+        packer.extend()
+        grouped = _Writer(lowered, packer).write() if packer.packs else lowered
+        if packer.packs and nanoseconds(grouped, find) < alone:
+            return grouped
+    return lowered
 
 
 def nanoseconds(lowered: Lowered, find: Find) -> float:
@@ -97,8 +102,8 @@ def _is_operation(symbol: str) -> bool:
 class _Packer:
     """Finds the packs: first calls, then what reads them alike, and what they read."""
 
-    def __init__(self, lowered: Lowered, widths: Sequence[int], find: Find) -> None:
-        self.rows, self.uses = lowered.rows, lowered.uses()
+    def __init__(self, lowered: Lowered, widths: Sequence[int], find: Find, scalar_calls: bool) -> None:
+        self.rows, self.uses, self.scalar_calls = lowered.rows, lowered.uses(), scalar_calls
         self.widths, self.find = sorted(widths), find
         self.key = self._keys()
         self.readers = self._readers()
@@ -109,7 +114,10 @@ class _Packer:
     def is_seed(self, index: int) -> bool:
         """Whether a row is expensive enough to start a group."""
         row = self.rows[index]
-        return row[0] in SEEDS and not (row[0] == "call" and _is_operation(row[1]))
+        if row[0] != "call":
+            return row[0] in SEEDS
+        known = self.scalar_calls or any(self.find(row[1], width) for width in self.widths)
+        return known and not _is_operation(row[1])
 
     def _keys(self) -> list[tuple[int, int]]:
         """(calls on the longest way to a row, operations since): rows of one pack have the same, so no pack waits for
