@@ -29,6 +29,9 @@ from codegen.sparsity import SparsityPattern
 
 KIND, VERSION = b"program", 1
 LARGEST = 2**34  # scalars of one output, 128 GiB
+MALFORMED = (
+    ArgumentError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
 DIMENSIONS = 64  # of a NumPy array
 
 Columns = tuple[list[Head], list[tuple[int, ...]], dict[int, sp.Basic]]
@@ -82,7 +85,7 @@ def decode(data: bytes, where: str = "the program") -> Portable:
     header, arrays = unseal(data, KIND, VERSION, where)
     try:
         return _decode(header, arrays)
-    except (ArgumentError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
+    except MALFORMED as error:
         raise refused(where, f"its checksum is right and its content is not ({error})") from error
 
 
@@ -232,7 +235,7 @@ def _options(given: dict[str, Any]) -> Options:
     known = {field.name: field for field in fields(Options)}
     for name, value in given.items():  # an option that an older version had not is what it is by default
         field = known[name]
-        number = field.default is None and type(value) in (int, float) and value > 0
+        number = field.default is None and type(value) is int and value > 0
         _require(number or type(value) is type(field.default), f"option {name}={value!r}")
     return Options(**given)
 

@@ -207,6 +207,8 @@ HOSTILE = {
     "an option that does not exist": lambda header, arrays: header["options"].update(system="rm"),
     "an option of another type": lambda header, arrays: header["options"].update(chunk="500"),
     "no operations at all in a chunk": lambda header, arrays: header["options"].update(chunk=0),
+    "a chunk of one and a half operations": lambda header, arrays: header["options"].update(chunk=1.5),
+    "options that are none": entry("options", "default"),
     "another tier": lambda header, arrays: header["options"].update(tier=["default"]),
     "outputs that are none": entry("outputs", 5),
 }
