@@ -54,29 +54,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in chosen(list(SECTIONS), options.sections):
         title, section = SECTIONS[name]
         parts[title] = section(session)
-    write(session, where, parts)
+        write(session, where, parts, [])  # what a run has found is not lost when it is stopped
+    print(write(session, where, parts, pictures(session)))
     session.say(f"written: {options.output}")
     for failure in session.failures:
         print(failure, file=sys.stderr)
     return 1 if session.failures else 0
 
 
-def write(session: Session, where: str, parts: dict[str, str]) -> None:
-    """Write the report, the pictures and the numbers."""
+def pictures(session: Session) -> list[str]:
+    """Draw the pictures and return the lines that show them."""
     try:
-        pictures = draw(Painter(session.folder), session.data)
+        return draw(Painter(session.folder), session.data)
     except ImportError as error:
-        pictures = [f"No pictures: {error}."]
+        return [f"No pictures: {error}."]
+
+
+def write(session: Session, where: str, parts: dict[str, str], shown: Sequence[str]) -> str:
+    """Write the report and the numbers, and return the report."""
     calls = [f"- {candidate.name}: {candidate.call}" for candidate in session.candidates.values()]
     notes = []
     if session.missing + session.failures:
         notes = ["**Missing or failed:** " + "; ".join(session.missing + session.failures) + "."]
     sections = [f"## {title}\n\n{text}" for title, text in parts.items()]
-    head = ["# Benchmarks", where, about(session), *notes, *pictures]
+    head = ["# Benchmarks", where, about(session), *notes, *shown]
     text = "\n\n".join([*head, *sections, "## How each is called\n\n" + "\n".join(calls)]) + "\n"
     (session.folder / "report.md").write_text(text, encoding="utf-8")
     (session.folder / "numbers.json").write_text(json.dumps(session.data, indent=1) + "\n", encoding="utf-8")
-    print(text)
+    return text
 
 
 def about(session: Session) -> str:
