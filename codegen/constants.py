@@ -25,6 +25,7 @@ from codegen.program import Rows
 from codegen.reference_functions import precision
 
 DIGITS = 50  # the second evaluation of a Precise pair has twice as many
+LARGEST_OPERAND = 2**16  # bits of a constant in front of the point that a function is evaluated at
 LARGEST_BITS = 4096  # a rational of more bits goes on as a Precise pair
 
 
@@ -36,11 +37,21 @@ class Precise:
     high: Any
 
     def __float__(self) -> float:
-        if self.high != 0 and mp.isfinite(self.high):
-            with precision(2 * DIGITS):
-                if abs(self.low - self.high) > abs(self.high) * mp.mpf(10) ** (-DIGITS // 2):
-                    return 0.0  # the digits do not agree: pure round-off of an exact zero
-        return float(self.high)
+        """Return the value rounded once; LoweringError where the two do not agree, and are no round-off of a zero."""
+        if self.high == 0 or not mp.isfinite(self.high):
+            return float(self.high)
+        with precision(2 * DIGITS):
+            noise = mp.mpf(10) ** (-DIGITS // 2)
+            if abs(self.low - self.high) <= abs(self.high) * noise:
+                return float(self.high)
+            largest = abs(self.low) * noise if self.low else mp.mpf(10) ** (10 - 2 * DIGITS)
+            if mp.isfinite(self.low) and abs(self.high) <= largest:
+                return 0.0  # it shrinks as digits are added: pure round-off of an exact zero
+        raise LoweringError(
+            "a constant without digits",
+            why=f"{DIGITS} digits give {mp.nstr(self.low, 5)}, {2 * DIGITS} digits {mp.nstr(self.high, 5)}",
+            do="write it as a float, or in a form that loses no digits",
+        )
 
 
 Constant: TypeAlias = Fraction | Precise | float | bool
@@ -143,8 +154,22 @@ def _apply(head: type[sp.Basic], parts: list[Constant]) -> Constant:
         folded = rational(parts)
         if folded is not None:
             return folded
+    if head not in ANY_SIZE:
+        _check_size(head, parts)
     low, high = (_at_precision(row.reference, parts, digits) for digits in (DIGITS, 2 * DIGITS))
     return high if isinstance(high, bool) else Precise(low, high)
+
+
+def _check_size(head: type[sp.Basic], parts: list[Constant]) -> None:
+    """Raise LoweringError for an operand so large that mpmath would work on it for hours: sin(9**9**9), 2**9**9**9."""
+    for part in parts[1:] if head is sp.Pow else parts:
+        if isinstance(part, Fraction):
+            bits = part.numerator.bit_length() - part.denominator.bit_length()
+        else:
+            bits = mp.mag(part.high) if isinstance(part, Precise) and part.high and mp.isfinite(part.high) else 0
+        if bits > LARGEST_OPERAND:
+            name = "Pow with an exponent" if head is sp.Pow else head.__name__
+            raise LoweringError(f"{name} of a constant beyond 2**{LARGEST_OPERAND}", do="write the result as a float")
 
 
 def _result(value: Any) -> Constant:
@@ -199,6 +224,8 @@ RATIONAL: dict[type[sp.Basic], Callable[[list[Any]], Fraction | bool | None]] = 
     **{head: (lambda parts, head=head: bool(INTRINSICS[head].number(*parts)))  # type: ignore[misc]
        for head in (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne)},
 }  # fmt: skip
+
+ANY_SIZE = frozenset({*RATIONAL, sp.log, sp.sign, sp.floor, sp.ceiling} - {sp.Pow})  # take no time for huge numbers
 
 
 def _bits(digits: int) -> int:

@@ -66,6 +66,27 @@ def test_round_off_of_an_exact_zero_is_zero() -> None:
     assert folded(sp.Integer(-200), (sp.exp, 0)) == math.exp(-200)  # small, but not round-off
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [sp.Integer(9), (sp.exp, 0), (sp.exp, 1), (sp.sin, 2)],  # 3519 digits in front of the point, none behind it
+        [sp.Integer(200), (sp.exp, 0), (sp.sin, 1)],
+        [sp.pi, (sp.sin, 0), sp.Integer(-1), (sp.Pow, 1, 2)],  # 1 / 0
+        [sp.pi, sp.Rational(1, 10**80), sp.Integer(-1), (sp.Mul, 0, 2), (sp.Add, 0, 1, 3)],
+    ],
+    ids=["sin(exp(exp(9)))", "sin(exp(200))", "1/sin(pi)", "pi + 1e-80 - pi"],
+)
+def test_constants_that_have_lost_their_digits_are_refused_and_not_zero(rows: list[Any]) -> None:
+    with pytest.raises(LoweringError, match="100 digits"):
+        folded(*rows)
+
+
+@pytest.mark.parametrize("last", [(sp.sin, 2), (sp.exp, 2), (sp.Pow, 0, 2), (sp.gamma, 2)], ids=str)
+def test_functions_of_monstrous_constants_are_refused_at_once(last: Any) -> None:
+    with pytest.raises(LoweringError, match="beyond"):
+        folded(sp.Integer(9), (sp.Pow, 0, 0), (sp.Pow, 0, 1), last)
+
+
 def test_special_values() -> None:
     assert folded(sp.oo) == math.inf
     assert folded(-sp.oo) == -math.inf
@@ -76,6 +97,9 @@ def test_special_values() -> None:
 
 
 def test_huge_numbers_do_not_run_away() -> None:
+    with mp.workdps(60):
+        nested = [sp.Integer(9), (sp.Pow, 0, 0), (sp.Pow, 0, 1), (sp.log, 2)]
+        assert folded(*nested) == float(9**9 * mp.log(9))
     assert folded(sp.Integer(10) ** 400) == math.inf
     assert folded(sp.Integer(10), sp.Integer(10**9), (sp.Pow, 0, 1)) == math.inf
     assert to_float(leaf_constant(sp.Rational(1, 3 * 10**400))) == 0.0
