@@ -84,8 +84,8 @@ def interface(program: Program, name: str | None = None, number: NumberType = FL
     return Interface(checked, number, program, tuple(parameters[:split]), tuple(parameters[split:]))
 
 
-def header(given: Interface, processor: str) -> str:
-    """Return the header file: what the function takes, gives and promises, and how to build with it."""
+def header(given: Interface, processor: str, source: bool) -> str:
+    """Return the header file: what the function takes, gives and promises, and how to build with it (or its source)."""
     name, guard = given.name, f"{given.name.upper()}_H_"
     sizes = [
         f"{name}_{found.name}_size = {found.array.size}"
@@ -93,7 +93,9 @@ def header(given: Interface, processor: str) -> str:
         if found.array.size <= LARGEST_ENUM
     ]
     parts = [
-        _comment([f"@file {name}.h", f"@brief {name}, compiled from {given.program.name}", "", *_building(name)]),
+        _comment(
+            [f"@file {name}.h", f"@brief {name}, compiled from {given.program.name}", "", *_building(name, source)]
+        ),
         f"#ifndef {guard}\n#define {guard}\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         _comment(_description(given, processor)) + f"{given.prototype};\n",
@@ -104,11 +106,12 @@ def header(given: Interface, processor: str) -> str:
     return "\n".join([part for part in parts if part])
 
 
-def _building(name: str) -> list[str]:
+def _building(name: str, source: bool) -> list[str]:
+    lines = ["Build with one of:", f"  cc main.c {name}.o -lm", f"  cc main.c -L. -l{name} -lm -Wl,-rpath,."]
+    if not source:
+        return lines
     return [
-        "Build with one of:",
-        f"  cc main.c {name}.o -lm",
-        f"  cc main.c -L. -l{name} -lm -Wl,-rpath,.",
+        *lines,
         f"  cc -std=c99 -O2 -ffp-contract=off main.c {name}.c -lm",
         "The C source gives the numbers of the other two, to the last bit, when products and sums are not contracted",
         "(-ffp-contract=off) and -ffast-math is not given; -march=native makes fma() one instruction.",

@@ -68,9 +68,8 @@ def export(
     prepared = prepare(material.program, material.options)
     given = _interface(material, prepared, name)
     text = write(prepared).text
-    _check_symbols(material.program.name, text)
+    vector = _vector_functions(material.program.name, text, cpu)
     files = {
-        "header": (f"{given.name}.h", header(given, host()[0] if cpu == "host" else cpu).encode()),
         "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points)).encode()),
         "object": (f"{given.name}.o", compile_object(exported(text, given.program, given.name), 2, cpu).code),
     }
@@ -79,11 +78,13 @@ def export(
         files["sparsity"] = (f"{given.name}_sparsity.h", sparsity_header(given).encode())
     if source is not False:
         try:
-            files["source"] = (f"{given.name}.c", kernel_source(given, plan(prepared)).encode())
+            files["source"] = (f"{given.name}.c", _source(given, prepared, vector).encode())
         except LoweringError as error:
             if source:
                 raise
-            notes.append(f"no C source: {error}")
+            notes.append(f"no {error}")
+    described = header(given, host()[0] if cpu == "host" else cpu, "source" in files)
+    files["header"] = (f"{given.name}.h", described.encode())
     paths = {kind: Path(directory) / filename for kind, (filename, _) in files.items()}
     with all_or_nothing(Path(directory)) as folder:
         for filename, content in files.values():
@@ -102,11 +103,22 @@ def _interface(material: Material, prepared: Prepared, name: str | None) -> Inte
     return interface(replace(prepared.program, outputs=outputs), name, material.options.number)
 
 
-def _check_symbols(name: str, text: str) -> None:
-    """Raise LoweringError for functions that exist in this process only: those of SciPy."""
+def _source(given: Interface, prepared: Prepared, vector: list[str]) -> str:
+    if vector:
+        why = f"it calls {', '.join(vector)}, which have other bits than the functions of C99"
+        raise LoweringError(f"C source of {given.name}", why=why, do='compile it with accuracy="strict"')
+    return kernel_source(given, plan(prepared))
+
+
+def _vector_functions(name: str, text: str, cpu: str) -> list[str]:
+    """Return the vector functions of the C library that IR calls; LoweringError where a C library has not all it calls.
+
+    Functions of SciPy exist in this process only; vector functions take their arguments in this processor's registers.
+    """
     declared = {symbol for symbol in DECLARED.findall(text) if not symbol.startswith("llvm.")}
     scipy = sorted({symbol.split(".")[1] for symbol in declared if symbol.startswith("scipy.")})
-    unknown = sorted(symbol for symbol in declared - KNOWN if not symbol.startswith("scipy."))
+    vector = sorted(symbol for symbol in declared if symbol.startswith("_ZGV"))
+    unknown = sorted(symbol for symbol in declared - KNOWN - {*vector} if not symbol.startswith("scipy."))
     if scipy or unknown:
         functions = [f"scipy.special.{symbol}" for symbol in scipy] + unknown
         raise LoweringError(
@@ -114,6 +126,10 @@ def _check_symbols(name: str, text: str) -> None:
             why=f"it calls {', '.join(functions)}, which no C library has",
             do="keep it in Python, or write these functions out",
         )
+    if vector and cpu != "host":
+        why = f"it calls {', '.join(vector)}, which need this machine's registers"
+        raise LoweringError(f"export of {name} for {cpu}", why=why, do='compile it with accuracy="strict"')
+    return vector
 
 
 def _points(material: Material, points: Sequence[Sequence[Any]] | None) -> list[list[Any]]:

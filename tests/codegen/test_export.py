@@ -238,6 +238,24 @@ def test_complex_kernels_have_the_same_bits_in_every_form(tmp_path: Path) -> Non
                 assert np.array_equal(bits(parts[0]), bits(parts[1]))
 
 
+def test_vector_functions_of_the_c_library(tmp_path: Path) -> None:
+    """Where the C library has them, accuracy="fast" calls them: no C source gives their bits, nor another processor."""
+    inputs = sp.symbols("x:12")
+    program = program_from_sympy([inputs], [tuple(sp.exp(x) * sp.log(y) for x, y in zip(inputs, inputs, strict=True))])
+    kernel = compile_program(program, accuracy="fast")
+    made = kernel.export(tmp_path, "f")
+    for form in ("f.o", *(["f.c"] if "source" in made.files else [])):
+        assert run(build(tmp_path, "tested", "f_test.c", form)) == "ok\n"
+    assert ("source" in made.files) == ("_ZGV" not in kernel.llvm)
+    assert ("main.c f.c" in made.files["header"].read_text()) == ("source" in made.files)
+    if "_ZGV" in kernel.llvm:
+        assert re.search(r"note: no C source of f: it calls _ZGV\w+_exp, .* accuracy=", str(made))
+        for options in ({"source": True}, {"cpu": "generic"}):
+            with pytest.raises(LoweringError, match=r'it calls _ZGV.* compile it with accuracy="strict"'):
+                kernel.export(tmp_path / "out", "f", **options)
+            assert not (tmp_path / "out").exists()
+
+
 def test_processors(tmp_path: Path) -> None:
     kernel = product()
     for cpu in ("generic", "host"):
