@@ -11,6 +11,7 @@ import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.cache import Setting
 from codegen.compiled import Pack, Unpack
+from codegen.limits import limits
 from codegen.program import Program
 from symad.errors import ArgumentError
 
@@ -18,11 +19,18 @@ LEAF = 0  # what stands for an array in a file
 PLAIN_KEYS = (str, int, bool, float, type(None))
 
 
-def load(path: str | os.PathLike[str], *, cache: Setting = None) -> Kernel:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    cache: Setting = None,
+    max_ops: int | None = None,
+    max_seconds: float | None = None,
+) -> Kernel:
     """Return the kernel that `kernel.save(path)` wrote, compiled for this machine.
 
     The file is data: nothing of it is run, and a file that is damaged, no kernel's, or written by a newer version is
-    refused (ArgumentError). `cache` is that of `compile`.
+    refused (ArgumentError). `cache`, `max_ops` and `max_seconds` are those of `compile`: limits (LimitError) keep the
+    program of a stranger from compiling for hours.
 
     >>> import tempfile
     >>> import symad as sa
@@ -32,7 +40,8 @@ def load(path: str | os.PathLike[str], *, cache: Setting = None) -> Kernel:
     ...     sa.load(f"{folder}/twice.symad")({"a": 4.0})
     {'twice': 8.0}
     """
-    return codegen.load_kernel(path, cache=cache, restore=_restored)
+    with limits(max_ops, max_seconds):
+        return codegen.load_kernel(path, cache=cache, restore=_restored)
 
 
 class _Structured:

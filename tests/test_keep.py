@@ -202,6 +202,15 @@ def test_containers_that_symad_never_wrote_are_refused(containers: Any, tmp_path
         sa.load(tmp_path / "kernel")
 
 
+def test_a_large_program_is_not_compiled_against_the_limits(tmp_path: Path) -> None:
+    compiled("a gradient")[0].save(tmp_path / "kernel")
+    assert sa.load(tmp_path / "kernel", max_ops=10**4, max_seconds=100)(POINT).shape == (3,)
+    with pytest.raises(sa.LimitError, match="max_ops is 5"):
+        sa.load(tmp_path / "kernel", max_ops=5)
+    with pytest.raises(sa.LimitError, match="max_seconds is 1e-09"):
+        sa.load(tmp_path / "kernel", max_seconds=1e-9)
+
+
 def test_deep_containers_crash_nothing(tmp_path: Path) -> None:
     kernel = compiled("a gradient")[0]
     deep: Any = 0
