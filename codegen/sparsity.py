@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import ArgumentError
+from codegen.sealed import write_atomically
 
 Format = Literal["coo", "csr", "csc"]
 Indices = NDArray[np.intp]
@@ -173,17 +173,9 @@ class SparsityPattern:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the places as a Matrix Market file; a file that is there is replaced as a whole, or not at all."""
-        target = Path(path)
         lines = [_HEADER, f"{self.shape[0]} {self.shape[1]} {self.nnz}"]
         lines += [f"{row + 1} {column + 1}" for row, column in zip(self.rows, self.columns, strict=True)]
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-        try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write("\n".join(lines) + "\n")
-            Path(name).replace(target)
-        except BaseException:
-            Path(name).unlink()
-            raise
+        write_atomically(Path(path), ("\n".join(lines) + "\n").encode("ascii"))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> SparsityPattern:
