@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -86,7 +87,7 @@ def interface(program: Program, name: str | None = None, number: NumberType = FL
 
 def header(given: Interface, processor: str, source: bool) -> str:
     """Return the header file: what the function takes, gives and promises, and how to build with it (or its source)."""
-    name, guard = given.name, f"{given.name.upper()}_H_"
+    name, guard = given.name, f"{given.name}_H_"  # in its case: f.h and F.h may be included both
     sizes = [
         f"{name}_{found.name}_size = {found.array.size}"
         for found in given.parameters
@@ -152,5 +153,15 @@ def _array(found: Parameter) -> str:
 
 
 def _comment(lines: Sequence[str]) -> str:
-    body = [f" * {line}".rstrip() for line in [part.replace("*/", "* /") for part in lines]]
+    body = [f" * {_in_comment(line)}".rstrip() for line in lines]
     return "\n".join(["/**", *body, " */", ""])
+
+
+def _in_comment(text: str) -> str:
+    """Return text (the names of arrays may be any) that ends no comment, begins none, and stays on its line.
+
+    >>> _in_comment("a*/b/*c??/" + chr(10))
+    'a* /b/ *c? ?/?'
+    """
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return re.sub(r"/(?=\*)|\*(?=/)|\?(?=\?)", r"\g<0> ", plain)

@@ -31,6 +31,10 @@ KEYWORDS = frozenset(_KEYWORDS.split())  # of C and of C++, whose compilers read
 MATH = {**dict.fromkeys(_UNARY.split(), 1), **dict.fromkeys(_BINARY.split(), 2), "fma": 3}  # in C99's math.h: arity
 BESSEL = frozenset({"j0", "j1", "y0", "y1"})  # X/Open's addition to math.h
 TAKEN = frozenset({*MATH, *BESSEL, *_OTHERS.split()})
+MACRO = re.compile(  # of the headers that are included, and of those that go with them
+    r"(?:M|DBL|FLT|LDBL|FP|HUGE|MATH|EXIT|SEEK|L|P)_\w+|\w+_(?:MAX|MIN|BIT|DIG|ENDIAN)|BUFSIZ|MAXFLOAT|complex"
+    r"|math_errhandling"
+)
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -45,8 +49,8 @@ def check_name(name: str) -> str:
         if not IDENTIFIER.fullmatch(name)
         else "it is a keyword of C or C++"
         if name in KEYWORDS
-        else "the C library has a function of this name"
-        if name in TAKEN or _in_process(name)
+        else "the C library has a function or a macro of this name"
+        if name in TAKEN or MACRO.fullmatch(name) or _in_process(name)
         else "a file of another name ends so"
         if name.endswith(("_test", "_sparsity"))
         else ""
@@ -65,10 +69,10 @@ def _in_process(name: str) -> bool:
 
 
 def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Return different C names that resemble the given ones; one ends with _ only where it would be a keyword.
+    """Return different C names that resemble the given ones; one ends with _ where it would be a keyword or a macro.
 
-    >>> parameter_names(["x", "p['w'][0]", "x", "int"])
-    ['x', 'p_w_0', 'x_2', 'int_']
+    >>> parameter_names(["x", "p['w'][0]", "x", "int", "M_PI"])
+    ['x', 'p_w_0', 'x_2', 'int_', 'M_PI_']
     """
     reserved = {*KEYWORDS, *TAKEN, *taken}
     used: set[str] = set()
@@ -76,7 +80,7 @@ def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x"
         plain = plain if plain[0].isalpha() else f"x{plain}"
-        plain = f"{plain}_" if plain in reserved else plain
+        plain = f"{plain}_" if plain in reserved or MACRO.fullmatch(plain) else plain
         unique, number = plain, 2
         while unique in used:
             unique, number = f"{plain}_{number}", number + 1

@@ -20,7 +20,7 @@ INDICES_PER_LINE = 16
 
 def sparsity_header(given: Interface) -> str:
     """Return the header with the places of the packed entries, and the index arrays of CSR and CSC."""
-    guard = f"{given.name.upper()}_SPARSITY_H_"
+    guard = f"{given.name}_SPARSITY_H_"
     parts = [f"/** @file {given.name}_sparsity.h\n *  @brief places of the packed entries of {given.name} */\n"]
     parts.append(f"#ifndef {guard}\n#define {guard}\n")
     parts += [_pattern(f"{given.name}_{found.name}", output.pattern) for found, output in given.sparse]

@@ -365,3 +365,34 @@ def test_parameters_have_names_of_c(tmp_path: Path) -> None:
     )
     for form in ("f.o", "f.c"):
         assert run(build(tmp_path, "tested", *STRICT, "f_test.c", form)) == "ok\n"
+
+
+def named(name: str) -> Any:
+    """A kernel of one input of this name, as its program is called."""
+    program = program_from_sympy([X], [X + 1])
+    return compile_program(replace(program, inputs=(Input(name, ()),), name=name))
+
+
+@pytest.mark.parametrize("name", ["a/*b", "/*/", "*\\\n/ int y;", "??/", "\\", "\ud800", "a\nb", "\u202e"], ids=ascii)
+def test_no_name_leaves_its_comment(tmp_path: Path, name: str) -> None:
+    named(name).export(tmp_path, "f")
+    assert run(build(tmp_path, "tested", *STRICT, "f_test.c", "f.c")) == "ok\n"
+
+
+@pytest.mark.parametrize("name", ["M_PI", "DBL_MAX", "HUGE_VAL", "RAND_MAX", "complex", "INT_MIN", "EXIT_FAILURE"])
+def test_macros_are_no_names(tmp_path: Path, name: str) -> None:
+    named(name).export(tmp_path, "f")
+    assert f"*{name}_, " in (tmp_path / "f.h").read_text()
+    headers = "".join(f"#include <{header}.h>\n" for header in ("complex", "float", "limits", "math", "stdlib"))
+    (tmp_path / "t.c").write_text(headers + '#include "f.h"\nint main(void) { return 0; }\n')
+    build(tmp_path, "t", "-std=gnu17", "t.c")
+    with pytest.raises(ArgumentError, match="macro"):
+        named("x").export(tmp_path, name)
+
+
+def test_headers_whose_names_differ_in_case_go_together(tmp_path: Path) -> None:
+    for folder, name in (("small", "f"), ("large", "F")):
+        named("x").export(tmp_path / folder, name, library=False)
+    main = '#include "small/f.h"\n#include "large/F.h"\nint main(void) { return f_out_size - F_out_size; }\n'
+    (tmp_path / "t.c").write_text(main)
+    build(tmp_path, "t", *STRICT, "t.c")
