@@ -31,13 +31,18 @@ from codegen.schedule import CHUNK
 from codegen.shelf import ObjectCode, Shelf
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
+COMPILING, COMPILING_EACH = 2e7, 7e4  # nanoseconds to compile for lanes, and for each operation
+PATIENCE = 0.1  # of this time is spent on points one by one before it is compiled: a small batch is never kept waiting
 MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache, more where memory is the limit
 
 
 class Batch:
-    """A kernel at many points; the code for several points side by side is made when it is first needed."""
+    """A kernel at many points; the code for several side by side is compiled once there have been enough points for it.
 
-    __slots__ = ("_code", "_lock", "lanes", "nanoseconds", "options", "program", "shelf")
+    Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
+    """
+
+    __slots__ = ("_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
 
     def __init__(self, program: Program, options: Options, operations: Mapping[str, int], shelf: Shelf) -> None:
         self.program, self.options, self.shelf = program, options, shelf
@@ -45,6 +50,8 @@ class Batch:
         self.lanes = choose_lanes(program, options, operations)
         self._lock = threading.Lock()
         self._code: Code | None = None
+        at_once = options.lanes is not None or options.accuracy == "fast"
+        self._patience = 0.0 if at_once else PATIENCE * (COMPILING + COMPILING_EACH * sum(operations.values()))
 
     def __call__(
         self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
@@ -53,7 +60,7 @@ class Batch:
         inputs, outputs = self.program.arguments, self.program.outputs
         if len(args) != len(inputs):
             raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
-        if not isinstance(threads, int) or threads < 1:
+        if not isinstance(threads, int | np.integer) or threads < 1:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
         number = self.options.number
         arrays = [
@@ -63,17 +70,23 @@ class Batch:
         shapes = [leading + output.shape for output in outputs]
         results = [np.empty(shape, number.dtype) for shape in shapes] if out is None else _given(out, shapes, number)
         if prod(leading):
-            code = self.code(point)
-            self._run(code, arrays, results, leading, threads, progress)
+            code = self.code(point, prod(leading))
+            self._run(code, arrays, results, leading, int(threads), progress)
         return results
 
-    def code(self, point: Library) -> Code:
-        """Return what runs the points; code for several side by side is compiled at the first call."""
+    def code(self, point: Library, count: int) -> Code:
+        """Return what runs so many points: machine code for one point, or for several side by side."""
         with self._lock:
-            if self._code is None or (self.lanes.width == 1 and self._code.library is not point):
-                library = point if self.lanes.width == 1 else self._compiled()
-                self._code = Code(library, self.lanes, self.nanoseconds / self.lanes.width)
-            return self._code
+            code = self._code
+            if code is not None and code.lanes.width > 1:
+                return code
+            self._patience -= count * self.nanoseconds
+            if self.lanes.width > 1 and self._patience < 0:
+                code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
+            elif code is None or code.library is not point:
+                code = Code(point, self.options.number.lanes(), self.nanoseconds)
+            self._code = code
+            return code
 
     def _compiled(self) -> Library:
         tier = "default" if self.options.tier == "auto" else self.options.tier

@@ -249,6 +249,26 @@ def test_code_for_lanes_is_compiled_once_and_late(monkeypatch: pytest.MonkeyPatc
     assert all(result == results[0] for result in results)
 
 
+def test_small_batches_do_not_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(codegen.batch.Batch, "_compiled", lambda batch: made.append(batch) or compiled(batch))
+    kernel = compile_program(program_from_sympy([S], [sum(sp.sqrt(S + k) / (S + k) for k in range(40))]))
+    x = np.random.default_rng(1).uniform(1, 2, 20_000)
+    assert kernel.lanes > 1
+    first = kernel.batch(x[:9])
+    assert not made
+    second = kernel.batch(x)  # long enough
+    assert len(made) == 1
+    assert first.tobytes() == second[:9].tobytes() == kernel.batch(x[:9]).tobytes()
+    other = compile_program(kernel.program)
+    for _ in range(2000):
+        other.batch(x[:9])
+    assert len(made) == 2  # often enough
+
+
+compiled = codegen.batch.Batch._compiled
+
+
 def test_lanes_are_chosen_by_arithmetic_per_number_moved() -> None:
     light = compile_program(program_from_sympy([X], [[x + 1 for x in X]]))
     heavy = compile_program(program_from_sympy([S], [sum(sp.sqrt(S + k) / (S - k) for k in range(20))]))

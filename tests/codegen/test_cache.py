@@ -19,7 +19,7 @@ import codegen.cache
 import codegen.engine
 from codegen import Input, LoweringError, compile_program
 from codegen.build import STAGES
-from codegen.cache import KIND, VERSION, Cache, machine
+from codegen.cache import KIND, SUFFIX, VERSION, Cache, machine
 from codegen.program import Output, Program
 from codegen.sealed import seal, unseal
 from codegen.sympy_in import program_from_sympy
@@ -73,7 +73,7 @@ def test_statistics_that_are_infinite_come_back(tmp_path: Path) -> None:
 
 def test_the_code_of_batches_is_cached_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     program = program_from_sympy([X, Y], [(X * Y + 2) * (X - Y) ** 3 * (X + 5 * Y**2) / (1 + X**2)])
-    points = np.linspace(0.1, 2.0, 40).reshape(2, 20)
+    points = np.linspace(0.1, 2.0, 2_000_000).reshape(2, -1)  # enough to be worth compiling for
     first = compile_program(program, cache=tmp_path)
     wanted = first.batch(*points)
     assert first.lanes > 1
@@ -228,7 +228,7 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     """Of the sealed part; the counter behind it decides nothing."""
     path, data = small_entry(tmp_path)
     cache = Cache(tmp_path)
-    key = path.stem
+    key = path.name.removesuffix(SUFFIX)
     whole = cache.load(key)
     assert whole is not None
     for position in [*range(200), *range(200, len(data) - 8, 11)]:
