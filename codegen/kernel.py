@@ -303,8 +303,10 @@ class Kernel(CFunction):
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
-        outputs = ", ".join(str(list(array.shape) or "float") for array in self.program.outputs)
-        return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations>"
+        number = self.options.number
+        scalar, dtype = type(number.dtype.type(0).item()).__name__, "" if number is FLOAT64 else f" in {number.name}"
+        outputs = ", ".join(str(list(array.shape) or scalar) for array in self.program.outputs)
+        return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations{dtype}>"
 
 
 def _refuse_keywords(kwargs: dict[str, Any]) -> None:

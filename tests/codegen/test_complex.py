@@ -178,6 +178,7 @@ def test_batches_have_the_bits_of_single_calls(lanes: int) -> None:
 
 def test_arguments_and_results() -> None:
     kernel = complex_kernel(Z * 2)
+    assert repr(kernel) == "<Kernel kernel(z) -> complex: 2 operations in complex128>"
     assert kernel(1.5) == 3
     assert type(kernel(1.5)) is complex
     out = np.zeros((), dtype=complex)
