@@ -24,6 +24,7 @@ from symad.errors import ArgumentError
 from symad.keep import ArgumentsApart, ResultTogether
 from symad.programs import skeleton, sparse_leaves, to_program
 from symad.strategy import Strategy, choose
+from symad.tracing.complex_points import complex_points
 from symad.tracing.names import name_of
 from symad.tracing.paths import MAX_PATHS
 from symad.tracing.trace import Trace
@@ -82,7 +83,7 @@ def compile(
     """
     if options.get("dtype", "float64") != "float64":
         example_args, strategy = _real(example_args), "straight" if strategy == "auto" else strategy
-    with limits(max_ops, max_seconds):
+    with limits(max_ops, max_seconds), complex_points(options.get("dtype") == "complex128"):
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
             return codegen.compile_program(chosen, cache=cache, **options)

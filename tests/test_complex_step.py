@@ -55,3 +55,34 @@ def test_complex_examples_give_shapes():
 def test_kinks_are_refused():
     with pytest.raises(sa.LoweringError, match="Abs of a complex number"):
         sa.compile(lambda x: np.abs(x).sum(), POINT, dtype="complex128")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.conj(x) @ x,
+        lambda x: np.conjugate(x[0]),
+        lambda x: x.conj() @ x,
+        lambda x: x[0].conjugate(),
+        lambda x: np.real(x),
+        lambda x: x.imag,
+        lambda x: x[0].real,
+        lambda x: np.vdot(x, x),
+        lambda x: np.vecdot(x, x),
+        lambda x: np.linalg.norm(x),
+        lambda x: np.linalg.vector_norm(x),
+        lambda x: np.std(x),
+        lambda x: np.cov(x, x[::-1]),
+        lambda x: np.correlate(x, x),
+        lambda x: np.linalg.cholesky(np.outer(x, x) + np.eye(3)),
+        lambda x: x if np.isrealobj(x) else 2 * x,
+        lambda x: np.isreal(x) * x,
+    ],
+)
+def test_conjugates_and_parts_are_refused(f):
+    """They are the identity on real numbers, and something else at complex points."""
+    with pytest.raises(sa.TraceError, match="complex128"):
+        sa.compile(f, POINT, dtype="complex128")
+    with pytest.raises(sa.TraceError, match="complex128"):
+        sa.compile(sa.jacobian(f), POINT, dtype="complex128")
+    np.testing.assert_allclose(sa.compile(f, POINT)(POINT), f(POINT))

@@ -14,6 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import symad.tracing.operations as op
 from symad.errors import TraceError
+from symad.tracing.complex_points import check_real
 from symad.tracing.constants import constant, is_boolean
 from symad.tracing.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.operands import nodes_of, scope_of
@@ -99,11 +100,13 @@ class Array(Traced, NDArrayOperatorsMixin):
     @property
     def real(self) -> Array:
         """The array itself: traced values are real."""
+        check_real(".real")
         return self
 
     @property
     def imag(self) -> Array:
         """Zeros: traced values are real."""
+        check_real(".imag")
         return Array(np.full(self.shape, self.scope.graph.number(0.0)), self.scope)
 
     @property
@@ -240,6 +243,7 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def conjugate(self) -> Array:
         """Return the array: traced values are real."""
+        check_real(".conjugate()")
         return self
 
     conj = conjugate

@@ -15,6 +15,7 @@ import sympy.core.cache
 
 import codegen.heads as h
 from symad.errors import TraceError
+from symad.tracing.complex_points import check_real
 from symad.tracing.constants import constant, is_boolean
 from symad.tracing.node_arrays import converted
 from symad.tracing.place import formats_text, is_library, stores_item, user_place
@@ -262,11 +263,13 @@ class Scalar(Traced):
     @property
     def real(self) -> Scalar:
         """The scalar itself: traced values are real."""
+        check_real(".real")
         return self
 
     @property
     def imag(self) -> Scalar:
         """Zero: traced values are real."""
+        check_real(".imag")
         return Scalar(self.scope.graph.number(0), self.scope)
 
     def flatten(self, order: str = "C") -> Any:
@@ -277,7 +280,14 @@ class Scalar(Traced):
         """Return the scalar itself (an element stays traced)."""
         return self
 
-    tolist = copy = conjugate = conj = item
+    tolist = copy = item
+
+    def conjugate(self) -> Scalar:
+        """Return the scalar: traced values are real."""
+        check_real(".conjugate()")
+        return self
+
+    conj = conjugate
 
     def astype(self, dtype: Any, **keywords: Any) -> Scalar:
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""

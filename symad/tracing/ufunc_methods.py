@@ -11,6 +11,7 @@ import symad.tracing.node_arrays as node_arrays
 import symad.tracing.operations as op
 from symad.errors import TraceError
 from symad.tracing.array import Array, plain_index, wrap
+from symad.tracing.complex_points import check_real
 from symad.tracing.constants import as_truth
 from symad.tracing.node_arrays import Nodes, elementwise
 from symad.tracing.operands import nodes_of, scope_of
@@ -190,6 +191,8 @@ def _product(ufunc: np.ufunc, scope: Scope, operands: Sequence[Nodes], keywords:
     axis = keywords.get("axis", -1) if name == "vecdot" else -1
     if name not in _PRODUCTS or "axes" in keywords or (name != "vecdot" and "axis" in keywords):
         refuse_function(f"the ufunc {name}" + " with axes=" * ("axes" in keywords), "it has no traced form")
+    if name in ("vecdot", "vecmat"):
+        check_real(f"np.{name}", "use np.matmul, which takes no conjugates")
     left, right = (np.moveaxis(nodes, axis, -1) if axis != -1 else nodes for nodes in operands)
     add_left, add_right = _PRODUCTS[name]
     made = node_arrays.matmul(

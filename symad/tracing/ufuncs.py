@@ -16,6 +16,7 @@ import sympy as sp
 import codegen.heads as h
 import symad.tracing.operations as op
 from symad.graph.table import Graph
+from symad.tracing.complex_points import check_real
 from symad.tracing.constants import constant, fold, is_boolean
 from symad.tracing.operations import Build, commutative, comparison, composed, connective, function, scaled
 
@@ -61,6 +62,11 @@ def _ldexp(graph: Graph, operand: int, exponent: int) -> int:
     return op.multiply(graph, operand, op.power(graph, graph.number(2), exponent))
 
 
+def _conjugate(graph: Graph, operand: int) -> int:
+    check_real("np.conjugate")
+    return operand
+
+
 def _skipping_nan(pick: Build, numeric: Callable[..., float]) -> Build:
     """fmax and fmin: an operand that is NaN gives way to the other one."""
 
@@ -100,7 +106,7 @@ UFUNCS: dict[str, Build] = {
     "float_power": op.power,
     "negative": op.negative,
     "positive": op.positive,
-    "conjugate": lambda graph, operand: operand,
+    "conjugate": _conjugate,
     "absolute": _absolute,
     "fabs": _absolute,
     "sign": function(sp.sign, np.sign, lambda u: (u > 0) - (u < 0)),

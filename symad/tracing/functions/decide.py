@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.array import plain_index, wrap
+from symad.tracing.complex_points import check_real
 from symad.tracing.functions.reduce import delivered, traced
 from symad.tracing.functions.select import values
 from symad.tracing.node_arrays import homogeneous
@@ -70,42 +71,49 @@ def result_type(*values: Any) -> Any:
 @implements(np.iscomplexobj)
 def iscomplexobj(x: Any) -> bool:
     """Traced values are real."""
+    check_real("np.iscomplexobj")
     return False
 
 
 @implements(np.isrealobj)
 def isrealobj(x: Any) -> bool:
     """Traced values are real."""
+    check_real("np.isrealobj")
     return True
 
 
 @implements(np.isreal)
 def isreal(x: Any) -> Any:
     """True everywhere: traced values are real."""
+    check_real("np.isreal")
     return np.ones(np.shape(x), dtype=bool)
 
 
 @implements(np.iscomplex)
 def iscomplex(x: Any) -> Any:
     """False everywhere: traced values are real."""
+    check_real("np.iscomplex")
     return np.zeros(np.shape(x), dtype=bool)
 
 
 @implements(np.real)
 def real(val: Any) -> Any:
     """The value itself."""
+    check_real("np.real")
     return val
 
 
 @implements(np.imag)
 def imag(val: Any) -> Any:
     """Zero."""
+    check_real("np.imag")
     return val.imag
 
 
 @implements(np.real_if_close)
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     """The value itself."""
+    check_real("np.real_if_close")
     return a
 
 

@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from symad.tracing.complex_points import check_real
 from symad.tracing.functions.reduce import traced
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
 
 _SINGULAR = "it needs singular values, which have no traced form"
+_ANALYTIC = "use np.sqrt(np.sum(x * x)), which is analytic"
 
 
 @implements(np.linalg.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """A vector norm (2, 1, inf, -inf, 0, p), the Frobenius norm, or a matrix norm by row or column sums."""
+    check_real("np.linalg.norm", _ANALYTIC)
     x = traced(x)
     if axis is None and ord is None:
         made = _vector_norm(np.ravel(x), 2, 0, False)
@@ -32,6 +35,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 @implements(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """A vector norm over the given axes, or over all elements."""
+    check_real("np.linalg.vector_norm", _ANALYTIC)
     x = traced(x)
     axes = normalize_axis_tuple(range(x.ndim) if axis is None else axis, x.ndim)
     kept = [k for k in range(x.ndim) if k not in axes]

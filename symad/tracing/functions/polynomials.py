@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.complex_points import check_real
 from symad.tracing.functions.reduce import is_traced, together, traced
 from symad.tracing.registry import implements
 from symad.tracing.traced import refuse_function
@@ -47,6 +48,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 @implements(np.correlate)
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """The cross-correlation of two vectors; with a longer second one NumPy reverses that of (v, a)."""
+    check_real("np.correlate", "use np.convolve, which takes no conjugates")
     if np.size(v) > np.size(a):
         return np.flip(convolve(v, np.flip(a), mode))
     return convolve(a, np.flip(v), mode)

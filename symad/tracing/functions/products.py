@@ -14,6 +14,7 @@ import symad.tracing.node_arrays as node_arrays
 import symad.tracing.operations as op
 from symad.graph.table import Graph
 from symad.tracing.array import wrap
+from symad.tracing.complex_points import check_real
 from symad.tracing.functions.reduce import delivered, together, traced
 from symad.tracing.node_arrays import Nodes, elementwise
 from symad.tracing.operands import nodes_of, scope_of
@@ -51,6 +52,7 @@ def inner(a: Any, b: Any, /) -> Any:
 @implements(np.vdot)
 def vdot(a: Any, b: Any, /) -> Any:
     """The dot product of the flattened arrays."""
+    check_real("np.vdot", "use np.dot, which takes no conjugates")
     return np.matmul(np.ravel(a), np.ravel(b))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import symad.tracing.node_arrays as node_arrays
 from symad.tracing.array import wrap
+from symad.tracing.complex_points import check_real
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.registry import available, implements
 from symad.tracing.traced import Traced, store_error
@@ -110,6 +111,7 @@ def var(
 ) -> Any:  # fmt: skip
     """sum((a - mean)**2) / max(n - ddof, 0), over the elements under `where=`."""
     node_arrays.require_float("np.var", dtype)
+    check_real("np.var", "use np.mean((x - np.mean(x)) ** 2), which is analytic")
     a = traced(a)
     ddof = ddof if correction is np._NoValue else correction
     centre = np.mean(a, axis=axis, keepdims=True, where=where) if mean is np._NoValue else mean
@@ -218,6 +220,7 @@ def cov(
 ) -> Any:  # fmt: skip
     """The covariance matrix of the rows (or columns) of m, and of y."""
     node_arrays.require_float("np.cov", dtype)
+    check_real("np.cov")
     parts = [np.atleast_2d(traced(part)) for part in (m, y) if part is not None]
     parts = [part if rowvar or part.shape[0] == 1 else part.T for part in parts]
     rows = np.concatenate(parts) if y is not None else parts[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import LimitError, TraceError
+from symad.tracing.complex_points import check_real
 from symad.tracing.constants import constant
 from symad.tracing.functions.reduce import is_traced, together, traced
 from symad.tracing.place import user_place
@@ -290,6 +291,7 @@ def matrix_power(a: Any, n: int) -> Any:
 @implements(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """The triangular factor of a positive definite matrix, of which one triangle is read."""
+    check_real("np.linalg.cholesky")
     a = np.matrix_transpose(traced(a)) if upper else traced(a)
     lower = per_matrix(_cholesky_one, a)
     return np.matrix_transpose(lower) if upper else lower
