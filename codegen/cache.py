@@ -30,7 +30,7 @@ from codegen.sealed import seal, unseal, write_atomically
 from codegen.vector_libm import FUNCTIONS, vector_symbol, widths
 
 KIND, VERSION = b"object", 1
-SUFFIX, UNFINISHED = ".symad", ".part"
+SUFFIX, UNFINISHED = ".code.symad", ".part"  # another suffix than that of saved kernels, which stay when entries go
 LIMIT = 2**30  # bytes of one folder, unless SYMAD_CACHE_MEGABYTES says otherwise
 UNSCANNED = 16  # part of the limit that one process writes before it looks at the folder's size again
 STALE = 3600.0  # seconds after which an unfinished file belongs to a process that was killed
@@ -52,8 +52,9 @@ def default_folder() -> Path:
 def chosen(setting: Setting = None) -> Cache | None:
     """Return the cache that `cache=` asks for, None for none; ArgumentError for anything but a truth value or a path.
 
-    None asks the environment variable SYMAD_CACHE: 1 or on is the default folder, a path another one; without it, and
-    with 0 or off, there is no cache. True is the folder of the environment, or the default folder.
+    None asks the environment variable SYMAD_CACHE: 1, on, true or yes is the default folder, a path another one;
+    without it, and with 0, off, false or no, there is no cache. True is the folder of the environment, or else the
+    default one.
 
     >>> chosen(False) is None, chosen("some/folder").folder.name
     (True, 'folder')
@@ -61,13 +62,13 @@ def chosen(setting: Setting = None) -> Cache | None:
     if setting is False:
         return None
     if isinstance(setting, str | os.PathLike) and os.fspath(setting):
-        return cache_in(Path(setting).absolute(), _limit())
+        return cache_in(Path(setting).expanduser().absolute(), _limit())
     if setting is not None and setting is not True:
         raise ArgumentError(f"cache={setting!r}", do="give True, False or the path of a folder")
     words = os.environ.get("SYMAD_CACHE", "").strip()
-    if words.lower() in ("", "0", "off"):
+    if words.lower() in ("", "0", "off", "false", "no"):
         return cache_in(default_folder(), _limit()) if setting else None
-    folder = default_folder() if words.lower() in ("1", "on") else Path(words).expanduser().absolute()
+    folder = default_folder() if words.lower() in ("1", "on", "true", "yes") else Path(words).expanduser().absolute()
     return cache_in(folder, _limit())
 
 

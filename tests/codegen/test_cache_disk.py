@@ -19,7 +19,7 @@ from cached import X, bits, files, program_of
 import codegen.cache
 import codegen.engine
 from codegen import ArgumentError, compile_program, lambdify
-from codegen.cache import Cache, chosen, default_folder
+from codegen.cache import SUFFIX, Cache, chosen, default_folder
 
 WRITER = """
 import sys, time
@@ -46,7 +46,7 @@ def test_a_writer_killed_at_any_moment_leaves_whole_entries_or_none(tmp_path: Pa
         process.communicate()
         cache = Cache(tmp_path)
         for path in files(tmp_path):  # what has the name of an entry is one
-            found = cache.load(path.stem)
+            found = cache.load(path.name.removesuffix(SUFFIX))
             assert found is not None
             assert found[1] == expected
     unfinished = list(tmp_path.glob(".*.part"))
@@ -106,11 +106,11 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path, limit=100_000)
     for k in range(4):
         cache.store(f"key{k}", {"name": "f"}, [bytes(20_000)])
-        os.utime(tmp_path / f"key{k}.symad", (1000 + k, 1000 + k))
+        os.utime(tmp_path / f"key{k}{SUFFIX}", (1000 + k, 1000 + k))
     assert cache.load("key0") is not None  # used now
     for k in range(4, 7):
         cache.store(f"key{k}", {"name": "f"}, [bytes(20_000)])
-    assert [path.stem for path in files(tmp_path)] == ["key0", "key4", "key5", "key6"]
+    assert [path.name.removesuffix(SUFFIX) for path in files(tmp_path)] == ["key0", "key4", "key5", "key6"]
     assert sum(path.stat().st_size for path in files(tmp_path)) <= 100_000
 
 
@@ -118,7 +118,7 @@ def test_an_entry_larger_than_the_cache_is_not_kept(tmp_path: Path) -> None:
     cache = Cache(tmp_path, limit=10_000)
     cache.store("small", {"name": "f"}, [bytes(100)])
     cache.store("large", {"name": "f"}, [bytes(20_000)])
-    assert [path.stem for path in files(tmp_path)] == ["small"]
+    assert [path.name.removesuffix(SUFFIX) for path in files(tmp_path)] == ["small"]
 
 
 def test_uses_are_counted(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ class TestChoice:
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
 
-    @pytest.mark.parametrize("words", [None, "", "0", "off", " OFF "])
+    @pytest.mark.parametrize("words", [None, "", "0", "off", " OFF ", "False", "no"])
     def test_off(self, words: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         if words is not None:
             monkeypatch.setenv("SYMAD_CACHE", words)
@@ -209,7 +209,7 @@ class TestChoice:
         assert cache is not None
         assert cache.folder == tmp_path / "xdg" / "symad"
 
-    @pytest.mark.parametrize("words", ["1", "on", "ON "])
+    @pytest.mark.parametrize("words", ["1", "on", "ON ", "true", "Yes"])
     def test_on(self, words: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setenv("SYMAD_CACHE", words)
         for setting in (None, True):
@@ -226,6 +226,13 @@ class TestChoice:
             assert cache.folder == tmp_path / folder
         assert lambdify([X], X + 1, cache=None)(1.0) == 2.0
         assert len(files(tmp_path / "own")) == 1
+
+    def test_the_home_folder_has_a_short_name(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        for setting in ("~/own", Path("~/own")):
+            cache = chosen(setting)
+            assert cache is not None
+            assert cache.folder == tmp_path / "own"
 
     def test_a_relative_xdg_folder_is_ignored_as_its_rules_say(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
@@ -253,6 +260,20 @@ class TestChoice:
     def test_anything_else_is_refused(self, setting: Any) -> None:
         with pytest.raises(ArgumentError, match="give True, False or the path of a folder"):
             chosen(setting)
+
+
+def test_saved_kernels_in_the_folder_of_a_cache_stay(tmp_path: Path) -> None:
+    cache = Cache(tmp_path, limit=30_000)
+    saved = tmp_path / "mine.symad"
+    compile_program(program_of()).save(saved)
+    (tmp_path / ".other.symad.part").touch()
+    os.utime(saved, (0, 0))
+    os.utime(tmp_path / ".other.symad.part", (0, 0))
+    for k in range(3):
+        cache.store(f"key{k}", {"name": "f"}, [bytes(20_000)])
+    assert len(cache.entries()) == 1
+    assert cache.clear() == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.symad.part", "mine.symad"]
 
 
 def test_nothing_is_written_without_being_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
