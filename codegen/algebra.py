@@ -1,8 +1,8 @@
 """The passes on machine operations in one table: what each does, whether it keeps every bit, its effect on rounding.
 
-`accuracy="strict"` runs the exact passes, `"fast"` all of them, up to the one after which the program is cheapest: a
-pass may cost something that the next one wins back. No pass moves an operation into or out of a branch: both sides of a
-select are values of their own.
+`accuracy="strict"` runs the exact passes, `"fast"` all of them. A pass that would make a program dearer does nothing to
+it; only collecting terms may cost something that the next pass wins back, or else it is taken back. No pass moves an
+operation into or out of a branch: both sides of a select are values of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from codegen.algebra_products import share_products
 from codegen.algebra_signs import place_signs
-from codegen.algebra_sums import collect_terms
+from codegen.algebra_sums import collect_terms, factor_sums
 from codegen.fuse import merge_scales, sink_signs
 from codegen.lower import Lowered
 
@@ -79,6 +79,13 @@ PASSES: tuple[Pass, ...] = (
     ),
     _TERMS,
     Pass(
+        "factors",
+        "a*b*c + a*d*e becomes a*(b*c + d*e)",
+        factor_sums,
+        False,
+        "as for terms: the sum in the brackets is rounded before it is multiplied",
+    ),
+    Pass(
         "signs",
         "-(a - b) is computed as b - a, and a sign moves to the factor of a product where it costs least",
         place_signs,
@@ -106,17 +113,21 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
         for step in PASSES:
             lowered = step.function(lowered) if step.exact else lowered
         return lowered, ()
-    best, kept, effects = lowered, 0, []
-    counts = least = count(lowered)
-    for number, step in enumerate(PASSES, 1):
-        lowered = step.function(lowered)
-        found = count(lowered)
-        effects.append(Effect(step.name, counts.total(), found.total()))
-        counts = found
-        if cost(counts) <= cost(least):
-            best, least, kept = lowered, counts, number
-    dropped = [Effect(effect.name, least.total(), least.total()) for effect in effects[kept:]]
-    return best, (*effects[:kept], *dropped)
+    best = current = (lowered, count(lowered))
+    effects = []
+    for step in PASSES:
+        before = current[1].total()
+        for rows, _ in (current, best):
+            changed = step.function(rows)
+            found = changed, count(changed)
+            if step is _TERMS or cost(found[1]) <= cost(best[1]):
+                break
+        else:
+            found = best
+        current = found
+        best = current if cost(current[1]) <= cost(best[1]) else best
+        effects.append(Effect(step.name, before, current[1].total()))
+    return best[0], tuple(effects)
 
 
 def cost(counts: Mapping[str, int]) -> float:

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from codegen.lower import Lowered
-from codegen.machine import Machine, Reference, Row
+from codegen.machine import Machine, Reference, Row, in_range
 
 Factors: TypeAlias = tuple[tuple[int, int], ...]  # (row, exponent), ascending by row, no exponent zero
 Monomial: TypeAlias = tuple[float, Factors]  # coefficient and factors
 
 MOST_FACTORS = 12  # longer products stay as they are: chains of products would take quadratic time
 MOST_EXPONENT = 64
-SMALLEST, LARGEST = 1e-30, 1e30  # coefficients are collected between these, so that none overflows, nor in float32
 
 
 def constant_of(rows: Sequence[Row], index: int) -> float | None:
@@ -34,7 +33,7 @@ def constant_of(rows: Sequence[Row], index: int) -> float | None:
 def collected(rows: Sequence[Row], index: int) -> float | None:
     """Return the value of a constant that goes into coefficients, None for another row."""
     value = constant_of(rows, index)
-    return value if value is not None and SMALLEST < abs(value) < LARGEST else None
+    return value if value is not None and in_range(value) else None
 
 
 def monomials(lowered: Lowered, *, apart: bool = False) -> list[Monomial]:
@@ -56,8 +55,14 @@ def monomials(lowered: Lowered, *, apart: bool = False) -> list[Monomial]:
             found[index] = (value, ((first.setdefault(abs(value), index), 1),) if named else ())
     for index, row in enumerate(rows):
         if row[0] in ("mul", "div"):
+            sign = 1 if row[0] == "mul" else -1
             left, right = found[row[1]], found[row[2]]
-            found[index] = _times(left, right, 1 if row[0] == "mul" else -1) or found[index]
+            if _grows(left[1], right[1], sign):  # quotients stay what they are
+                left, right = (
+                    (1.0, ((part, 1),)) if any(exponent < 0 for _, exponent in known[1]) else known
+                    for part, known in ((row[1], left), (row[2], right))
+                )
+            found[index] = _times(left, right, sign) or found[index]
         elif row[0] == "neg":
             coefficient, factors = found[row[1]]
             found[index] = (-coefficient, factors)
@@ -67,7 +72,7 @@ def monomials(lowered: Lowered, *, apart: bool = False) -> list[Monomial]:
 def _times(left: Monomial, right: Monomial, sign: int) -> Monomial | None:
     """left * right**sign, None where that grows too long or its coefficient is out of range."""
     coefficient = left[0] * right[0] if sign > 0 else left[0] / right[0]
-    if not SMALLEST < abs(coefficient) < LARGEST:
+    if not in_range(coefficient):
         return None
     if not right[1]:
         return coefficient, left[1]
@@ -75,6 +80,14 @@ def _times(left: Monomial, right: Monomial, sign: int) -> Monomial | None:
     if len(product) > MOST_FACTORS or any(abs(exponent) > MOST_EXPONENT for _, exponent in product):
         return None
     return coefficient, product
+
+
+def _grows(left: Factors, right: Factors, sign: int) -> bool:
+    """Whether x * (x/y) would become x**2/y, which overflows where the quotient was written to prevent it."""
+    if all(exponent > 0 for _, exponent in left) and all(sign * exponent > 0 for _, exponent in right):
+        return False
+    above = {factor for factor, exponent in left if exponent > 0}
+    return any(factor in above for factor, exponent in right if sign * exponent > 0)
 
 
 def multiply(left: Factors, right: Factors, sign: int = 1) -> Factors:

@@ -88,7 +88,7 @@ ARITHMETIC = [
     Intrinsic(sp.Heaviside, native.heaviside, number.heaviside, reference.heaviside, 0.0),
     Intrinsic(cfunctions.Sqrt, native.unary("sqrt"), number.sqrt, reference.real(mp.sqrt), 0.5),
     Intrinsic(cfunctions.fma, native.multiply_add, lambda a, b, c: a * b + c, lambda a, b, c: a * b + c, 1.0),
-    libm(heads.cbrt, "cbrt", math.cbrt, reference.cbrt, 1.5, "odd"),
+    libm(heads.cbrt, "cbrt", math.cbrt, reference.cbrt, 4.0, "odd"),
     libm(heads.hypot, "hypot", number.hypot, mp.hypot),
     Intrinsic(
         heads.one_minus_square,

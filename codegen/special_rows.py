@@ -44,8 +44,8 @@ def _ellipj(kind: str, output: int) -> Intrinsic:
 
 ERROR_FUNCTIONS = [
     scipy(s.erfcx, "erfcx", lambda u: mp.exp(u * u) * mp.erfc(u), 8.0),
-    scipy(s.dawsn, "dawsn", lambda u: mp.sqrt(mp.pi) / 2 * mp.exp(-u * u) * mp.erfi(u), 8.0),
-    written(s.erfc_ratio, templates.erfc_ratio, exact.erfc_ratio, 256.0),
+    scipy(s.dawsn, "dawsn", lambda u: mp.sqrt(mp.pi) / 2 * mp.exp(-u * u) * mp.erfi(u), 64.0),
+    written(s.erfc_ratio, templates.erfc_ratio, exact.erfc_ratio, 1024.0),
     scipy(s.log_ndtr, "log_ndtr", exact.log_ndtr, 16.0),
     written(s.normal_hazard, templates.normal_hazard, lambda u: mp.npdf(u) / mp.ncdf(u), 16.0),
     scipy(s.owens_t, "owens_t", exact.owens_t, 16.0),
@@ -57,10 +57,10 @@ GAMMA_FUNCTIONS = [
     written(s.rgamma, templates.rgamma, mp.rgamma, 16.0),
     scipy(s.gammasgn, "gammasgn", lambda u: mp.sign(mp.gamma(u)) if u else mp.mpf(1), 0.0),
     written(s.polygamma_difference, templates.polygamma_difference, exact.polygamma_difference, 64.0),
-    scipy(s.betaln, "betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), 64.0),
+    scipy(s.betaln, "betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), 512.0),
     scipy(sp.RisingFactorial, "poch", mp.rf, 64.0),
     scipy(s.gammainc, "gammainc", exact.lower_gamma, 64.0),
-    scipy(s.gammaincc, "gammaincc", lambda a, u: mp.gammainc(a, u, regularized=True) if u >= 0 else mp.nan, 64.0),
+    scipy(s.gammaincc, "gammaincc", lambda a, u: mp.gammainc(a, u, regularized=True) if u >= 0 else mp.nan, 1024.0),
     written(sp.lowergamma, templates.incomplete_gamma("gammainc"), lambda a, u: mp.gammainc(a, 0, u), 64.0),
     written(sp.uppergamma, templates.incomplete_gamma("gammaincc"), mp.gammainc, 64.0),
     written(s.gamma_kernel, templates.gamma_kernel, lambda a, c, u: mp.power(u, a) * mp.exp(-u - c), 32.0),
@@ -72,8 +72,8 @@ GAMMA_FUNCTIONS = [
 ]
 
 BESSEL_FUNCTIONS = [
-    written(s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 64.0),
-    written(s.kve, templates.bessel("kve", "k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 64.0),
+    written(s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 256.0),
+    written(s.kve, templates.bessel("kve", "k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 512.0),
     written(sp.yn, spherical_neumann, exact.spherical_yn, 64.0),
     written(s.spherical_in, spherical_modified, exact.spherical_in, 64.0),
     written(s.spherical_kn, spherical_decaying, exact.spherical_kn, 16.0),
@@ -98,13 +98,13 @@ ENTROPIES_AND_POWERS = [
     scipy(s.sindg, "sindg", exact.of_degrees(mp.sin), 4.0),
     scipy(s.cosdg, "cosdg", exact.of_degrees(mp.cos), 4.0),
     scipy(s.tandg, "tandg", exact.of_degrees(mp.tan), 8.0),
-    scipy(s.cotdg, "cotdg", exact.of_degrees(mp.cot), 8.0),
+    scipy(s.cotdg, "cotdg", exact.of_degrees(mp.cot), 2048.0),
 ]
 
 HYPERGEOMETRIC_FUNCTIONS = [
     scipy(s.hyp0f1, "hyp0f1", mp.hyp0f1, 64.0),
     scipy(s.hyp1f1, "hyp1f1", mp.hyp1f1, 64.0),
-    scipy(s.hyp2f1, "hyp2f1", mp.hyp2f1, 64.0),
+    scipy(s.hyp2f1, "hyp2f1", mp.hyp2f1, 512.0),
     scipy(s.hyperu, "hyperu", mp.hyperu, 4096.0),
     written(
         s.hermitenorm, polynomials.normal_hermite, lambda n, u: 2 ** (-n / 2) * mp.hermite(n, u / mp.sqrt(2)), 64.0
@@ -129,10 +129,10 @@ SYMPY_FUNCTIONS = [
     scipy(sp.digamma, "psi", mp.digamma, 16.0),
     written(sp.polygamma, native.polygamma, exact.polygamma, 16.0),
     scipy(sp.beta, "beta", mp.beta, 32.0),
-    _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 64.0),
+    _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 256.0),
     _bessel(sp.bessely, "yv", ("y0", "y1"), mp.bessely, 64.0),
     written(sp.besseli, templates.bessel("iv", "i0", "i1"), mp.besseli, 64.0),
-    written(sp.besselk, templates.bessel("kv", "k0", "k1"), mp.besselk, 64.0),
+    written(sp.besselk, templates.bessel("kv", "k0", "k1"), mp.besselk, 512.0),
     scipy(sp.airyai, "airy", mp.airyai, 64.0, 0),
     scipy(sp.airyaiprime, "airy", lambda u: mp.airyai(u, derivative=1), 64.0, 1),
     scipy(sp.airybi, "airy", mp.airybi, 64.0, 2),

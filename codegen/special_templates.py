@@ -63,10 +63,20 @@ def rgamma(machine: Any, u: Any) -> Any:
 
 
 def polygamma_difference(machine: Any, order: Any, a: Any, b: Any) -> Any:
-    """Term by term in the asymptotic series where a and a + b are large (DLMF 5.11.2), else the plain difference."""
+    """Term by term in the asymptotic series (DLMF 5.11.2) at a, or at a + steps by the recurrence; below 0 plain."""
     n = constant_order(machine, order, "polygamma_difference")
-    end = machine.add(a, b)
+    end, zero = machine.add(a, b), machine.const(0.0)
     plain = machine.sub(native.polygamma(machine, order, end), native.polygamma(machine, order, a))
+    border = machine.const(ASYMPTOTIC_BORDER + n)
+    large = machine.logic("and", machine.compare("ogt", a, border), machine.compare("ogt", end, border))
+    steps = ASYMPTOTIC_BORDER + n + 1
+    total = _asymptotic_difference(machine, n, machine.select(large, a, machine.add(a, machine.const(float(steps)))), b)
+    climbed = machine.add(total, _recurrence_difference(machine, n, steps, a, b))
+    positive = machine.logic("and", machine.compare("ogt", a, zero), machine.compare("ogt", end, zero))
+    return machine.select(large, total, machine.select(positive, climbed, plain))
+
+
+def _asymptotic_difference(machine: Any, n: int, a: Any, b: Any) -> Any:
     logarithm = machine.call("log1p", (machine.div(b, a),))
     reciprocal = machine.div(machine.const(1.0), a)
     total = machine.const(0.0)
@@ -74,11 +84,22 @@ def polygamma_difference(machine: Any, order: Any, a: Any, b: Any) -> Any:
         factor = machine.call("pow", (reciprocal, machine.const(float(power))))
         change = machine.call("expm1", (machine.mul(machine.const(-float(power)), logarithm),))
         total = machine.add(total, machine.mul(machine.const(coefficient), machine.mul(factor, change)))
-    if not n:
-        total = machine.add(total, logarithm)
-    border = machine.const(ASYMPTOTIC_BORDER + n)
-    large = machine.logic("and", machine.compare("ogt", a, border), machine.compare("ogt", end, border))
-    return machine.select(large, total, plain)
+    return total if n else machine.add(total, logarithm)
+
+
+def _recurrence_difference(machine: Any, n: int, steps: int, a: Any, b: Any) -> Any:
+    """What the steps from a to a + steps add: p**-m - q**-m of neighbours, each as b times a sum of equal signs."""
+    one, total = machine.const(1.0), machine.const(0.0)
+    for k in range(steps):
+        place = machine.add(a, machine.const(float(k)))
+        near, far = machine.div(one, place), machine.div(one, machine.add(place, b))
+        power, inner = far, machine.const(0.0)  # Horner: sum of near**i * far**j with i + j = n + 2
+        for _ in range(n + 1):
+            inner = machine.add(machine.mul(inner, near), machine.mul(power, near))
+            power = machine.mul(power, far)
+        total = machine.add(total, inner)
+    factor = math.factorial(n) * (-1.0 if n % 2 else 1.0)
+    return machine.mul(machine.mul(machine.const(factor), b), total)
 
 
 def _asymptotic_terms(n: int) -> list[tuple[int, float]]:

@@ -66,7 +66,7 @@ SPECIAL_POINTS |= {
     s.gammasgn: [-2.5, -1.5, -0.5, 0.0, 0.5, 20.0], s.betaln: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0), (1e3, 2e3)],
     s.polygamma_difference: [
         (0.0, 0.7, 1.1), (0.0, 13.0, 1e-9), (0.0, 1e8, 0.5), (1.0, 13.5, 0.5), (2.0, 1e3, 7.0), (1.0, 1e3, -900.0),
-        (3.0, 15.5, 1e3),
+        (3.0, 15.5, 1e3), (0.0, 0.7, 3e-9), (1.0, 0.2, -1e-12), (2.0, 1.5, 1e-12), (0.0, 12.5, -3.0),
     ],
     sp.RisingFactorial: [(1.5, 2.5), (0.5, 4.0), (8.5, 3.0)],
     **dict.fromkeys((s.gammainc, s.gammaincc, sp.lowergamma, sp.uppergamma), INCOMPLETE),

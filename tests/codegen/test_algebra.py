@@ -60,6 +60,8 @@ GAINS = [
     ("products", [times(times(x, x, x), sp.Pow(times(x, x, x, x), -1))], 4, 1),
     ("signs", [-x * (y - z), -y * (y - z)], 5, 3),
     ("signs", [times(-1, plus(y, times(-1, z)))], 2, 1),
+    ("factors", [a * b * c + a * d * e], 4, 3),
+    ("factors", [a * b * c + a * d * e + a * x * y + z], 6, 4),
     ("scales", [times(times(3, x), times(4, y))], 3, 2),
 ]
 
@@ -91,6 +93,12 @@ def test_constants_stay_with_the_factor_they_come_with() -> None:
     pairs = [times(times(p, f), times(q, g)) for k, (p, f) in enumerate(values) for q, g in values[:k]]
     shared = named("products")(rows(*pairs))
     assert shared.count()["mul"] == 10
+
+
+def test_squares_over_what_prevents_their_overflow() -> None:
+    """x * (x/y) is not x**2 / y: the quotient stands where x is large."""
+    f = lambdify([x, y], times(x, times(x, sp.Pow(y, -1))), accuracy="fast")
+    assert f(1e200, 1e199) == pytest.approx(1e201, rel=1e-15)
 
 
 def test_strict_is_what_it_was() -> None:
