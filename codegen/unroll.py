@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import sympy as sp
 
+from codegen.heads import Alias
 from codegen.program import Output, Program
 from codegen.table import Table
 
@@ -70,9 +71,15 @@ def _column(
             found[row] = None if len(present) < len(parts) else _joined(table, head, factors, one)
         elif head is sp.Add:
             found[row] = _joined(table, head, present, None)
+        elif head in (Alias, sp.Piecewise) and all(_is_zero(table, part) for part in parts[::2]):
+            found[row] = None  # no value to choose between (conditions stand at odd places)
         else:
             found[row] = table.row(head, tuple(zero if part is None else part for part in parts))
     return found
+
+
+def _is_zero(table: Table, part: int | None) -> bool:
+    return part is None or (part in table.atoms and table.atoms[part] == 0)
 
 
 def _joined(table: Table, head: type[sp.Basic], parts: list[int], empty: int | None) -> int | None:

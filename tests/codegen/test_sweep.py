@@ -101,6 +101,18 @@ def test_a_seed_that_is_zero_is_structural_when_unrolled() -> None:
     assert unroll(program).outputs[0].positions == (0, 5, 10, 15)
 
 
+def test_a_choice_between_zeros_is_structural_when_unrolled() -> None:
+    """Otherwise the NaN of a coefficient in another term would spread over the row."""
+
+    def f(x):
+        return np.where(x[-1] > 0, np.log(x[-1]), 0.0) ** x[-1] + np.sum(x**1.5) * x[0]
+
+    x = np.array([0.2, 0.5, 0.7, 0.9])
+    straight, swept = (sa.compile(sa.hessian(f), x, dtype="float32", strategy=way)(x) for way in ("straight", "sweep"))
+    np.testing.assert_array_equal(np.isnan(straight), np.eye(4) * [0, 0, 0, 1] == 1)
+    np.testing.assert_allclose(swept, straight, rtol=1e-5)
+
+
 def test_outputs_that_do_not_depend_on_the_seed_are_written_once() -> None:
     x, v = sp.symbols("x v")
     inputs = (Input("x", ()), Input("v", (1,)))
