@@ -47,8 +47,9 @@ def prepare(program: Program, options: Options) -> Prepared:
     2
     """
     program, lowered = _lowered(program, options)
-    fused = options.fma and has_fma()
-    plain, effects = simplify(lowered, options.accuracy, lambda rows: _executed(program, rows, fused))
+    real = options.number.parts == 1  # a zero and its sign decide on a branch cut: they stay as written
+    fused, accuracy = real and options.fma and has_fma(), options.accuracy if real else "strict"
+    plain, effects = simplify(lowered, accuracy, lambda rows: _executed(program, rows, fused))
     return Prepared(program, options, plain, fuse(plain) if fused else plain, effects)
 
 

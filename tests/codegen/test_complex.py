@@ -103,6 +103,21 @@ def test_sums_that_land_on_a_cut(expression: Any) -> None:
         assert kernel(z) == pytest.approx(complex(function(np.complex128(z))), rel=1e-14)
 
 
+def test_products_that_cancel_land_on_the_cut() -> None:
+    """A fused multiply-add would leave the rounding error of one product, of either sign."""
+    kernel = compile_program(program_from_sympy([Z, W], [sp.sqrt(Z * W)]), dtype="complex128")
+    for z in plane(40):
+        w = complex(-z.real, z.imag)
+        assert kernel(z, w) == pytest.approx(complex(np.sqrt(np.complex128(z) * np.complex128(w))), rel=1e-14)
+
+
+def test_accuracy_fast_keeps_the_side_of_a_cut() -> None:
+    for expression in (sp.sqrt(Z * Z - Z * 3), (Z**2 + 2 * Z) ** sp.Float(0.3)):
+        strict, fast = complex_kernel(expression), complex_kernel(expression, accuracy="fast")
+        for z in (0.5 + 0j, complex(0.5, -0.0), complex(-0.5, -0.0), -0.5 + 0j):
+            assert fast(z) == pytest.approx(strict(z), rel=1e-13)
+
+
 @pytest.mark.parametrize("name", ["sqrt", "exp", "log"])
 def test_extreme_numbers(name: str) -> None:
     expression, numpy_function, _, _ = ONE[name]
