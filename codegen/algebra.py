@@ -45,49 +45,43 @@ class Effect(NamedTuple):
 
 _TERMS = Pass(
     "terms",
-    "like terms of a sum are collected, (x + 1) + 2 and 3*x + x; a factor that is a short sum is written out where its "
-    "terms merge with others; constant factors of a sum go into its coefficients",
+    "like terms of a sum are collected, `(x + 1) + 2` and `3*x + x`; a factor that is a short sum is written out where "
+    "its terms merge with others; constant factors of a sum go into its coefficients",
     collect_terms,
     False,
-    "the error stays below the number of operations times the rounding unit times the sum of the absolute terms, but "
-    "another small difference of large terms may keep fewer digits; x - x is 0 even for infinite x",
+    "the error stays below the number of operations times the rounding unit times the sum of the absolute terms; a "
+    "small difference of large terms may keep fewer digits; `x - x` is 0 even for infinite x and NaN",
 )
 PASSES: tuple[Pass, ...] = (
     Pass(
         "scales",
-        "(c*x) * (2**k*y) becomes (c*2**k*x) * y",
+        "`(c*x) * (2**k*y)` becomes `(c*2**k*x) * y`",
         merge_scales,
         True,
         "none: a power of two only moves the exponent",
     ),
-    Pass(
-        "sink_signs",
-        "-(c*x) becomes (-c)*x",
-        sink_signs,
-        True,
-        "none: a sign is exact",
-    ),
+    Pass("sink_signs", "`-(c*x)` becomes `(-c)*x`", sink_signs, True, "none: a sign is exact"),
     _TERMS,
     Pass(
         "products",
-        "powers and constants of a product are collected, x*x**2/x**4 is 1/x; factors that several products share are "
-        "multiplied once; quotients with one denominator share its reciprocal",
+        "powers and constants of a product are collected, `x*x**2/x**4` is `1/x`; factors that several products share "
+        "are multiplied once; quotients with one denominator share its reciprocal",
         share_products,
         False,
-        "each product keeps a relative error of one rounding unit for each operation; x/x is 1 even for x = 0, and a "
-        "power that overflowed on the way may be finite, or the other way round",
+        "a product keeps a relative error of one rounding unit for each operation; `x/x` is 1 even for x = 0, infinite "
+        "x and NaN; a product that overflowed or underflowed on the way may be finite, or the other way round",
     ),
     _TERMS,
     Pass(
         "factors",
-        "a*b*c + a*d*e becomes a*(b*c + d*e)",
+        "`a*b*c + a*d*e` becomes `a*(b*c + d*e)`",
         factor_sums,
         False,
         "as for terms: the sum in the brackets is rounded before it is multiplied",
     ),
     Pass(
         "signs",
-        "-(a - b) is computed as b - a, and a sign moves to the factor of a product where it costs least",
+        "`-(a - b)` is computed as `b - a`, and the sign of a product moves to the factor where it costs least",
         place_signs,
         False,
         "none, but for the sign of a zero difference",
