@@ -20,9 +20,9 @@ from codegen.limits import limits
 from codegen.options import OptionFields
 from codegen.program import Program
 from symad.derivatives.sparse import SparseMatrix
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, LoweringError
 from symad.keep import ArgumentsApart, ResultTogether
-from symad.programs import skeleton, sparse_leaves, to_program
+from symad.programs import skeleton, sparse_leaves, to_program, with_place
 from symad.strategy import Strategy, choose
 from symad.tracing.complex_points import complex_points
 from symad.tracing.names import name_of
@@ -100,7 +100,13 @@ def compile_trace(
     6.0
     """
     pack, unpack = _containers(traced)
-    return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, cache=cache, **options)
+    try:
+        return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, cache=cache, **options)
+    except LoweringError as error:
+        placed = with_place(error, traced)
+        if placed is error:
+            raise
+        raise placed from error
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:

@@ -57,6 +57,20 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
     return Program(table.heads, table.operands, table.atoms, inputs, outputs, name)
 
 
+def with_place(error: LoweringError, traced: Trace) -> LoweringError:
+    """Return an error of a later stage with the user's line, where its text starts with the name of a head.
+
+    >>> from symad.tracing.trace import trace
+    >>> error = LoweringError("Abs of a complex number")
+    >>> with_place(error, trace(lambda x: abs(x), 1.0)).where != ""
+    True
+    """
+    head, graph = error.what.split(" ")[0], traced.graph
+    nodes = (node for node in reachable(graph, traced.outputs.flat) if graph.heads[node].__name__ == head)
+    node = next(nodes, None)
+    return error if node is None else located(error, graph, node)
+
+
 def _check_lowering(graph: Graph, node: int) -> None:
     """Raise LoweringError, with the user's line, for a head that codegen does not know."""
     try:
