@@ -9,11 +9,12 @@ from typing import Any
 
 from codegen.compiled import Pack, Unpack
 from codegen.errors import ArgumentError
-from codegen.portable import Portable, decode
+from codegen.portable import MALFORMED, Portable, decode
 from codegen.program import Program
 from codegen.sealed import refused, write_atomically
 
 Restore = Callable[[Any, Program], tuple[Pack | None, Unpack | None]]
+UNREADABLE = (OSError, ValueError, TypeError)  # the last two for paths that are none: "", a zero byte, a number
 
 
 def containers_of(pack: Pack | None, unpack: Unpack | None) -> dict[str, Any] | None:
@@ -39,18 +40,16 @@ def write_kernel(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a kernel's file; ArgumentError when it cannot be written."""
     try:
         write_atomically(Path(path), data)
-    except OSError as error:
-        raise ArgumentError(
-            f"cannot write {os.fspath(path)!r}", why=str(error.strerror), do="choose another path"
-        ) from error
+    except UNREADABLE as error:
+        raise ArgumentError(f"cannot write {str(path)!r}", why=_reason(error), do="choose another path") from error
 
 
 def read_kernel(path: str | os.PathLike[str], restore: Restore | None) -> tuple[Portable, Pack | None, Unpack | None]:
     """Return what a kernel's file holds; ArgumentError for a file that is none, or holds containers unknown here."""
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise ArgumentError(f"cannot read {os.fspath(path)!r}", why=str(error.strerror), do="check the path") from error
+    except UNREADABLE as error:
+        raise ArgumentError(f"cannot read {str(path)!r}", why=_reason(error), do="check the path") from error
     found = decode(data, os.fspath(path))
     if found.containers is None:
         return found, None, None
@@ -60,5 +59,9 @@ def read_kernel(path: str | os.PathLike[str], restore: Restore | None) -> tuple[
         )
     try:
         return found, *restore(found.containers, found.program)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except MALFORMED as error:
         raise refused(os.fspath(path), f"its containers are none ({error})") from error
+
+
+def _reason(error: Exception) -> str:
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

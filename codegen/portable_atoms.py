@@ -105,7 +105,10 @@ def _root(coefficients: list[str], index: int) -> sp.Basic:
     if not 2 <= len(coefficients) <= LARGEST_DEGREE + 1 or type(index) is not int:
         raise ValueError(f"a root of a polynomial with {len(coefficients)} coefficients")
     polynomial = sp.Poly([_whole(number) for number in coefficients], sp.Symbol("x"))
-    made = sp.CRootOf(polynomial, index, radicals=False)
+    try:
+        made = sp.CRootOf(polynomial, index, radicals=False)
+    except (sp.PolynomialError, NotImplementedError) as error:
+        raise ValueError("a root of a polynomial that has none") from error
     if not isinstance(made, sp.CRootOf) or not made.is_real:
         raise ValueError("a root that is no real number of its own")
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -98,13 +99,18 @@ def _described(value: Any, name: str) -> Any:
         return LEAF
     if kind in (tuple, list):
         return {kind.__name__: [_described(part, name) for part in value]}
-    if kind is dict and all(type(key) in PLAIN_KEYS and key == key for key in value):  # nan is not itself
+    if kind is dict and all(map(_is_plain, value)):
         return {"dict": [[key, _described(part, name)] for key, part in value.items()]}
     raise ArgumentError(
-        f"{name} with a container of type {kind.__name__}" + (" with other keys than texts" if kind is dict else ""),
+        f"{name} with a container of type {kind.__name__}"
+        + (" with other keys than texts and finite numbers" if kind is dict else ""),
         why="a kernel's file holds tuples, lists, dicts and None, and no classes",
         do="pickle the kernel, or compile a function of these",
     )
+
+
+def _is_plain(key: Any) -> bool:
+    return type(key) in PLAIN_KEYS and not (type(key) is float and not math.isfinite(key))
 
 
 def _example_of(data: Any) -> Any:
@@ -117,7 +123,7 @@ def _example_of(data: Any) -> Any:
     ((kind, parts),) = data.items()
     if kind == "dict":
         found = {key: _example_of(part) for key, part in parts}
-        if len(found) != len(parts) or not all(type(key) in PLAIN_KEYS for key in found):
+        if len(found) != len(parts) or not all(map(_is_plain, found)):
             raise ValueError("a dict with keys twice, or of another type")
         return found
     return {"tuple": tuple, "list": list}[kind](map(_example_of, parts))

@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import copy
 import dataclasses
+import math
 import multiprocessing
 import os
 import pickle
@@ -191,6 +192,7 @@ HOSTILE: list[Any] = [
     {"arguments": {"tuple": [{"dict": [0]}]}, "result": None}, {"arguments": {"tuple": ["os"]}, "result": None},
     {"arguments": None, "result": {"list": [0, 0]}}, {"arguments": None, "result": {"list": 0}},
     {"arguments": {"tuple": [0], "list": [0]}, "result": None},
+    {"arguments": [0], "result": None}, {"arguments": "os", "result": None}, {"arguments": None, "result": True},
 ]  # fmt: skip
 
 
@@ -231,6 +233,21 @@ def test_files_that_are_not_there_or_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with pytest.raises(ArgumentError, match="text: no file that can be loaded: it does not begin as symad's files do"):
         sa.load(str(tmp_path / "text"))
+
+
+@pytest.mark.parametrize("path", ["", ".", "a\0b", 3, None, b"kernel"], ids=ascii)
+def test_paths_that_are_none_are_refused(path: Any) -> None:
+    with pytest.raises(ArgumentError, match="cannot write"):
+        compiled("a number")[0].save(path)
+    with pytest.raises(ArgumentError, match="cannot read"):
+        sa.load(path)
+
+
+@pytest.mark.parametrize("key", [math.inf, -math.inf, math.nan])
+def test_keys_that_no_file_can_hold_are_refused(key: float, tmp_path: Path) -> None:
+    kernel = sa.compile(lambda p: p[key] * 2, {key: 1.0})
+    with pytest.raises(ArgumentError, match="other keys than texts and finite numbers"):
+        kernel.save(tmp_path / "kernel")
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,7 @@ HOSTILE = {
     "more digits than bits": entry("atoms", [["float", "f" * 40, 0, 53]]),
     "a root of degree 10^4": entry("atoms", [["root", ["1"] * 10**4, 0]]),
     "a root that is a fraction": entry("atoms", [["root", ["2", "1"], 0]]),
+    "a root of no polynomial": entry("atoms", [["root", ["0", "0", "5"], 0]]),
     "a complex root": entry("atoms", [["root", ["1", "0", "0", "1", "1"], 3]]),
     "a name that is a number": entry("name", 3),
     "inputs of another size": entry("inputs", [["x", [3]]]),
