@@ -69,10 +69,10 @@ def _in_process(name: str) -> bool:
 
 
 def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """Return different C names that resemble the given ones; one ends with _ where it would be a keyword or a macro.
+    """Return different C names that resemble the given ones; none ends with _, as names inside of the functions do.
 
     >>> parameter_names(["x", "p['w'][0]", "x", "int", "M_PI"])
-    ['x', 'p_w_0', 'x_2', 'int_', 'M_PI_']
+    ['x', 'p_w_0', 'x_2', 'int_value', 'M_PI_value']
     """
     reserved = {*KEYWORDS, *TAKEN, *taken}
     used: set[str] = set()
@@ -80,7 +80,7 @@ def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x"
         plain = plain if plain[0].isalpha() else f"x{plain}"
-        plain = f"{plain}_" if plain in reserved or MACRO.fullmatch(plain) else plain
+        plain = f"{plain}_value" if plain in reserved or MACRO.fullmatch(plain) else plain
         unique, number = plain, 2
         while unique in used:
             unique, number = f"{plain}_{number}", number + 1

@@ -117,13 +117,16 @@ def target_machine(level: int, processor: str = "") -> Any:
 
 
 @cache
-def check_processor(processor: str) -> None:
-    """Raise ArgumentError for a processor that LLVM does not know; it says so only on the standard error stream.
+def check_processor(processor: str) -> str:
+    """Return the name of a processor ("host": of this one); ArgumentError for one that LLVM does not know.
+
+    LLVM says so only on the standard error stream.
 
     >>> check_processor("generic")
+    'generic'
     """
     if processor in ("host", "generic"):
-        return
+        return host()[0] if processor == "host" else processor
     question = "import sys, codegen.engine as e; e.target_machine(0, sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", question, processor], capture_output=True, text=True, check=False)
     if done.returncode or "not a recognized processor" in done.stderr:
@@ -132,6 +135,7 @@ def check_processor(processor: str) -> None:
             why="LLVM knows no such processor for this kind of machine",
             do='use "host", "generic", or a name as of clang -mcpu=help',
         )
+    return processor
 
 
 def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], level: int = 2) -> Library:

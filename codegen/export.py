@@ -16,7 +16,7 @@ from codegen.c_interface import Interface, header, interface
 from codegen.c_kernel import kernel_source
 from codegen.c_names import BESSEL, MATH
 from codegen.c_tables import check_program, sparsity_header
-from codegen.engine import check_processor, compile_object, host
+from codegen.engine import check_processor, compile_object
 from codegen.entry import exported
 from codegen.errors import ArgumentError, LoweringError
 from codegen.export_files import NO_DRIVER, all_or_nothing, driver, shared_library
@@ -64,7 +64,7 @@ def export(
     points: Sequence[Sequence[Any]] | None = None,
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
-    check_processor(cpu)
+    processor = check_processor(cpu)
     prepared = prepare(material.program, material.options)
     given = _interface(material, prepared, name)
     text = write(prepared).text
@@ -83,8 +83,7 @@ def export(
             if source:
                 raise
             notes.append(f"no {error}")
-    described = header(given, host()[0] if cpu == "host" else cpu, "source" in files)
-    files["header"] = (f"{given.name}.h", described.encode())
+    files["header"] = (f"{given.name}.h", header(given, processor, "source" in files).encode())
     paths = {kind: Path(directory) / filename for kind, (filename, _) in files.items()}
     with all_or_nothing(Path(directory)) as folder:
         for filename, content in files.values():
@@ -139,8 +138,9 @@ def _points(material: Material, points: Sequence[Sequence[Any]] | None) -> list[
         arrays: list[Input | Output] = [*declared, *material.program.outputs]
         count = TESTED_NUMBERS // max(sum(array.size for array in arrays), 1)
         generator = np.random.default_rng(0)
+        rotation = 1.0 if number.parts == 1 else 0.8 + 0.6j
         points = [
-            [generator.uniform(0.25, 1.75, array.shape) for array in declared]
+            [rotation * generator.uniform(0.25, 1.75, array.shape) for array in declared]
             for _ in range(min(max(count, 1), TEST_POINTS))
         ]
     for place, point in enumerate(points):

@@ -40,6 +40,9 @@ def add_command(commands: Any) -> None:
     command.add_argument("--sparse", action="store_true", help="only the non-zeros of a jacobian or hessian")
     command.add_argument("--name", help="name of the C function (default FUNCTION, or FUNCTION_hessian and so on)")
     command.add_argument("--cpu", default="host", help="host (default), generic, or a processor that LLVM knows")
+    command.add_argument(
+        "--accuracy", choices=("strict", "fast"), default="strict", help="fast: fewer operations, other rounding"
+    )
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
     command.set_defaults(run=run)
 
@@ -54,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     plain = options.target.rpartition(":")[2]
     name = options.name or (plain if options.of == "value" else f"{plain}_{options.of}")
     leaves, _ = containers.flatten(arguments)
-    kernel = compile(wanted, *arguments)
+    kernel = compile(wanted, *arguments, accuracy=options.accuracy)
     print(report(kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])))
     return 0
 

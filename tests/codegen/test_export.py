@@ -359,7 +359,7 @@ def test_parameters_have_names_of_c(tmp_path: Path) -> None:
     kernel = compile_program(Program(program.heads, program.operands, program.atoms, inputs, program.outputs))
     kernel.export(tmp_path, "f")
     text = (tmp_path / "f.h").read_text()
-    wanted = ["x", "p_w_0", "int_", "w", "v1", "f_", "long_name", "x_2"]
+    wanted = ["x", "p_w_0", "int_value", "w", "v1", "f_value", "long_name", "x_2"]
     assert re.search(r"^int f\((.*)\);", text, re.MULTILINE)[1] == ", ".join(  # type: ignore[index]
         [*(f"const double *{name}" for name in wanted), "double *out"]
     )
@@ -382,7 +382,7 @@ def test_no_name_leaves_its_comment(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["M_PI", "DBL_MAX", "HUGE_VAL", "RAND_MAX", "complex", "INT_MIN", "EXIT_FAILURE"])
 def test_macros_are_no_names(tmp_path: Path, name: str) -> None:
     named(name).export(tmp_path, "f")
-    assert f"*{name}_, " in (tmp_path / "f.h").read_text()
+    assert f"*{name}_value, " in (tmp_path / "f.h").read_text()
     headers = "".join(f"#include <{header}.h>\n" for header in ("complex", "float", "limits", "math", "stdlib"))
     (tmp_path / "t.c").write_text(headers + '#include "f.h"\nint main(void) { return 0; }\n')
     build(tmp_path, "t", "-std=gnu17", "t.c")
