@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codegen.arguments import Array, as_numbers, check_output, split_out
-from codegen.batch_points import input_points, leading_axes, output_points
+from codegen.batch_points import input_points, leading_axes, overlaps, points_of
 from codegen.batch_run import Code, Progress, Task, run_task
 from codegen.cost import nanoseconds
 from codegen.dtypes import NumberType
@@ -71,7 +71,10 @@ class Batch:
         results = [np.empty(shape, number.dtype) for shape in shapes] if out is None else _given(out, shapes, number)
         if prod(leading):
             code = self.code(point, prod(leading))
-            self._run(code, arrays, results, leading, int(threads), progress)
+            task, beside = self._task(code, arrays, results, leading, fresh=out is None)
+            run_task(task, int(threads), progress)
+            for array, points in beside:
+                array[...] = points.view(array.dtype).reshape(array.shape)
         return results
 
     def code(self, point: Library, count: int) -> Code:
@@ -96,19 +99,23 @@ class Batch:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)
         return ObjectCode.of(plan(prepare(self.program, options)).emit(Form(lanes=self.lanes)), level)
 
-    def _run(
-        self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], threads: int,
-        progress: Progress | None,
-    ) -> None:  # fmt: skip
+    def _task(
+        self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], *, fresh: bool
+    ) -> tuple[Task, list[tuple[Array, Array]]]:
+        """Return the task, and the results that are computed beside their arrays, each with its array."""
         declared = self.program.arguments
         inputs = [input_points(array, given, leading) for array, given in zip(arrays, declared, strict=True)]
-        outputs = []
+        outputs, beside = [], []
         for k, (array, given) in enumerate(zip(results, self.program.outputs, strict=True)):
-            outputs.append(output_points(array, given, leading, [*arrays, *results[:k]]))
-        run_task(Task(code, inputs, outputs, prod(leading)), threads, progress)
-        for array, points in zip(results, outputs, strict=True):
-            if not np.may_share_memory(array, points):
-                array[...] = points.view(array.dtype).reshape(array.shape)
+            points = (
+                None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, given, leading)
+            )
+            if points is None:
+                points = points_of(np.empty(array.shape, array.dtype), given, leading)
+                assert points is not None
+                beside.append((array, points))
+            outputs.append(points)
+        return Task(code, inputs, outputs, prod(leading)), beside
 
 
 def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:

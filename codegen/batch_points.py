@@ -66,19 +66,22 @@ def input_points(value: Array, declared: Input, leading: tuple[int, ...]) -> Arr
     return spread if spread.ndim == 2 else spread.reshape(prod(leading), rows.shape[-1])
 
 
-def output_points(value: Array, declared: Output, leading: tuple[int, ...], others: Sequence[Array]) -> Array:
-    """Return where the results are computed: the array itself, or a buffer if it is irregular or overlaps another.
+def points_of(value: Array, declared: Output, leading: tuple[int, ...]) -> Array | None:
+    """Return a view of a result with one axis of points and one of machine numbers, None where steps are irregular.
 
     >>> result = np.zeros((3, 2, 2))
-    >>> output_points(result, Output((2, 2), ()), (3,), []).base is result
-    True
+    >>> view = points_of(result, Output((2, 2), ()), (3,))
+    >>> view.shape, view.base is result, points_of(np.zeros((3, 4, 4))[:, :2, :2], Output((2, 2), ()), (3,))
+    ((3, 4), True, None)
     """
-    shape = (prod(leading), declared.size)
-    if value.flags.aligned and not any(np.may_share_memory(value, other) for other in others):
-        flat = value.reshape(shape)
-        if np.may_share_memory(flat, value) and _parts_together(flat):
-            return _machine_numbers(flat)
-    return _machine_numbers(np.empty(shape, dtype=value.dtype))
+    flat = value.reshape(prod(leading), declared.size)
+    regular = value.flags.aligned and np.may_share_memory(flat, value) and _parts_together(flat)
+    return _machine_numbers(flat) if regular or not value.size else None
+
+
+def overlaps(value: Array, others: Sequence[Array]) -> bool:
+    """Whether an array may share memory with others."""
+    return any(np.may_share_memory(value, other) for other in others)
 
 
 def _parts_together(flat: Array) -> bool:
