@@ -61,8 +61,9 @@ def chosen(setting: Setting = None) -> Cache | None:
     """
     if setting is False:
         return None
-    if isinstance(setting, str | os.PathLike) and os.fspath(setting):
-        return cache_in(Path(setting).expanduser().absolute(), _limit())
+    path = os.fspath(setting) if isinstance(setting, str | os.PathLike) else ""
+    if isinstance(path, str) and path and "\0" not in path:
+        return cache_in(Path(path).expanduser().absolute(), _limit())
     if setting is not None and setting is not True:
         raise ArgumentError(f"cache={setting!r}", do="give True, False or the path of a folder")
     words = os.environ.get("SYMAD_CACHE", "").strip()

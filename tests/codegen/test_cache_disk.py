@@ -256,7 +256,7 @@ class TestChoice:
         with pytest.raises(ArgumentError, match="SYMAD_CACHE_MEGABYTES='-1'; give a whole number"):
             chosen(tmp_path)
 
-    @pytest.mark.parametrize("setting", [1, 0, "", 3.5, b"folder"])
+    @pytest.mark.parametrize("setting", [1, 0, "", 3.5, b"folder", "a\0b"])
     def test_anything_else_is_refused(self, setting: Any) -> None:
         with pytest.raises(ArgumentError, match="give True, False or the path of a folder"):
             chosen(setting)
