@@ -141,6 +141,8 @@ def _convention(program: Program, signature: str | None, bound: int) -> Conventi
     inputs, outputs = _sizes(program)
     if signature is None:
         signature = GENERAL if not bound else f"{GENERAL[:-1]}, void *)"
+    if not isinstance(signature, str):
+        raise ArgumentError(f"signature {signature!r}", why="it is a text in C, as of SciPy's documentation")
     canonical = re.sub(r"\s*\*", " *", re.sub(r"\s*,\s*", ", ", re.sub(r"\s*\(\s*", " (", signature.strip())))
     canonical = re.sub(r"\b(intptr_t|Py_ssize_t|long long|long)\b", "npy_intp", canonical)
     found = next((convention for convention in CONVENTIONS if convention.signature == canonical), None)

@@ -37,7 +37,7 @@ class Lambdified:
     def __call__(self, *args: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
         results = self._at_point(args) if args and type(args[0]) is float else self._broadcast(args)
-        if self._shape is SCALAR or self._shape is MATRIX:
+        if self._shape in (SCALAR, MATRIX):  # equal, not identical, after a pickle
             return results
         results = results if isinstance(results, tuple) else (results,)
         scalars = iter(results[0] if self._collected else ())

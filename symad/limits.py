@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from symad.errors import LimitError
+from symad.errors import ArgumentError, LimitError
+
+LONGEST = 1e9  # seconds: 30 years, which every timer can hold
 
 
 @contextmanager
@@ -19,6 +21,8 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
     ...     1 + 1
     2
     """
+    if not 0 < seconds < LONGEST:
+        raise ArgumentError(f"{what} in {seconds:g} s", do=f"give a positive time of less than {LONGEST:g} s")
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -114,6 +114,10 @@ ERRORS = {
     "undefined SymPy function": ("{file}:f", UNDEFINED, "symbol t"),
     "output folder missing": ("{rosenbrock} --output /nowhere/at/all.txt", None, "cannot write"),
     "never returns": ("{file}:f --max-seconds 1", "def f(x=1.0):\n    while True:\n        pass", "longer than 1 s"),
+    "no time": ("{rosenbrock} --max-seconds 0", None, "give a positive time"),
+    "negative time": ("{rosenbrock} --max-seconds -1", None, "give a positive time"),
+    "a time that is no number": ("{rosenbrock} --max-seconds nan", None, "give a positive time"),
+    "endless time": ("{rosenbrock} --max-seconds inf", None, "give a positive time"),
 }
 
 

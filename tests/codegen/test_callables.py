@@ -268,6 +268,7 @@ def test_an_exported_library_in_quad_ndimage_and_numba(tmp_path: Path) -> None:
         ([X], [X], None, [1.0, 2.0], "the kernel has 1 inputs"),
         ([X, (Y, A)], [X], None, [1.0], r"argument 1 \(argument1\): shape \(\)"),
         ([X], [X, X], "double (double)", [], "one number as result"),
+        ([X], [X], 5, [], "it is a text in C"),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(

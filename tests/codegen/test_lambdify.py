@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -74,3 +76,15 @@ def test_other_number_types() -> None:
     single = lambdify([X, Y], X / Y, dtype="float32")(np.ones(3), 3.0)
     assert single.dtype == np.float32
     assert single.tolist() == [float(np.float32(1) / np.float32(3))] * 3
+
+
+@pytest.mark.parametrize(
+    "expressions",
+    [X * Y, sp.Matrix([[X, Y]]), [X, (Y, sp.Matrix([X * Y]))], []],
+    ids=["scalar", "matrix", "nested", "none"],
+)
+def test_a_pickled_function_gives_the_same_results(expressions: Any) -> None:
+    function = lambdify([X, Y], expressions)
+    for again in (pickle.loads(pickle.dumps(function)), copy.deepcopy(function)):
+        for point in ((2.0, 3.0), (np.array([1.0, 2.0, 3.0]), 3.0)):
+            assert repr(again(*point)) == repr(function(*point))
