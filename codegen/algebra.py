@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from codegen.algebra_products import share_products
 from codegen.algebra_signs import place_signs
+from codegen.algebra_subsums import share_sums
 from codegen.algebra_sums import collect_terms, factor_sums
 from codegen.fuse import merge_scales, sink_signs
 from codegen.lower import Lowered
@@ -73,6 +74,13 @@ PASSES: tuple[Pass, ...] = (
     ),
     _TERMS,
     Pass(
+        "sums",
+        "`a + b` in `(a + c) + b` and `d - (b + a)` is added once",
+        share_sums,
+        False,
+        "as for terms: sums are added in another order",
+    ),
+    Pass(
         "factors",
         "`a*b*c + a*d*e` becomes `a*(b*c + d*e)`",
         factor_sums,
@@ -111,7 +119,7 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
     effects = []
     for step in PASSES:
         before = current[1].total()
-        for rows, _ in (current, best):
+        for rows, _ in (current, best) if current is not best else (best,):
             changed = step.function(rows)
             found = changed, count(changed)
             if step is _TERMS or cost(found[1]) <= cost(best[1]):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 Product: TypeAlias = dict[int, int]  # factor: how often
+Signs: TypeAlias = dict[int, int]  # term: 1 or -1
 Pair: TypeAlias = tuple[int, int]
 
 WIDEST = 8  # of the factors of a longer product, only neighbours are tried as pairs
@@ -30,6 +31,16 @@ def share_pairs(products: Sequence[Product], weights: Sequence[tuple[int, int]],
     return _Sharing(products, weights, fresh).run()
 
 
+def share_signed_pairs(sums: Sequence[Signs], fresh: int) -> dict[int, Pair]:
+    """The same for sums: row: sign. The pair (a, b) stands for a + b, (a, ~b) for a - b.
+
+    >>> sums = [{0: 1, 1: 1, 2: 1}, {1: -1, 2: -1, 3: 1}]
+    >>> share_signed_pairs(sums, 10), sums
+    ({10: (1, 2)}, [{0: 1, 10: 1}, {3: 1, 10: -1}])
+    """
+    return _SignedSharing(sums, [(0, 1)] * len(sums), fresh).run()
+
+
 class _Sharing:
     def __init__(self, products: Sequence[Product], weights: Sequence[tuple[int, int]], fresh: int) -> None:
         self.products, self.weights, self.fresh = products, weights, fresh
@@ -40,61 +51,85 @@ class _Sharing:
     def run(self) -> dict[int, Pair]:
         """Take the best pair until none saves an operation."""
         for number, product in enumerate(self.products):
-            for pair in _pairs(product):
+            for pair in self.pairs(product):
                 self.holders.setdefault(pair, []).append(number)
         for pair, holders in self.holders.items():
-            if len(holders) > 1:
-                heapq.heappush(self.heap, (-len(holders), pair))
+            self.propose(pair, len(holders))
         while self.heap:
             bound, pair = heapq.heappop(self.heap)
-            holders = [number for number in dict.fromkeys(self.holders[pair]) if self.has(number, pair)]
+            holders = [
+                number for number in dict.fromkeys(self.holders[pair]) if self.times(self.products[number], pair)
+            ]
             gain = sum([self.saving(number, pair) for number in holders])
-            if gain > 1 and gain < -bound:
-                heapq.heappush(self.heap, (-gain, pair))
+            if gain < -bound:
+                self.propose(pair, gain)
             elif gain > 1:
                 self.take(pair, holders)
         return self.made
 
-    def has(self, number: int, pair: Pair) -> bool:
-        product = self.products[number]
-        first, second = pair
-        return product.get(first, 0) > (first == second) and second in product
-
-    def saving(self, number: int, pair: Pair) -> int:
-        """Multiplications that the product saves when the pair is at hand."""
-        product = self.products[number]
-        others, last = self.weights[number]
-        times = product[pair[0]] // 2 if pair[0] == pair[1] else min(product[pair[0]], product[pair[1]])
-        whole = sum(product.values()) == 2 and not others
-        return last if whole else times
+    def propose(self, pair: Pair, gain: int) -> None:
+        if gain > 1:
+            heapq.heappush(self.heap, (-gain, pair))
 
     def take(self, pair: Pair, holders: list[int]) -> None:
         """Put a new factor in the place of the pair."""
         new, self.fresh = self.fresh, self.fresh + 1
         self.made[new] = pair
-        first, second = pair
         touched: dict[Pair, list[int]] = {}
         for number in holders:
             product = self.products[number]
-            times = product[first] // 2 if first == second else min(product[first], product[second])
-            for factor in pair:
-                product[factor] -= times
-                if not product[factor]:
-                    del product[factor]
-            product[new] = times
-            for other in _pairs(product):
-                if new in other:
+            self.replace(product, pair, new)
+            for other in self.pairs(product):
+                if new in other or ~new in other:
                     touched.setdefault(other, []).append(number)
         for other, numbers in touched.items():
             self.holders[other] = numbers
-            if len(numbers) > 1:
-                heapq.heappush(self.heap, (-len(numbers), other))
+            self.propose(other, len(numbers))
+
+    def saving(self, number: int, pair: Pair) -> int:
+        """Operations that the product saves when the pair is at hand."""
+        product = self.products[number]
+        others, last = self.weights[number]
+        whole = sum(map(abs, product.values())) == 2 and not others
+        return last if whole else self.times(product, pair)
+
+    def times(self, product: Product, pair: Pair) -> int:
+        """How often a product has the pair."""
+        first, second = pair
+        if first == second:
+            return product.get(first, 0) // 2
+        return min(product.get(first, 0), product.get(second, 0))
+
+    def replace(self, product: Product, pair: Pair, new: int) -> None:
+        times = self.times(product, pair)
+        for factor in pair:
+            product[factor] -= times
+            if not product[factor]:
+                del product[factor]
+        product[new] = times
+
+    def pairs(self, product: Product) -> list[Pair]:
+        """Pairs of factors, ascending."""
+        squares = [(factor, factor) for factor in sorted(product) if product[factor] > 1]
+        return _neighbours(product) + squares
 
 
-def _pairs(product: Product) -> list[Pair]:
-    """Pairs of factors, ascending."""
+class _SignedSharing(_Sharing):
+    def times(self, product: Signs, pair: Pair) -> int:
+        first, second = pair[0], max(pair[1], ~pair[1])
+        together = product.get(first, 0) * product.get(second, 0)
+        return int(together == (1 if pair[1] >= 0 else -1))
+
+    def replace(self, product: Signs, pair: Pair, new: int) -> None:
+        sign = product.pop(pair[0])
+        del product[max(pair[1], ~pair[1])]
+        product[new] = sign
+
+    def pairs(self, product: Signs) -> list[Pair]:
+        return [(left, right if product[left] == product[right] else ~right) for left, right in _neighbours(product)]
+
+
+def _neighbours(product: Product) -> list[Pair]:
+    """All pairs of different factors; of a long product, those that follow each other."""
     factors = sorted(product)
-    squares = [(factor, factor) for factor in factors if product[factor] > 1]
-    if len(factors) > WIDEST:
-        return [*pairwise(factors), *squares]
-    return [(left, right) for k, left in enumerate(factors) for right in factors[k + 1 :]] + squares
+    return list(pairwise(factors)) if len(factors) > WIDEST else list(combinations(factors, 2))

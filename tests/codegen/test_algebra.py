@@ -60,6 +60,13 @@ GAINS = [
     ("products", [times(times(x, x, x), sp.Pow(times(x, x, x, x), -1))], 4, 1),
     ("signs", [-x * (y - z), -y * (y - z)], 5, 3),
     ("signs", [times(-1, plus(y, times(-1, z)))], 2, 1),
+    ("sums", [plus(plus(a, c), b), plus(d, times(-1, plus(b, a)))], 4, 3),
+    (
+        "sums",
+        [plus(plus(plus(a, b), c), d), plus(plus(plus(b, x), d), c), plus(plus(y, d), plus(b, times(-1, c)))],
+        9,
+        6,
+    ),
     ("factors", [a * b * c + a * d * e], 4, 3),
     ("factors", [a * b * c + a * d * e + a * x * y + z], 6, 4),
     ("scales", [times(times(3, x), times(4, y))], 3, 2),
