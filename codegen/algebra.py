@@ -8,7 +8,7 @@ operation into or out of a branch: both sides of a select are values of their ow
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -16,11 +16,9 @@ from codegen.algebra_products import share_products
 from codegen.algebra_signs import place_signs
 from codegen.algebra_subsums import share_sums
 from codegen.algebra_sums import collect_terms, factor_sums
+from codegen.cost import nanoseconds
 from codegen.fuse import merge_scales, sink_signs
 from codegen.lower import Lowered
-
-NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}  # throughput; of others OTHER
-OTHER = 0.25
 
 Count: TypeAlias = Callable[[Lowered], Counter[str]]
 
@@ -100,16 +98,17 @@ PASSES: tuple[Pass, ...] = (
 def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tuple[Effect, ...]]:
     """Return the program after the passes of an accuracy, and what each of them did.
 
-    `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
+        `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
 
-    >>> import sympy as sp
-    >>> from codegen.fuse import fuse
-    >>> from codegen.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
-    >>> x = sp.Symbol("x")
-    >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
-    >>> simplify(program, "fast", lambda rows: fuse(rows).count())[1][2]
-    Effect(name='terms', before=1, after=1)
+        >>> import sympy as sp
+        >>> from codegen.cost import nanoseconds
+    from codegen.fuse import fuse
+        >>> from codegen.lower import lower
+        >>> from codegen.sympy_in import program_from_sympy
+        >>> x = sp.Symbol("x")
+        >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
+        >>> simplify(program, "fast", lambda rows: fuse(rows).count())[1][2]
+        Effect(name='terms', before=1, after=1)
     """
     if accuracy == "strict":
         for step in PASSES:
@@ -122,16 +121,11 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
         for rows, _ in (current, best) if current is not best else (best,):
             changed = step.function(rows)
             found = changed, count(changed)
-            if step is _TERMS or cost(found[1]) <= cost(best[1]):
+            if step is _TERMS or nanoseconds(found[1]) <= nanoseconds(best[1]):
                 break
         else:
             found = best
         current = found
-        best = current if cost(current[1]) <= cost(best[1]) else best
+        best = current if nanoseconds(current[1]) <= nanoseconds(best[1]) else best
         effects.append(Effect(step.name, before, current[1].total()))
     return best[0], tuple(effects)
-
-
-def cost(counts: Mapping[str, int]) -> float:
-    """Nanoseconds that so many operations take by throughput."""
-    return sum(NANOSECONDS.get(kind, OTHER) * count for kind, count in counts.items())

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from codegen.cost import NANOSECONDS, OTHERS
 from codegen.lower import Lowered
 from codegen.machine import FIRST_OPERAND, LEAVES, TRUTHS, Row, operands_of
 from codegen.vector_libm import FUNCTIONS
@@ -42,10 +43,9 @@ ARITHMETIC = frozenset(
 SEEDS = ("div", "sqrt")
 FEWEST = 3  # quotients, or calls of a function that has no row in the table of vector functions
 
-# Nanoseconds by throughput, as measured: one operation, one on a register, one value moved into or out of a lane.
-SINGLE, WIDE, MOVE = 0.25, 0.4, 0.3
-CALL, VECTOR_CALL = 15.0, 16.0
-SLOW = {"div": 1.6, "sqrt": 2.4}  # on a register, half of that for each lane
+# Nanoseconds by throughput, as measured: an operation on a register, a value moved into or out of a lane, a call.
+WIDE, MOVE, VECTOR_CALL = 0.4, 0.3, 16.0
+SLOW = ("div", "sqrt")  # on a register, half of the time of a single one for each lane
 
 
 def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Lowered:
@@ -88,10 +88,9 @@ def _time(row: Row, find: Find) -> float:
     if shape[0] == "call" and not _is_operation(shape[1]):
         if width > 1 and find(shape[1], width) is not None:
             return VECTOR_CALL
-        return width * (CALL + (2 * MOVE if width > 1 else 0.0))
-    if width == 1:
-        return SLOW.get(shape[0], SINGLE)
-    return width / 2 * SLOW[shape[0]] if shape[0] in SLOW else WIDE
+        return width * (NANOSECONDS["call"] + (2 * MOVE if width > 1 else 0.0))
+    single = OTHERS if shape[0] == "call" else NANOSECONDS.get(shape[0], OTHERS)
+    return single if width == 1 else width / 2 * single if shape[0] in SLOW else WIDE
 
 
 def _is_operation(symbol: str) -> bool:

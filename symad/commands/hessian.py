@@ -143,8 +143,8 @@ def report(found: Study) -> str:
     stats = found.kernel.stats
     lines = [f"Hessian of {found.name}, {found.matrix.shape[0]} variables", ""]
     lines += _table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
+    lines += ["", *_passes(found.kernel)]
     lines += [
-        "",
         f"operations before CSE  {stats.operations_before:.6g} (every shared expression written out)",
         f"operations after CSE   {stats.operations_after}",
         f"machine operations     {stats.total} ({stats.fused} multiplications go into fused multiply-adds)",
@@ -159,6 +159,12 @@ def report(found: Study) -> str:
     lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
     lines += [f"check against {found.other} evaluated in {DIGITS} digits: {found.verification}"]
     return "\n".join(lines)
+
+
+def _passes(kernel: Kernel) -> list[str]:
+    """The passes of accuracy "fast" that saved operations; none in "strict"."""
+    saved = [f"{name} {before} -> {after}" for name, before, after in kernel.stats.passes if after != before]
+    return [f"passes                 {', '.join(saved)}"] if saved else []
 
 
 def emitted(found: Study, what: str) -> str:
