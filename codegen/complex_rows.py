@@ -138,7 +138,10 @@ class _Splitter:
 
     def translate(self, index: int) -> None:
         """Translate one row, whose operands have been translated."""
-        self.numbers[index] = self.by_code[self.rows[index][0]](self.rows[index])
+        row = self.rows[index]
+        if row[0] not in self.by_code:
+            raise LoweringError(f"a {row[0]!r} among complex numbers", why="a truth value is no complex number")
+        self.numbers[index] = self.by_code[row[0]](row)
 
     def whole(self, index: int) -> Parts:
         """Both parts of a number."""

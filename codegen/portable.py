@@ -194,7 +194,10 @@ def _check_sweep(program: Program) -> None:
     for output in program.outputs:
         if output.swept:
             ends = [position + columns for position in output.positions or ()]
-            _require(columns > 0 and output.positions is not None and max(ends, default=0) <= output.size, "a sweep")
+            starts = sorted(output.positions or ())[1:]
+            apart = all(end <= start for end, start in zip(sorted(ends), starts, strict=False))
+            inside = output.positions is not None and max(ends, default=0) <= output.size
+            _require(columns > 0 and inside and apart, "a sweep")
         else:
             _require(not columns or not any(map(moving.__getitem__, output.rows)), "an output that depends on the seed")
 

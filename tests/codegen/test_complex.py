@@ -227,3 +227,9 @@ def test_what_is_not_analytic_is_refused_by_name(head: Any) -> None:
     )
     with pytest.raises(LoweringError, match="of a complex number"):
         compile_program(program, dtype="complex128")
+
+
+@pytest.mark.parametrize("truth", [sp.true, sp.false])
+def test_truth_values_are_no_complex_numbers(truth: Any) -> None:
+    with pytest.raises(LoweringError, match="a truth value is no complex number"):
+        compile_program(program_from_sympy([Z], [truth]), dtype="complex128")

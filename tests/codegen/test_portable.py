@@ -256,6 +256,7 @@ def test_sweeps_come_back_and_stay_inside_their_output() -> None:
         (dataclasses.replace(swept, positions=(3,)), fixed),
         (Output((1,), (3,), None, swept=True), fixed),
         (swept, dataclasses.replace(fixed, rows=(3,))),
+        (Output((9,), (3, 3), (1, 2), swept=True), fixed),  # columns of one over those of the other
     ):
         with pytest.raises(ArgumentError, match="its checksum is right"):
             decode(encode(dataclasses.replace(SWEPT, outputs=outputs), Options()))
