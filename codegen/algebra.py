@@ -101,8 +101,7 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
         `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
 
         >>> import sympy as sp
-        >>> from codegen.cost import nanoseconds
-    from codegen.fuse import fuse
+        >>> from codegen.fuse import fuse
         >>> from codegen.lower import lower
         >>> from codegen.sympy_in import program_from_sympy
         >>> x = sp.Symbol("x")
