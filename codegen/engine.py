@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -24,8 +25,21 @@ from codegen.limits import check
 
 _LOCK = threading.RLock()
 
+_CALLS = getattr(llvm.ffi.lib, "_lock", nullcontext())  # llvmlite holds it in every call, also where it frees things
+
+
+def _hold() -> None:
+    _LOCK.acquire()
+    _CALLS.__enter__()
+
+
+def _let_go() -> None:
+    _CALLS.__exit__(None, None, None)
+    _LOCK.release()
+
+
 if hasattr(os, "register_at_fork"):  # a child must not be born while another thread compiles
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,36 @@ def test_no_address_stands_in_the_text() -> None:
 def test_target_machines_are_shared() -> None:
     assert engine.target_machine(2) is engine.target_machine(2)
     assert engine.target_machine(2) is not engine.target_machine(0)
+
+
+FORKING = """
+import os, threading, time
+from codegen import engine
+
+busy = threading.Event()
+def free_a_context():  # llvmlite does so when its last reference goes, wherever that is
+    with engine._CALLS:
+        busy.set()
+        time.sleep(0.3)
+threading.Thread(target=free_a_context).start()
+busy.wait()
+child = os.fork()
+if child == 0:
+    engine.compile_object("define i32 @one() { ret i32 1 }")
+    os._exit(0)
+for _ in range(300):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        raise SystemExit(status)
+    time.sleep(0.1)
+os.kill(child, 9)
+raise SystemExit("the child waits for a thread that it does not have")
+"""
+
+
+def test_a_child_can_compile_when_another_thread_was_inside_llvm() -> None:
+    if not hasattr(os, "fork"):
+        return
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert not done.returncode, done.stderr
