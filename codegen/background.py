@@ -23,7 +23,22 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_worker.cache_clear)  # threads do not survive a fork
 
 
-def later(owner: T, make: Callable[[], Callable[[T], None]]) -> Future[None]:
+class Promise:
+    """Work in the background; in a fork of the process that began it nobody goes on with it."""
+
+    __slots__ = ("_future", "_process")
+
+    def __init__(self, future: Future[None]) -> None:
+        self._future, self._process = future, os.getpid()
+
+    def result(self, seconds: float | None = None) -> None:
+        """Wait until the work is done; TimeoutError when the time is over, in a fork at once."""
+        if os.getpid() != self._process and not self._future.done():
+            raise TimeoutError
+        self._future.result(seconds)
+
+
+def later(owner: T, make: Callable[[], Callable[[T], None]]) -> Promise:
     """Run `make()` in the background and what it returns on the owner, unless the owner or the program is gone by then.
 
     >>> class Box:
@@ -43,4 +58,4 @@ def later(owner: T, make: Callable[[], Callable[[T], None]]) -> Future[None]:
         if alive is not None:
             finish(alive)
 
-    return _worker().submit(task)
+    return Promise(_worker().submit(task))

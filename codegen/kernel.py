@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from codegen.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
-from codegen.background import later
+from codegen.background import Promise, later
 from codegen.batch import Batch
 from codegen.batch_points import signature
 from codegen.batch_run import Progress
@@ -73,7 +72,7 @@ class Kernel(CFunction):
         self._compiled = compiled
         self._plain = None
         self._retired: Library | None = None
-        self._improvement: Future[None] | None = None
+        self._improvement: Promise | None = None
         self._entry = ENTRY(self.address)
         self.pack, self.unpack = pack, unpack
         program = compiled.program
@@ -218,6 +217,8 @@ class Kernel(CFunction):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for machine code that is compiled in the background; whether it is in use now.
+
+        False at once in a fork of the process that compiles it.
 
         >>> import sympy as sp
         >>> from codegen import compile_program, program_from_sympy

@@ -169,3 +169,26 @@ def test_wait_may_give_up() -> None:
     go_on.set()
     assert kernel.wait()
     assert kernel(np.zeros(3)) == 2.0
+
+
+FORK = """
+import os, signal, threading, warnings
+import numpy as np, symad as sa
+kernel, go_on = sa.compile(lambda x: x @ x, np.ones(3)), threading.Event()
+kernel.improve_later(lambda: go_on.wait() and None)
+warnings.simplefilter("ignore")  # of a fork beside a thread
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    other = sa.compile(lambda x: 2 * x @ x, np.ones(3), tier="auto")
+    found = kernel.wait(), kernel(np.ones(3)), other.wait(), other(np.ones(3))
+    os._exit(0 if found == (False, 3.0, True, 6.0) else 1)
+print(os.waitpid(child, 0)[1], flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_does_not_wait_for_a_thread_that_it_has_not() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
