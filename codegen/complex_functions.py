@@ -173,12 +173,12 @@ def tangent(machine: Machine, x: Reference, y: Reference) -> Parts:
 
 
 def power(machine: Machine, base: Parts, exponent: Parts) -> Parts:
-    """exp(w log z); z**0 is 1, and 0**w is 0 for a positive real w."""
+    """exp(w log z); z**0 is 1, and 0**w is 0 where the real part of w is positive."""
     zero, one = machine.const(0.0), machine.const(1.0)
     real, imaginary = exponential(machine, *multiply(machine, exponent, logarithm(machine, *base)))
     flat = machine.compare("oeq", exponent[1], zero)
     none = machine.logic("and", flat, machine.compare("oeq", exponent[0], zero))
     nothing = machine.logic("and", machine.compare("oeq", base[0], zero), machine.compare("oeq", base[1], zero))
-    vanishes = machine.logic("and", nothing, machine.logic("and", flat, machine.compare("ogt", exponent[0], zero)))
+    vanishes = machine.logic("and", nothing, machine.compare("ogt", exponent[0], zero))
     at_zero = machine.select(vanishes, zero, real), machine.select(vanishes, zero, imaginary)
     return machine.select(none, one, at_zero[0]), machine.select(none, zero, at_zero[1])

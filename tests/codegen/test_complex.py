@@ -145,6 +145,8 @@ def test_quotients_of_extreme_numbers() -> None:
 def test_powers_at_zero() -> None:
     kernel = compile_program(program_from_sympy([Z, W], [Z**W]), dtype="complex128")
     assert (kernel(0, 2.5), kernel(0, 0), kernel(2 + 1j, 0)) == (0, 1, 1)
+    assert (kernel(0, 1 + 2j), kernel(0, 0.5 - 1j)) == (0, 0)
+    assert complex_kernel(sp.Pow(0, Z, evaluate=False))(2 + 1j) == 0
     assert complex_kernel(Z ** sp.Float(0.3))(0) == 0
 
 
