@@ -98,16 +98,16 @@ PASSES: tuple[Pass, ...] = (
 def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tuple[Effect, ...]]:
     """Return the program after the passes of an accuracy, and what each of them did.
 
-        `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
+    `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
 
-        >>> import sympy as sp
-        >>> from codegen.fuse import fuse
-        >>> from codegen.lower import lower
-        >>> from codegen.sympy_in import program_from_sympy
-        >>> x = sp.Symbol("x")
-        >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
-        >>> simplify(program, "fast", lambda rows: fuse(rows).count())[1][2]
-        Effect(name='terms', before=1, after=1)
+    >>> import sympy as sp
+    >>> from codegen.fuse import fuse
+    >>> from codegen.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
+    >>> simplify(program, "fast", lambda rows: fuse(rows).count())[1][2]
+    Effect(name='terms', before=1, after=1)
     """
     if accuracy == "strict":
         for step in PASSES:
