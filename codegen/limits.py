@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from numbers import Real
 
 import sympy as sp
 from sympy.logic.boolalg import BooleanAtom
@@ -45,7 +46,7 @@ def limits(max_ops: int | None = None, max_seconds: float | None = None) -> Iter
     ...     check("adding")
     """
     for name, value in (("max_ops", max_ops), ("max_seconds", max_seconds)):
-        if value is not None and not value > 0:
+        if value is not None and not (isinstance(value, Real) and value > 0):
             raise ArgumentError(f"{name}={value!r}", do="give a positive number, or None for no limit")
     if max_ops is None and max_seconds is None:
         yield

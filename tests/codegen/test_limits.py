@@ -59,9 +59,10 @@ def test_limits_end_with_their_block_and_are_of_one_thread() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("max_ops", 0), ("max_ops", -3), ("max_seconds", 0.0), ("max_seconds", float("nan"))]
+    ("name", "value"),
+    [("max_ops", 0), ("max_ops", -3), ("max_ops", "10"), ("max_seconds", 0.0), ("max_seconds", float("nan"))],
 )
-def test_limits_must_be_positive(name: str, value: float) -> None:
+def test_limits_must_be_positive(name: str, value: object) -> None:
     with pytest.raises(ArgumentError, match=rf"{name}=.*give a positive number"), limits(**{name: value}):
         pass
 
