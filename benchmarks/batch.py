@@ -60,7 +60,7 @@ def measure(session: Session, problem: Problem) -> list[Row]:
             for name, value in compare(batches, problem).items():
                 worst[name] = max(worst[name], value)
             calls = {name: batched.call for name, batched in batches.items()}
-            seconds = interleave(calls, session.rounds // 2, 4 * session.seconds)
+            seconds = interleave(calls, session.rounds // 2, 5 * session.seconds)
         for name in makers:
             rates[name][threads] = Quartiles(*(COUNT / t for t in reversed(astuple(seconds[name]))))
     for name, value in worst.items():

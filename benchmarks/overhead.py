@@ -94,7 +94,7 @@ def section(session: Session) -> str:
     x = np.ascontiguousarray(problem.point)
     made = {name: session.built(session.candidates[name], problem, name) for name in session.candidates}
     chosen = loops({name: pair[0] for name, pair in made.items() if pair and name not in LEFT_OUT}, x)
-    numbers = {name: max(1, round(1000 * session.seconds / loop(1000))) for name, loop in chosen.items()}
+    numbers = {name: max(1, round(3000 * session.seconds / loop(1000))) for name, loop in chosen.items()}
     samples: dict[str, list[float]] = {name: [] for name in chosen}
     with no_garbage_collection():
         for _ in range(session.rounds):

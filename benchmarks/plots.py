@@ -109,7 +109,9 @@ def bars(axis: Any, values: Sequence[float | None], shift: float, candidate: str
     axis.barh(places, lengths, 0.36, left=1, color=STYLES[candidate][0], label=CANDIDATES[candidate].name, zorder=2)
     for place, value in known:
         text, offset, side = times(value), (3, -3)[value < 1], ("left", "right")[value < 1]
-        axis.annotate(text, (value, place), (offset, 0), textcoords="offset points", ha=side, va="center", size=8)
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85}
+        at = {"xytext": (offset, 0), "textcoords": "offset points", "ha": side, "va": "center"}
+        axis.annotate(text, (value, place), **at, size=8, bbox=box, zorder=3)
 
 
 def plain(axis: Any) -> None:
