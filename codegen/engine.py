@@ -142,8 +142,10 @@ def check_processor(processor: str) -> str:
     if processor in ("host", "generic"):
         return host()[0] if processor == "host" else processor
     question = "import sys, codegen.engine as e; e.target_machine(0, sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", question, processor], capture_output=True, text=True, check=False)
-    if done.returncode or "not a recognized processor" in done.stderr:
+    asked = isinstance(processor, str) and processor.isprintable() and processor != ""
+    command = [sys.executable, "-c", question, processor if asked else "?"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not asked or done.returncode or "not a recognized processor" in done.stderr:
         raise ArgumentError(
             f"cpu={processor!r}",
             why="LLVM knows no such processor for this kind of machine",

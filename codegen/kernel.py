@@ -149,7 +149,8 @@ class Kernel(CFunction):
 
         The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
         points. Results have the leading axes in front, fresh or written into `out`. The points are computed several
-        side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results.
+        side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
+        that `accuracy="fast"` may take another variant of a vector function than for one point.
         `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
         ArgumentError for shapes that do not fit.
 

@@ -264,6 +264,9 @@ def test_processors(tmp_path: Path) -> None:
         assert ("compiled for generic" in made.files["header"].read_text()) == (cpu == "generic")
     with pytest.raises(ArgumentError, match="LLVM knows no such processor"):
         kernel.export(tmp_path, "f", cpu="abacus")
+    for cpu in ("", "a\0b", None):
+        with pytest.raises(ArgumentError, match="cpu="):
+            kernel.export(tmp_path, "f", cpu=cpu)
 
 
 @pytest.mark.parametrize(
