@@ -64,7 +64,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(
         "products",
         "powers and constants of a product are collected, `x*x**2/x**4` is `1/x`; factors that several products share "
-        "are multiplied once; quotients with one denominator share its reciprocal",
+        "are multiplied once; quotients with one denominator share its reciprocal; `x/3` becomes `x*(1/3)`",
         share_products,
         False,
         "a product keeps a relative error of one rounding unit for each operation; `x/x` is 1 even for x = 0, infinite "
