@@ -22,10 +22,10 @@ import sympy as sp
 from mpmath import mp
 
 from codegen import Input, Kernel, Output, Program, compile_program
-from codegen.intrinsics import INTRINSICS, intrinsic
+from codegen.functions.intrinsics import INTRINSICS, intrinsic
+from codegen.functions.vector_libm import FUNCTIONS, vector_symbol
+from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from codegen.prepare import prepare
-from codegen.vector_libm import FUNCTIONS, vector_symbol
 from tests.codegen.kernel_points import OWN_TESTS, TRUTHS, points_of, ulp_error
 
 Point = tuple[float, ...]

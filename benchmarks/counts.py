@@ -24,13 +24,13 @@ import llvmlite.binding as llvm
 import symad as sa
 from benchmarks.peers.ours import Symad
 from benchmarks.problems import make_problems
-from codegen.emit import Form
+from codegen.emission.emit import Form
+from codegen.emission.lanes import Lanes
+from codegen.emission.modules import modules
+from codegen.emission.plan import plan
 from codegen.engine import compile_object, has_fma, vector_bits
-from codegen.lanes import Lanes
-from codegen.modules import modules
+from codegen.lowering.prepare import prepare
 from codegen.options import Accuracy, Options
-from codegen.plan import plan
-from codegen.prepare import prepare
 from codegen.program import Program
 from symad.programs import to_program
 

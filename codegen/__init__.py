@@ -1,11 +1,11 @@
 """codegen: compiles a straight-line program of SymPy heads to a native kernel; a fast `lambdify` on its own."""
 
 from codegen.build import compile_program, load_kernel
-from codegen.compiled import Stats
+from codegen.calls.compiled import Stats
+from codegen.calls.kernel import Kernel
 from codegen.errors import ArgumentError, LoweringError, UnboundSymbolError, WorkbenchError
+from codegen.functions.intrinsics import supports
 from codegen.interpret import evaluate
-from codegen.intrinsics import supports
-from codegen.kernel import Kernel
 from codegen.lambdify import Lambdified, lambdify
 from codegen.program import Input, Output, Program
 from codegen.sympy_in import program_from_sympy, walk

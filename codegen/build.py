@@ -9,25 +9,25 @@ from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import pairwise
 
-import codegen.cache
-from codegen.algebra import Effect
-from codegen.cache import Setting
-from codegen.compiled import Compiled, Pack, Stats, Unpack
+import codegen.storage.cache
+from codegen.calls.compiled import Compiled, Pack, Stats, Unpack
+from codegen.calls.kernel import Kernel, make_kernel
 from codegen.cost import nanoseconds
-from codegen.emit import Emitted, Form
+from codegen.emission.emit import Emitted, Form
+from codegen.emission.plan import plan, write
+from codegen.emission.straight import StraightPlan
+from codegen.emission.sweep import SweepPlan
 from codegen.engine import Library
-from codegen.keep import Restore, read_kernel
-from codegen.kernel import Kernel, make_kernel
 from codegen.limits import check
-from codegen.lower import FUSED
+from codegen.lowering.algebra import Effect
+from codegen.lowering.lower import FUSED
+from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import LEVELS, OptionFields, Options, Tier
-from codegen.plan import plan, write
-from codegen.portable import Portable, decode
-from codegen.prepare import Prepared, prepare
 from codegen.program import Program
-from codegen.shelf import ObjectCode, Shelf
-from codegen.straight import StraightPlan
-from codegen.sweep import SweepPlan
+from codegen.storage.cache import Setting
+from codegen.storage.keep import Restore, read_kernel
+from codegen.storage.portable import Portable, decode
+from codegen.storage.shelf import ObjectCode, Shelf
 
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
@@ -47,8 +47,8 @@ def compile_program(
     """Compile a program to a native kernel.
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
-    structured arguments. `cache` says whether object code is kept on disk (see `codegen.cache.chosen`). ArgumentError
-    for an option that does not exist, LoweringError for a head without a native lowering.
+    structured arguments. `cache` says whether object code is kept on disk (`codegen.storage.cache.chosen`).
+    ArgumentError for an option that does not exist, LoweringError for a head without a native lowering.
 
     >>> import sympy as sp
     >>> from codegen.sympy_in import program_from_sympy
@@ -58,7 +58,7 @@ def compile_program(
     """
     chosen = Options(**options)
     check("the program", program.heads)
-    shelf = Shelf(codegen.cache.chosen(cache), program, chosen)
+    shelf = Shelf(codegen.storage.cache.chosen(cache), program, chosen)
     first, final = TIERS[chosen.tier]
     compiled = _stored(final, program, chosen, shelf) or (
         _stored(first, program, chosen, shelf) if first != final else None

@@ -2,7 +2,7 @@
 
 Each evaluates numerically (`evalf`, through mpmath) and rewrites to ordinary SymPy functions, so that an expression
 that holds one is still an ordinary SymPy expression. Their derivatives live in `symad.rules`, their native lowering
-in `codegen.intrinsics`.
+in `codegen.functions.intrinsics`.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-from codegen.constants import leaf_constant, precise, to_float
 from codegen.errors import ArgumentError
-from codegen.intrinsics import INTRINSICS, intrinsic
+from codegen.functions.intrinsics import INTRINSICS, intrinsic
+from codegen.functions.reference_functions import precision
+from codegen.lowering.constants import leaf_constant, precise, to_float
 from codegen.program import Head, Rows
-from codegen.reference_functions import precision
 
 NUMBERS: dict[Head, Callable[..., Any]] = {head: row.number for head, row in INTRINSICS.items()}
 PAIRS: dict[Head, Callable[[Any, Any], Any]] = {

@@ -8,14 +8,14 @@ from typing import Any, Unpack
 import numpy as np
 import sympy as sp
 
-from codegen.arguments import Array, as_numbers
 from codegen.build import compile_program
-from codegen.cache import Setting
+from codegen.calls.arguments import Array, as_numbers
+from codegen.calls.kernel import Kernel
 from codegen.dtypes import NumberType
 from codegen.errors import ArgumentError
-from codegen.kernel import Kernel
 from codegen.options import OptionFields
 from codegen.program import Input
+from codegen.storage.cache import Setting
 from codegen.sympy_forms import can_be_input
 from codegen.sympy_in import program_from_sympy
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import ArgumentError
-from codegen.sealed import write_atomically
+from codegen.storage.sealed import write_atomically
 
 Format = Literal["coo", "csr", "csc"]
 Indices = NDArray[np.intp]

@@ -15,8 +15,8 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from codegen.errors import LoweringError
+from codegen.functions.intrinsics import INTRINSICS
 from codegen.heads import NegativeZero
-from codegen.intrinsics import INTRINSICS
 from codegen.program import Head
 
 # A head and its operands; without a head the only operand itself, or the object as a leaf.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codegen import sealed
+from codegen.storage import sealed
 from symad.commands import cache as cache_command
 from symad.commands import export as export_command
 from symad.commands import hessian as hessian_command

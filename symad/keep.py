@@ -10,10 +10,10 @@ from typing import Any
 import codegen
 import symad.tracing.containers as containers
 from codegen import Kernel
-from codegen.cache import Setting
-from codegen.compiled import Pack, Unpack
+from codegen.calls.compiled import Pack, Unpack
 from codegen.limits import limits
 from codegen.program import Program
+from codegen.storage.cache import Setting
 from symad.errors import ArgumentError
 
 LEAF = 0  # what stands for an array in a file

@@ -14,11 +14,11 @@ import numpy as np
 import codegen
 import symad.tracing.containers as containers
 from codegen import Kernel
-from codegen.cache import Setting
-from codegen.compiled import Pack, Unpack
+from codegen.calls.compiled import Pack, Unpack
 from codegen.limits import limits
 from codegen.options import OptionFields
 from codegen.program import Program
+from codegen.storage.cache import Setting
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError, LoweringError
 from symad.keep import ArgumentsApart, ResultTogether
@@ -69,7 +69,7 @@ def compile(
     functions, which are traced with real numbers (complex examples give their shapes).
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
     operations and between parts. `cache` keeps machine code on disk: True, False, a folder, or None for what the
-    environment variable SYMAD_CACHE says (see `codegen.cache.chosen`).
+    environment variable SYMAD_CACHE says (see `codegen.storage.cache.chosen`).
 
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
     raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that

@@ -9,8 +9,8 @@ import optree
 import sympy as sp
 
 import symad.tracing.containers as containers
+from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
-from codegen.intrinsics import intrinsic
 from codegen.program import Head, Input, Output, Program, reachable
 from codegen.sparsity import SparsityPattern
 from codegen.table import Table

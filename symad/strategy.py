@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
+from codegen.emission.sweep import lanes_of
 from codegen.program import Program
-from codegen.sweep import lanes_of
 from symad.derivatives.choice import record
 from symad.derivatives.columns import CLEARLY, SweepCost, columns_of, sweep_cost
 from symad.errors import ArgumentError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from codegen.algebra import PASSES
-from codegen.vector_libm import FUNCTIONS
+from codegen.functions.vector_libm import FUNCTIONS
+from codegen.lowering.algebra import PASSES
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 

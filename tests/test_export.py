@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from exported import STRICT, build, check_bits, run
 
-import codegen.c_kernel as c_kernel
+import codegen.exports.c_kernel as c_kernel
 import symad as sa
 
 

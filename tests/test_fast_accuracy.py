@@ -12,8 +12,8 @@ from fuzz_programs import SIZE, program_text
 import symad as sa
 from codegen.cost import nanoseconds
 from codegen.interpret import evaluate
+from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from codegen.prepare import prepare
 from symad.programs import to_program
 
 ROUNDING_UNIT = 2.0**-53

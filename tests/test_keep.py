@@ -24,8 +24,8 @@ import sympy as sp
 import codegen
 import symad as sa
 from codegen import ArgumentError, Kernel
-from codegen.keep import write_kernel
-from codegen.portable import encode
+from codegen.storage.keep import write_kernel
+from codegen.storage.portable import encode
 
 Pair = namedtuple("Pair", "first second")
 POINT = np.array([0.7, -1.3, 2.1])
@@ -292,7 +292,7 @@ def test_jitted_functions_use_the_cache(tmp_path: Path) -> None:
         function = sa.jit(rosenbrock, cache=tmp_path)
         for point in (POINT, POINT[:2]):
             assert function(point) == plain(point)
-    (first, second) = codegen.cache.Cache(tmp_path).entries()
+    (first, second) = codegen.storage.cache.Cache(tmp_path).entries()
     assert (first.hits, second.hits) == (1, 1)
 
 

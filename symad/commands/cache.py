@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from codegen.cache import Cache, Entry, chosen
+from codegen.storage.cache import Cache, Entry, chosen
 from symad.errors import ArgumentError
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import symad.tracing.containers as containers
-from codegen.export import Exported
+from codegen.exports.export import Exported
 from symad.commands.loading import load_function
 from symad.errors import ArgumentError
 from symad.native import compile

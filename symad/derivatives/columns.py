@@ -1,7 +1,7 @@
 """Columns: a Jacobian or Hessian as its pushforward along one column, for kernels that sweep over the columns.
 
 A transform that returns a dense matrix leaves here how one of its columns is computed; `native.compile` weighs a sweep
-(`codegen.sweep`) against straight-line code of all entries.
+(`codegen.emission.sweep`) against straight-line code of all entries.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def sweep_cost(program: Program, lanes: int) -> SweepCost:
 
 
 def _needs_guard(program: Program, row: int, reached: list[int]) -> bool:
-    """Whether a product is guarded (see `codegen.guards`): its coefficient is no constant."""
+    """Whether a product is guarded (see `codegen.lowering.guards`): its coefficient is no constant."""
     if program.heads[row] is not sp.Mul:
         return False
     return any(not reached[u] and u not in program.atoms for u in program.operands[row])

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from codegen.constants import plain_number
+from codegen.lowering.constants import plain_number
 from codegen.program import Head
 from symad.graph.table import Graph
 

@@ -21,8 +21,8 @@ import sympy as sp
 from mpmath.libmp import from_float
 
 from codegen.heads import Alias, negative_zero
-from codegen.portable import decode_rows, encode_rows
 from codegen.program import Head
+from codegen.storage.portable import decode_rows, encode_rows
 from codegen.table import Table
 from symad.errors import LimitError, RuleError
 

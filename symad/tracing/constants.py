@@ -14,8 +14,8 @@ import numpy as np
 import sympy as sp
 from sympy.logic import boolalg
 
-from codegen.constants import plain_number
 from codegen.heads import Alias
+from codegen.lowering.constants import plain_number
 from symad.graph.table import Graph, Number
 
 Numeric = Callable[..., Any]

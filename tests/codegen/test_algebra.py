@@ -1,4 +1,4 @@
-"""The passes of `codegen.algebra`: each gains where it says so, keeps the values, and is the same in every run."""
+"""The passes of algebra: each gains where it says so, keeps the values, and is the same in every run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 import sympy as sp
 
 from codegen import compile_program, lambdify, program_from_sympy
-from codegen.algebra import PASSES, simplify
 from codegen.cost import nanoseconds
-from codegen.fuse import fuse
-from codegen.lower import Lowered, lower
-from codegen.machine import Row
+from codegen.lowering.algebra import PASSES, simplify
+from codegen.lowering.fuse import fuse
+from codegen.lowering.lower import Lowered, lower
+from codegen.lowering.machine import Row
+from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from codegen.prepare import prepare
 
 a, b, c, d, e, x, y, z, w = sp.symbols("a b c d e x y z w")
 
@@ -149,9 +149,9 @@ import sys
 sys.path[:0] = {path!r}
 import sympy as sp
 from codegen import program_from_sympy
-from codegen.machine import Row
+from codegen.lowering.machine import Row
 from codegen.options import Options
-from codegen.prepare import prepare
+from codegen.lowering.prepare import prepare
 x = sp.symbols("x:6")
 f = sum(sp.exp(u) * v / (u * v + 3) + (u - v) ** 3 * sp.sin(u) / (u * v + 3) for u in x for v in x)
 print(prepare(program_from_sympy(list(x), [sp.diff(f, u) for u in x]), Options(accuracy="fast")).fused.rows)

@@ -14,7 +14,7 @@ from mpmath import mp
 
 from codegen import ArgumentError, Kernel, compile_program, heads, program_from_sympy
 from codegen.errors import LoweringError
-from codegen.intrinsics import INTRINSICS
+from codegen.functions.intrinsics import INTRINSICS
 
 Z, W = sp.symbols("z w")
 EPSILON = 2.0**-52

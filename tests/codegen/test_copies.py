@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from codegen import compile_program
-from codegen.copies import MOST, split_stores
+from codegen.emission.copies import MOST, split_stores
 from codegen.program import Input, Output, Program
 from codegen.table import Table
 

@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 from codegen import LoweringError, compile_program, engine, program_from_sympy
-from codegen.symbols import libm_address, symbol
+from codegen.functions.symbols import libm_address, symbol
 
 X = sp.Symbol("x")
 

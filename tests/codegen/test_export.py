@@ -16,10 +16,10 @@ import sympy as sp
 from exported import STRICT, bits, build, check_bits, compiler, evaluate, libraries, run
 from kernel_points import EDGES, OWN_TESTS, points_of
 
-import codegen.c_source as c_source
+import codegen.exports.c_source as c_source
 from codegen import ArgumentError, LoweringError, WorkbenchError, compile_program, program_from_sympy
-from codegen.export_files import SUFFIX
-from codegen.intrinsics import INTRINSICS
+from codegen.exports.export_files import SUFFIX
+from codegen.functions.intrinsics import INTRINSICS
 from codegen.program import Input, Output, Program
 from codegen.sparsity import SparsityPattern
 

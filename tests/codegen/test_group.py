@@ -10,12 +10,12 @@ import pytest
 import sympy as sp
 
 from codegen import compile_program, program_from_sympy
-from codegen.group import group_operations
-from codegen.lower import Lowered
+from codegen.emission.straight import StraightPlan
+from codegen.functions.vector_libm import FUNCTIONS, no_vector_symbol, vector_symbol, widths
+from codegen.lowering.group import group_operations
+from codegen.lowering.lower import Lowered
+from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from codegen.prepare import prepare
-from codegen.straight import StraightPlan
-from codegen.vector_libm import FUNCTIONS, no_vector_symbol, vector_symbol, widths
 
 x = sp.symbols("x:9")
 EXPRESSIONS: dict[str, list[Any]] = {

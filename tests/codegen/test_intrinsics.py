@@ -14,9 +14,9 @@ from mpmath import mp
 import codegen.heads as heads
 import codegen.special_heads as s
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
-from codegen.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
-from codegen.scipy_ufuncs import scipy_ufunc
-from codegen.symbols import symbol
+from codegen.functions.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
+from codegen.functions.scipy_ufuncs import scipy_ufunc
+from codegen.functions.symbols import symbol
 
 CONSTANT_FIRST = {
     **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn, sp.yn, sp.expint), 1),

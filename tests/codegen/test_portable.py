@@ -17,12 +17,12 @@ import sympy as sp
 from kernel_points import OWN_TESTS, points_of
 
 from codegen import ArgumentError, Input, LoweringError, Output, Program, WorkbenchError, compile_program
+from codegen.functions.intrinsics import INTRINSICS
 from codegen.heads import negative_zero
-from codegen.intrinsics import INTRINSICS
 from codegen.options import Options
-from codegen.portable import KIND, VERSION, decode, encode, takes
-from codegen.sealed import seal, unseal
 from codegen.sparsity import SparsityPattern
+from codegen.storage.portable import KIND, VERSION, decode, encode, takes
+from codegen.storage.sealed import seal, unseal
 from codegen.sympy_in import program_from_sympy
 
 X, Y = sp.symbols("x y", real=True)

@@ -10,11 +10,11 @@ import sympy as sp
 
 import symad as sa
 from codegen import compile_program, evaluate
+from codegen.emission.sweep import lanes_of, split
+from codegen.lowering.prepare import prepare
+from codegen.lowering.unroll import unroll
 from codegen.options import Options
-from codegen.prepare import prepare
 from codegen.program import Input, Output, Program
-from codegen.sweep import lanes_of, split
-from codegen.unroll import unroll
 from symad.strategy import seeded_program
 
 

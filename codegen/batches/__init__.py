@@ -1,0 +1,1 @@
+"""Kernels at many points."""

@@ -1,0 +1,1 @@
+"""Kernels, and all ways to call one."""

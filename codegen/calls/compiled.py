@@ -1,0 +1,55 @@
+"""What compiling a program gives: statistics, and what a kernel is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codegen.engine import Library
+from codegen.options import Options, Tier
+from codegen.program import Program
+from codegen.storage.shelf import Shelf
+
+Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
+Unpack = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What compiling did: sizes, operations by kind, and seconds per stage."""
+
+    nodes: int  # rows of the program that the outputs need
+    operations_before: float  # operations written out as trees, without sharing
+    operations_after: int  # operations after common sub-expressions are shared
+    machine_operations: dict[str, int]  # by kind, before fusion
+    fused: int  # multiplications that went into fused multiply-adds
+    chunks: int
+    workspace: int  # float64 values passed between chunks
+    seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen; or load
+    code_bytes: int = 0
+    strategy: str = "straight"  # or "sweep", see codegen.emission.sweep
+    executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
+    cached: bool = False  # the object code came from the disk cache: nothing was compiled
+    passes: Sequence[
+        tuple[str, int, int]
+    ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
+
+    @property
+    def total(self) -> int:
+        """Number of machine operations before fusion."""
+        return sum(self.machine_operations.values())
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a kernel is made of: the program, its machine code, the options and the statistics."""
+
+    program: Program
+    library: Library
+    options: Options
+    stats: Stats
+    release: bool  # long enough to release the GIL
+    shelf: Shelf  # of the object code of other forms
+    tier: Tier = "default"  # of this machine code, "default" or "fast"
+    revive: Callable[..., Any] | None = None  # makes the kernel again, from portable bytes: what its pickles call

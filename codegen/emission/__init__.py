@@ -1,0 +1,1 @@
+"""From machine operations to LLVM IR: order, lanes, straight lines and sweeps."""

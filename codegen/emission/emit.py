@@ -1,0 +1,397 @@
+"""Emission: LLVM IR text of a scheduled program.
+
+The kernel is `i32 @kernel(ptr inputs, ptr outputs)`, with tables of pointers to the input and output arrays; it
+returns 0, or 1 when the workspace could not be allocated. The work is done by internal chunk functions. Values are
+numbered, loads are made once per chunk, stores follow at once, and there are no fast-math flags.
+
+The same text serves one point and several (`Lanes`): with 8 lanes every value is a vector of 8 points, and element k of
+an array is the 8 numbers that start at position 8 k.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from codegen.emission.copies import Place, split_stores
+from codegen.emission.frame import pointers, workspace
+from codegen.emission.lane_calls import lane_call
+from codegen.emission.lanes import SCALAR, Lanes, Layout
+from codegen.emission.schedule import Schedule
+from codegen.functions.symbols import Symbol, symbol
+from codegen.functions.vector_libm import vector_symbol
+from codegen.limits import check
+from codegen.lowering.lower import Lowered
+from codegen.lowering.machine import Row, is_truth_row, lanes_of_row
+from codegen.program import Program
+
+DIRECT_POINTERS = 5  # so many arrays go to chunk functions in registers, more through the pointer tables
+STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
+BINARY = ("add", "sub", "mul", "div")
+ROOTS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64"}
+FMA = "llvm.fma.f64"
+APPROXIMATE = ("llvm.sin.f64", "llvm.cos.f64")
+MEMORY = (
+    Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)"),
+    Symbol("malloc", "declare ptr @malloc(i64)"),
+    Symbol("free", "declare void @free(ptr)"),
+)
+NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}  # operands of the fused operation with a sign
+
+
+class Emitted:
+    """IR text of functions, and the symbols that they call; chunk functions call no other functions of the text."""
+
+    def __init__(self, chunks: list[str], functions: list[str], symbols: dict[str, Symbol]) -> None:
+        self.chunks, self.functions, self.symbols = chunks, functions, symbols
+
+    @property
+    def text(self) -> str:
+        """All of it as one module."""
+        return "\n".join([*self.chunks, *self.functions, self.declarations]) + "\n"
+
+    @property
+    def declarations(self) -> str:
+        """Declarations and definitions of the symbols."""
+        return "\n".join(found.text for found in self.symbols.values())
+
+    @property
+    def addresses(self) -> dict[str, int]:
+        """Addresses of the external symbols."""
+        return {name: address for found in self.symbols.values() for name, address in found.addresses.items()}
+
+    def __add__(self, other: Emitted) -> Emitted:
+        return Emitted(self.chunks + other.chunks, self.functions + other.functions, self.symbols | other.symbols)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is written of a program: the name of its function, lanes, and layouts of arrays other than blocks of lanes.
+
+    Names of one module are apart when the functions' names are; only a function called "kernel" is exported.
+    """
+
+    name: str = "kernel"
+    lanes: Lanes = SCALAR
+    inputs: Mapping[int, Layout] = field(default_factory=dict)
+    outputs: Mapping[int, Layout] = field(default_factory=dict)
+    vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.vector_libm
+
+    def layout(self, kind: str, number: int) -> Layout:
+        """Layout of an input ("in") or output ("out") array."""
+        return (self.inputs if kind == "in" else self.outputs).get(number, Layout(self.lanes.width))
+
+
+POINT = Form()
+
+
+def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT) -> Emitted:
+    """Return the IR of a kernel for one point, or in another form.
+
+    >>> import sympy as sp
+    >>> from codegen.lowering.lower import lower
+    >>> from codegen.emission.schedule import schedule
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> program = program_from_sympy([x], [x + 1])
+    >>> lowered = lower(program)
+    >>> "fadd double" in emit(program, lowered, schedule(lowered)).text
+    True
+    """
+    stores, copies = split_stores(plan.chunks, lowered.stores)
+    writer = _Writer(program, lowered.rows, plan, stores, form)
+    chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
+    chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
+    kernel = _kernel(program, plan, len(chunks), writer.direct, form)
+    symbols = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
+    return Emitted(chunks, [kernel], symbols | writer.wrappers | {found.name: found for found in MEMORY})
+
+
+class _Names(dict[int, str]):
+    """Names of the values in one chunk; a missing one is a constant, an input or a workspace value, loaded here."""
+
+    def __init__(self, writer: _Writer, lines: list[str], first: int) -> None:
+        super().__init__()
+        self.writer, self.lines, self.next = writer, lines, first
+        self.lanes: Lanes = writer.form.lanes
+        self.pointers: dict[tuple[str, int], str] = {}
+
+    def new(self, instruction: str) -> str:
+        """Write an instruction and return the name of its value."""
+        name = f"%{self.next}"
+        self.next += 1
+        self.lines.append(f"{name}={instruction}")
+        return name
+
+    def __missing__(self, index: int) -> str:
+        row = self.writer.rows[index]
+        make = LEAF_NAMES.get(row[0])
+        name = self[index] = self.workspace(index, row) if make is None else make(self, row)
+        return name
+
+    def workspace(self, index: int, row: Row) -> str:
+        """Load a value that an earlier chunk left in the workspace; a truth value is kept as 0.0 or 1.0."""
+        lanes = self.writer.lanes_of(row)
+        value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index] * self.lanes.width, lanes)
+        return self.new(f"fcmp une {lanes.type} {value},zeroinitializer") if is_truth_row(row) else value
+
+    def input(self, row: Row) -> str:
+        array, position = self.writer.places[row[1]]
+        layout = self.writer.form.layout("in", array)
+        load = self.spread if layout.uniform else self.load
+        return load(self.array("in", array), position * layout.step)
+
+    def array(self, kind: str, number: int) -> str:
+        """Pointer to an input or output array."""
+        key = (kind, number)
+        found = self.pointers.get(key)
+        if found is None:
+            found = self.pointers[key] = self.writer.array_pointer(self, kind, number)
+        return found
+
+    def address(self, pointer: str, position: int) -> str:
+        return self.new(f"getelementptr {self.lanes.scalar},ptr {pointer},i64 {position}") if position else pointer
+
+    def load(self, pointer: str, position: int, lanes: Lanes | None = None) -> str:
+        lanes = lanes or self.lanes
+        return self.new(f"load {lanes.type},ptr {self.address(pointer, position)},align {lanes.size}")
+
+    def spread(self, pointer: str, position: int) -> str:
+        """Load one number into all lanes."""
+        lanes = self.lanes
+        value = self.new(f"load {lanes.scalar},ptr {self.address(pointer, position)},align {lanes.size}")
+        if lanes.width == 1:
+            return value
+        one = self.new(f"insertelement {lanes.type} poison,{lanes.scalar} {value},i32 0")
+        mask = f"<{lanes.width} x i32> zeroinitializer"
+        return self.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,{mask}")
+
+    def store(self, value: str, pointer: str, position: int, lanes: Lanes | None = None) -> None:
+        lanes, address = lanes or self.lanes, self.address(pointer, position)
+        self.lines.append(f"store {lanes.type} {value},ptr {address},align {lanes.size}")
+
+
+LEAF_NAMES: dict[str, Callable[[_Names, Row], str]] = {
+    "const": lambda names, row: names.lanes.constant(row[1]),
+    "input": lambda names, row: names.input(row),
+    "constants": lambda names, row: f"<{','.join(f'double {SCALAR.constant(packed)}' for packed in row[1])}>",
+    "true": lambda names, row: names.lanes.splat("true", "i1"),
+    "false": lambda names, row: names.lanes.splat("false", "i1"),
+}
+
+
+class _Writer:
+    """Writes chunk functions."""
+
+    def __init__(
+        self, program: Program, rows: list[Row], plan: Schedule, stores: dict[int, list[Place]], form: Form
+    ) -> None:
+        self.rows, self.plan, self.stores, self.form, self.lanes = rows, plan, stores, form, form.lanes
+        self.binary = {code: f"=f{code} {form.lanes.type} " for code in BINARY}
+        self.inputs, self.outputs = len(program.inputs), len(program.outputs)
+        self.direct = self.inputs + self.outputs <= DIRECT_POINTERS
+        self.places = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
+        arguments = self.inputs + self.outputs if self.direct else 2
+        self.workspace_pointer = f"%{arguments}"
+        self.arguments = arguments + 1
+        self.called: dict[tuple[str, str], int] = {}  # (symbol, type): number of operands
+        self.wider: dict[int, _Writer] = {}
+        self.wrappers: dict[str, Symbol] = {}
+
+    def array_pointer(self, names: _Names, kind: str, number: int) -> str:
+        if self.direct:
+            return f"%{number if kind == 'in' else self.inputs + number}"
+        table = "%0" if kind == "in" else "%1"
+        entry = names.new(f"getelementptr ptr,ptr {table},i64 {number}")
+        return names.new(f"load ptr,ptr {entry},align 8")
+
+    def chunk(self, number: int, chunk: list[int]) -> str:
+        """Return the IR of one chunk function."""
+        check("writing code")
+        widest = max((lanes_of_row(self.rows[index]) for index in chunk), default=1)
+        names = self.begin(number, self.lanes if widest == 1 else Lanes(widest))
+        lines = names.lines
+        rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
+        for index in chunk:
+            row = rows[index]
+            text = binary.get(row[0])
+            if text is not None:
+                left = names[row[1]]
+                right = names[row[2]]
+                name = names[index] = f"%{names.next}"
+                names.next += 1
+                lines.append(f"{name}{text}{left},{right}")
+            elif row[0] in LEAF_NAMES:
+                name = names[index]
+            else:
+                name = names[index] = OPERATIONS[row[0]](self, names, row)
+            if index in slots:
+                value = self.grouped(lanes_of_row(row)).number(names, name) if is_truth_row(row) else name
+                names.store(value, self.workspace_pointer, slots[index] * self.lanes.width, self.lanes_of(row))
+            if index in stores:
+                for place in stores[index]:
+                    names.store(name, *self.output(names, place))
+        return "\n".join([*lines, "ret void\n}"])
+
+    def begin(self, number: int, lanes: Lanes) -> _Names:
+        """Begin a chunk function whose widest values have these lanes."""
+        parameters = ",".join(["ptr noalias"] * self.arguments)
+        attributes = f"noinline nounwind{lanes.attributes}"
+        head = f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"
+        return _Names(self, [head], self.arguments + 1)
+
+    def copies(self, number: int, part: Mapping[Place, list[Place]]) -> str:
+        """Return the IR of a function that copies outputs to other places."""
+        names = self.begin(number, self.lanes)
+        for source, places in part.items():
+            value = names.load(*self.output(names, source))
+            for place in places:
+                names.store(value, *self.output(names, place))
+        return "\n".join([*names.lines, "ret void\n}"])
+
+    def output(self, names: _Names, place: Place) -> tuple[str, int]:
+        """Pointer and position of a place in an output array."""
+        array, position = place
+        return names.array("out", array), position * self.form.layout("out", array).step
+
+    def lanes_of(self, row: Row) -> Lanes:
+        """Lanes of a row's value."""
+        width = lanes_of_row(row)
+        return self.lanes if width == 1 else Lanes(width)
+
+    def grouped(self, width: int) -> _Writer:
+        """This writer, with more lanes."""
+        if width == 1:
+            return self
+        if width not in self.wider:
+            self.wider[width] = copy.copy(self)
+            self.wider[width].lanes, self.wider[width].form = Lanes(width), replace(self.form, lanes=Lanes(width))
+        return self.wider[width]
+
+    def number(self, names: _Names, truth: str) -> str:
+        """A truth value as 0.0 or 1.0."""
+        return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
+
+    def call(self, names: _Names, function: str, operands: list[str]) -> str:
+        """Call a function of numbers: LLVM's exact operations work on all lanes, others on one after the other.
+
+        Functions that are rounded more than once are always those of double: a float32 is rounded from their result.
+        """
+        if self.lanes == SCALAR:
+            return self.direct_call(names, function, operands, "double")
+        vector = vector_symbol(function, self.lanes.width) if self.form.vector_libm else None
+        if vector is not None and self.lanes.scalar == "double":
+            return self.direct_call(names, vector, operands, self.lanes.type)
+        if function.startswith("llvm.") and function not in APPROXIMATE:
+            return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
+        self.called[function, "double"] = len(operands)
+        wrapper = lane_call(function, len(operands), self.lanes)
+        self.wrappers[wrapper.name] = wrapper
+        return names.new(_call(wrapper.name, operands, self.lanes.type))
+
+    def direct_call(self, names: _Names, function: str, operands: list[str], kind: str) -> str:
+        self.called[function, kind] = len(operands)
+        return names.new(_call(function, operands, kind))
+
+
+def _call(function: str, operands: list[str], kind: str) -> str:
+    return f"call {kind} @{function}({','.join([f'{kind} {operand}' for operand in operands])})"
+
+
+def _fused(writer: _Writer, names: _Names, row: Row) -> str:
+    operands = [names[operand] for operand in row[1:]]
+    for position in NEGATED[row[0]]:
+        operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
+    return writer.call(names, FMA, operands)
+
+
+def _select(writer: _Writer, names: _Names, row: Row) -> str:
+    test, first, second = [names[operand] for operand in row[1:]]
+    lanes = writer.lanes
+    return names.new(f"select {lanes.truth} {test},{lanes.type} {first},{lanes.type} {second}")
+
+
+def _compare(writer: _Writer, names: _Names, row: Row) -> str:
+    left, right = names[row[2]], names[row[3]]
+    return names.new(f"fcmp {row[1]} {writer.lanes.type} {left},{right}")
+
+
+def _logic(writer: _Writer, names: _Names, row: Row) -> str:
+    left, right = names[row[2]], names[row[3]]
+    return names.new(f"{row[1]} {writer.lanes.truth} {left},{right}")
+
+
+def _binary(writer: _Writer, names: _Names, row: Row) -> str:
+    return names.new(f"f{row[0]} {writer.lanes.type} {names[row[1]]},{names[row[2]]}")
+
+
+def _wide(writer: _Writer, names: _Names, row: Row) -> str:
+    """One operation on all lanes of a group."""
+    width, *shape = row[1]
+    return OPERATIONS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
+
+
+def _gather(writer: _Writer, names: _Names, row: Row) -> str:
+    """Values side by side."""
+    kind, found = Lanes(row[1][0]).type, "poison"
+    for lane, operand in enumerate(row[2:]):
+        found = names.new(f"insertelement {kind} {found},double {names[operand]},i32 {lane}")
+    return found
+
+
+def _spread(writer: _Writer, names: _Names, row: Row) -> str:
+    """One value in all lanes."""
+    lanes = Lanes(row[1][0])
+    one = names.new(f"insertelement {lanes.type} poison,double {names[row[2]]},i32 0")
+    return names.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
+
+
+def _lane(writer: _Writer, names: _Names, row: Row) -> str:
+    """One value of a group."""
+    kind = writer.lanes_of(writer.rows[row[2]]).type
+    return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
+
+
+OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
+    **dict.fromkeys(BINARY, _binary),
+    "wide": _wide,
+    "gather": _gather,
+    "spread": _spread,
+    "lane": _lane,
+    **dict.fromkeys(NEGATED, _fused),
+    "neg": lambda writer, names, row: names.new(f"fneg {writer.lanes.type} {names[row[1]]}"),
+    "sqrt": lambda writer, names, row: writer.call(names, ROOTS["sqrt"], [names[row[1]]]),
+    "abs": lambda writer, names, row: writer.call(names, ROOTS["abs"], [names[row[1]]]),
+    "call": lambda writer, names, row: writer.call(names, row[1], [names[operand] for operand in row[2:]]),
+    "select": _select,
+    "compare": _compare,
+    "logic": _logic,
+    "not": lambda writer, names, row: names.new(
+        f"xor {writer.lanes.truth} {names[row[1]]},{writer.lanes.splat('true', 'i1')}"
+    ),
+    "number": lambda writer, names, row: writer.number(names, names[row[1]]),
+}
+
+
+def _kernel(program: Program, plan: Schedule, chunks: int, direct: bool, form: Form) -> str:
+    """The function itself: workspace, structural zeros, then the chunks in order."""
+    linkage = "" if form.name == "kernel" else "internal "
+    lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
+    lines += pointers(program)
+    sparse = [k for k, output in enumerate(program.outputs) if output.positions is not None and output.size]
+    value = form.lanes.size * form.lanes.width
+    lines += [
+        f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * program.outputs[k].size},i1 false)" for k in sparse
+    ]
+    large = plan.workspace * value > STACK_BYTES
+    lines += workspace(max(plan.workspace, 1) * value, large)
+    tables = (
+        [f"ptr %i{k}" for k in range(len(program.inputs))] + [f"ptr %o{k}" for k in range(len(program.outputs))]
+        if direct
+        else ["ptr %in", "ptr %out"]
+    )
+    arguments = ",".join([*tables, "ptr %w"])
+    lines += [f"call void @{form.name}.{number}({arguments})" for number in range(chunks)]
+    lines += ["call void @free(ptr %w)"] if large else []
+    return "\n".join([*lines, "ret i32 0", "}"])

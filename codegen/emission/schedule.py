@@ -1,0 +1,95 @@
+"""Scheduling: the order of operations, the chunk functions they go into, and the workspace between chunks.
+
+Depth-first order from the outputs keeps values short-lived; LLVM's cost is superlinear in the size of a function, so
+long programs are cut into functions of about 250 operations, which pass values through a workspace of reused slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen.lowering.lower import Lowered
+from codegen.lowering.machine import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
+
+SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
+CHUNK = 250
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Chunks of rows in order of execution; `slots` says where values that cross chunks live in the workspace."""
+
+    chunks: list[list[int]]
+    slots: dict[int, int]
+    workspace: int
+
+
+def schedule(lowered: Lowered, chunk: int | None = None) -> Schedule:
+    """Return the order of the live operations, in chunks of `chunk` (default: one up to 1500 operations, then 250).
+
+    >>> import sympy as sp
+    >>> from codegen.lowering.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> plan = schedule(lower(program_from_sympy([x], [sp.sin(x) + sp.cos(x)])), chunk=1)
+    >>> len(plan.chunks), plan.workspace
+    (3, 2)
+    """
+    order = depth_first(lowered)
+    if chunk is None:
+        chunk = len(order) if len(order) <= SINGLE_LIMIT else CHUNK
+    chunk = max(chunk, 1)
+    chunks = [order[start : start + chunk] for start in range(0, len(order), chunk)]
+    slots, workspace = _slots(lowered, chunks) if len(chunks) > 1 else ({}, 0)
+    return Schedule(chunks, slots, workspace)
+
+
+def depth_first(lowered: Lowered) -> list[int]:
+    """Operations in depth-first order from the outputs, in output order; a leaf stands here only if it is stored."""
+    rows, first = lowered.rows, FIRST_OPERAND
+    done = bytearray(len(rows))
+    order: list[int] = []
+    for _, _, output in lowered.stores:
+        if done[output]:
+            continue
+        stack = [output]
+        while stack:
+            index = stack.pop()
+            if index < 0:
+                order.append(~index)
+            elif not done[index]:
+                done[index] = 1
+                stack.append(~index)
+                row = rows[index]
+                for operand in row[: first.get(row[0], 1) - 1 : -1]:
+                    if not done[operand] and rows[operand][0] not in LEAVES:
+                        stack.append(operand)
+    return order
+
+
+def _slots(lowered: Lowered, chunks: list[list[int]]) -> tuple[dict[int, int], int]:
+    """Assign a workspace slot to every value that a later chunk reads; a slot is free after the last such chunk."""
+    rows = lowered.rows
+    last: dict[int, int] = {}
+    for number, chunk in enumerate(chunks):
+        for index in chunk:
+            for operand in operands_of(rows[index]):
+                last[operand] = number
+    slots: dict[int, int] = {}
+    free: dict[int, list[int]] = {}  # by the number of values in a row
+    ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
+    size = 0
+    for number, chunk in enumerate(chunks):
+        for index in ending[number]:
+            free[lanes_of_row(rows[index])].append(slots[index])
+        for index in chunk:
+            until = last.get(index, number)
+            if until > number and rows[index][0] not in LEAVES:
+                width = lanes_of_row(rows[index])
+                unused = free.setdefault(width, [])
+                if not unused:
+                    unused.append(size)
+                    size += width
+                slots[index] = unused.pop()
+                ending[until + 1].append(index)
+    return slots, size

@@ -1,0 +1,60 @@
+"""Straight-line code: every operation of a program once, in chunk functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from codegen.emission.emit import POINT, Emitted, Form, emit
+from codegen.emission.lanes import SCALAR
+from codegen.emission.schedule import Schedule, schedule
+from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
+from codegen.lowering.group import group_operations
+from codegen.lowering.lower import Lowered
+from codegen.program import Program
+
+
+@dataclass(frozen=True)
+class StraightPlan:
+    """Operations and their order, ready to be written.
+
+    For one point, equal operations go into groups (`codegen.lowering.group`); several points fill the lanes themselves.
+    `vector_libm` allows the vector functions of the C library.
+    """
+
+    program: Program
+    lowered: Lowered
+    order: Schedule
+    chunk: int | None = None
+    vector_libm: bool = False
+    strategy = "straight"
+
+    @classmethod
+    def of(
+        cls, program: Program, lowered: Lowered, chunk: int | None = None, *, vector_libm: bool = False
+    ) -> StraightPlan:
+        """Schedule a program's operations, in chunks of a given size or of the default size."""
+        return cls(program, lowered, schedule(lowered, chunk), chunk, vector_libm)
+
+    def emit(self, form: Form = POINT) -> Emitted:
+        """Return the IR."""
+        form = replace(form, vector_libm=self.vector_libm)
+        if form.lanes != SCALAR:
+            return emit(self.program, self.lowered, self.order, form)
+        find = vector_symbol if self.vector_libm else no_vector_symbol
+        grouped = group_operations(self.lowered, widths(), find)
+        return emit(self.program, grouped, schedule(grouped, self.chunk), form)
+
+    def executed(self) -> Counter[str]:
+        """Operations that one call carries out, by kind."""
+        return self.lowered.count()
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunk functions."""
+        return len(self.order.chunks)
+
+    @property
+    def workspace(self) -> int:
+        """Number of values that pass from chunk to chunk through memory."""
+        return self.order.workspace

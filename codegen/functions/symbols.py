@@ -1,0 +1,117 @@
+"""External functions of kernels: C's libm, LLVM intrinsics, and the inner loops of SciPy's ufuncs.
+
+Kernels name them by symbol; addresses are given to the linker, so that no address stands in the IR text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from codegen.errors import LoweringError
+from codegen.functions.scipy_ufuncs import scipy_ufunc
+from codegen.functions.vector_libm import LIBRARY
+
+# PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.
+UFUNC_FUNCTIONS, UFUNC_DATA, UFUNC_ENTRY = 32, 40, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A function that a kernel calls: its IR declaration or definition, and the addresses that it needs."""
+
+    name: str
+    text: str
+    addresses: dict[str, int] = field(default_factory=dict)
+
+
+@cache
+def symbol(name: str, arity: int, kind: str = "double") -> Symbol:
+    """Return the symbol `name` with `arity` operands of IR type `kind`; LoweringError if no library has it.
+
+    >>> symbol("tanh", 1).text
+    'declare double @tanh(double) nounwind'
+    """
+    if name.startswith("scipy."):
+        return _ufunc_loop(name)
+    declaration = f"declare {kind} @{name}({','.join([kind] * arity)}) nounwind"
+    return Symbol(name, declaration, {} if name.startswith("llvm.") else {name: libm_address(name)})
+
+
+def addresses_of(names: Iterable[str]) -> dict[str, int]:
+    """Return the addresses that symbols of these names need."""
+    return {name: address for found in names for name, address in symbol(found, 0).addresses.items()}
+
+
+@cache
+def libm_address(name: str) -> int:
+    """Return the address of a C math function.
+
+    >>> libm_address("tanh") > 0
+    True
+    """
+    for library in (None, ctypes.util.find_library("m"), *([LIBRARY] if name.startswith("_ZGV") else [])):
+        try:
+            function = getattr(ctypes.CDLL(library), name)
+        except (OSError, AttributeError):
+            continue
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+    raise LoweringError(f"C function {name}", why="the C library of this machine lacks it", do="rewrite the expression")
+
+
+def _ufunc_loop(name: str) -> Symbol:
+    """A wrapper around the double loop of a SciPy ufunc, called with one point and steps of zero."""
+    _, ufunc_name, arity, output = name.split(".")
+    ufunc = scipy_ufunc(ufunc_name)
+    entry = _double_loop(ufunc, name)
+    functions, data = (
+        ctypes.c_void_p.from_address(id(ufunc) + offset).value or 0 for offset in (UFUNC_FUNCTIONS, UFUNC_DATA)
+    )
+    loop, extra = (ctypes.c_void_p.from_address(start + UFUNC_ENTRY * entry).value or 0 for start in (functions, data))
+    return Symbol(
+        name, _wrapper(name, int(arity), ufunc.nout, int(output)), {f"{name}.loop": loop, f"{name}.data": extra}
+    )
+
+
+def _double_loop(ufunc: Any, name: str) -> int:
+    wanted = "d" * ufunc.nin + "->" + "d" * ufunc.nout
+    if wanted not in ufunc.types or f".{ufunc.nin}." not in name:
+        raise LoweringError(f"SciPy's {name.split('.')[1]}", why=f"it has no loop {wanted}", do="check the operands")
+    return int(ufunc.types.index(wanted))
+
+
+def _wrapper(name: str, arity: int, results: int, output: int) -> str:
+    """IR of the wrapper: the operands and results live on the stack, the loop gets pointers to them."""
+    count = arity + results
+    operands = ",".join(f"double %x{k}" for k in range(arity))
+    lines = [
+        f"@{name}.data = external global i8",
+        f"declare void @{name}.loop(ptr,ptr,ptr,ptr)",
+        f"define internal double @{name}({operands}) noinline nounwind {{",
+        f" %v=alloca [{count} x double],align 8",
+        f" %p=alloca [{count} x ptr],align 8",
+        f" %s=alloca [{count} x i64],align 8",
+        " %n=alloca i64,align 8",
+        " store i64 1,ptr %n,align 8",
+    ]
+    for k in range(count):
+        lines += [
+            f" %v{k}=getelementptr double,ptr %v,i64 {k}",
+            f" %p{k}=getelementptr ptr,ptr %p,i64 {k}",
+            f" %s{k}=getelementptr i64,ptr %s,i64 {k}",
+            f" store ptr %v{k},ptr %p{k},align 8",
+            f" store i64 0,ptr %s{k},align 8",
+        ]
+        if k < arity:
+            lines.append(f" store double %x{k},ptr %v{k},align 8")
+    lines += [
+        f" call void @{name}.loop(ptr %p,ptr %n,ptr %s,ptr @{name}.data)",
+        f" %r=load double,ptr %v{arity + output},align 8",
+        " ret double %r",
+        "}",
+    ]
+    return "\n".join(lines)

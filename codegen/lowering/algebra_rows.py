@@ -1,0 +1,164 @@
+"""What the passes on machine operations share: monomials of rows, and rebuilding a table row by row."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Container, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from codegen.lowering.lower import Lowered
+from codegen.lowering.machine import Machine, Reference, Row, in_range
+
+Factors: TypeAlias = tuple[tuple[int, int], ...]  # (row, exponent), ascending by row, no exponent zero
+Monomial: TypeAlias = tuple[float, Factors]  # coefficient and factors
+
+MOST_FACTORS = 12  # longer products stay as they are: chains of products would take quadratic time
+MOST_EXPONENT = 64
+
+
+def constant_of(rows: Sequence[Row], index: int) -> float | None:
+    """Return the value of a constant row, None for another.
+
+    >>> constant_of([("const", struct.pack(">d", 2.5)), ("input", 0)], 0)
+    2.5
+    """
+    row = rows[index]
+    if row[0] != "const":
+        return None
+    value: float = struct.unpack(">d", row[1])[0]
+    return value
+
+
+def collected(rows: Sequence[Row], index: int) -> float | None:
+    """Return the value of a constant that goes into coefficients, None for another row."""
+    value = constant_of(rows, index)
+    return value if value is not None and in_range(value) else None
+
+
+def monomials(lowered: Lowered, *, apart: bool = False) -> list[Monomial]:
+    """Return each row as coefficient times powers of rows: products, quotients and signs are seen through.
+
+    With `apart`, the constants in a coefficient are named among the factors too; c and -c are one factor.
+
+    >>> rows = [("input", 0), ("input", 1), ("mul", 0, 1), ("mul", 0, 2), ("div", 3, 1)]
+    >>> monomials(Lowered(rows, [(0, 0, 4)], 5, 0, 0))[3:]
+    [(1.0, ((0, 2), (1, 1))), (1.0, ((0, 2),))]
+    """
+    rows = lowered.rows
+    found: list[Monomial] = [(1.0, ((index, 1),)) for index in range(len(rows))]
+    first: dict[float, int] = {}
+    for index in range(len(rows)):
+        value = collected(rows, index)
+        if value is not None:
+            named = apart and abs(value) != 1
+            found[index] = (value, ((first.setdefault(abs(value), index), 1),) if named else ())
+    for index, row in enumerate(rows):
+        if row[0] in ("mul", "div"):
+            sign = 1 if row[0] == "mul" else -1
+            left, right = found[row[1]], found[row[2]]
+            if _grows(left[1], right[1], sign):  # quotients stay what they are
+                left, right = (
+                    (1.0, ((part, 1),)) if any(exponent < 0 for _, exponent in known[1]) else known
+                    for part, known in ((row[1], left), (row[2], right))
+                )
+            found[index] = _times(left, right, sign) or found[index]
+        elif row[0] == "neg":
+            coefficient, factors = found[row[1]]
+            found[index] = (-coefficient, factors)
+    return found
+
+
+def _times(left: Monomial, right: Monomial, sign: int) -> Monomial | None:
+    """left * right**sign, None where that grows too long or its coefficient is out of range."""
+    coefficient = left[0] * right[0] if sign > 0 else left[0] / right[0]
+    if not in_range(coefficient):
+        return None
+    if not right[1]:
+        return coefficient, left[1]
+    product = multiply(left[1], right[1], sign)
+    if len(product) > MOST_FACTORS or any(abs(exponent) > MOST_EXPONENT for _, exponent in product):
+        return None
+    return coefficient, product
+
+
+def _grows(left: Factors, right: Factors, sign: int) -> bool:
+    """Whether x * (x/y) would become x**2/y, which overflows where the quotient was written to prevent it."""
+    if all(exponent > 0 for _, exponent in left) and all(sign * exponent > 0 for _, exponent in right):
+        return False
+    above = {factor for factor, exponent in left if exponent > 0}
+    return any(factor in above for factor, exponent in right if sign * exponent > 0)
+
+
+def multiply(left: Factors, right: Factors, sign: int = 1) -> Factors:
+    """Return the factors of a product, or of a quotient with sign -1.
+
+    >>> multiply(((1, 1), (3, 2)), ((0, 1), (3, 2)), -1)
+    ((0, -1), (1, 1))
+    """
+    exponents = dict(left)
+    for factor, exponent in right:
+        exponents[factor] = exponents.get(factor, 0) + sign * exponent
+    return tuple(sorted([(factor, exponent) for factor, exponent in exponents.items() if exponent]))
+
+
+class Rebuilder:
+    """Copies a table into a new one, live row by live row; a pass overrides what becomes of some of them."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
+        self.machine = machine = Machine()
+        self.values: dict[int, Reference] = {}
+        self.skipped: Container[int] = ()  # rows that are built only where another asks for them
+        self.by_code: dict[str, Callable[[Row], Reference]] = {
+            "add": lambda row: machine.add(self.value(row[1]), self.value(row[2])),
+            "sub": lambda row: machine.sub(self.value(row[1]), self.value(row[2])),
+            "mul": lambda row: machine.mul(self.value(row[1]), self.value(row[2])),
+            "div": lambda row: machine.div(self.value(row[1]), self.value(row[2])),
+            "neg": lambda row: ~self.value(row[1]),
+            "abs": lambda row: machine.abs(self.value(row[1])),
+            "sqrt": lambda row: machine.sqrt(self.value(row[1])),
+            "not": lambda row: machine.invert(self.value(row[1])),
+            "number": lambda row: machine.number(self.value(row[1])),
+            "call": lambda row: machine.call(row[1], [self.value(part) for part in row[2:]]),
+            "compare": lambda row: machine.compare(row[1], self.value(row[2]), self.value(row[3])),
+            "logic": lambda row: machine.logic(row[1], self.value(row[2]), self.value(row[3])),
+            "select": lambda row: machine.select(*[self.value(part) for part in row[1:]]),
+        }
+
+    def value(self, index: int) -> Reference:
+        """The new reference to an old row."""
+        found = self.values.get(index)
+        if found is None:
+            found = self.values[index] = self.make(index)
+        return found
+
+    def make(self, index: int) -> Reference:
+        """Build an old row in the new table; its operands have been built."""
+        row = self.rows[index]
+        value = constant_of(self.rows, index)
+        if value is not None:
+            return self.machine.const(value)
+        build = self.by_code.get(row[0])
+        return self.machine.row(*row) if build is None else build(row)
+
+    def finish(self) -> Lowered:
+        """Build all live rows, ascending, and return the new program."""
+        for index, uses in enumerate(self.uses):
+            if uses and index not in self.skipped:
+                self.value(index)
+        stores = [
+            (array, place, self.machine.materialise(self.value(row))) for array, place, row in self.lowered.stores
+        ]
+        return replace(self.lowered, rows=self.machine.rows, stores=stores)
+
+    def power(self, base: Reference, exponent: int) -> Reference:
+        """base ** exponent for exponent >= 1, by squaring."""
+        result: Reference | None = None
+        while exponent:
+            if exponent & 1:
+                result = base if result is None else self.machine.mul(result, base)
+            exponent >>= 1
+            base = self.machine.mul(base, base) if exponent else base
+        assert result is not None
+        return result

@@ -1,0 +1,277 @@
+"""Sums: terms that differ in their coefficient only are collected, and products with sums written out where that helps.
+
+A sum is a tree of additions, subtractions, signs and constant factors whose inner nodes have no other use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from codegen.lowering.algebra_rows import (
+    Factors,
+    Rebuilder,
+    constant_of,
+    monomials,
+    multiply,
+)
+from codegen.lowering.lower import Lowered
+from codegen.lowering.machine import Reference, in_range, operands_of
+
+Terms: TypeAlias = dict[Factors, float]  # factors: coefficient; () is the constant
+
+SUMS = ("add", "sub")
+LONGEST_EXPANDED = 4  # terms of a sum that is written out into the sum around it
+
+
+def collect_terms(lowered: Lowered) -> Lowered:
+    """Return the program with like terms of sums collected, and factors that are sums written out where terms merge.
+
+    >>> import sympy as sp
+    >>> from codegen.lowering.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> expression = sp.Add(3 * x * x, -4 * sp.Add(y, -x * x), evaluate=False)
+    >>> program = lower(program_from_sympy([x, y], [expression]))
+    >>> sorted(program.count().items()), sorted(collect_terms(program).count().items())
+    ([('add', 1), ('mul', 4), ('sub', 1)], [('mul', 3), ('sub', 1)])
+    """
+    return _Collector(lowered).finish()
+
+
+def factor_sums(lowered: Lowered) -> Lowered:
+    """Return the program with common factors of terms taken out of sums where that saves operations.
+
+    >>> import sympy as sp
+    >>> from codegen.lowering.fuse import fuse
+    >>> from codegen.lowering.lower import lower
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> a, b, c, d, e = sp.symbols("a:e")
+    >>> program = lower(program_from_sympy([a, b, c, d, e], [a * b * c + a * d * e]))
+    >>> fuse(program).count().total(), fuse(factor_sums(program)).count().total()
+    (4, 3)
+    """
+    return _Factorer(lowered).finish()
+
+
+@dataclass
+class _Sum:
+    """A sum as it was written: its like terms collected, how many terms it had, and its operations, fused ones once."""
+
+    terms: Terms
+    written: int = 0
+    operations: int = 0
+
+
+class _Sums(Rebuilder):
+    """Rebuilds sums from their terms where `improve` has better ones."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        super().__init__(lowered)
+        self.monomials = monomials(lowered)
+        self.inner = self._inner()
+        self.weights = self._weights()
+        self.products: dict[Factors, int] = {}  # rows that have these factors, with coefficient 1, and other uses too
+
+    def _inner(self) -> bytearray:
+        """Rows that are parts of one sum only."""
+        rows, uses = self.rows, self.uses
+        inner = bytearray(len(rows))
+        for index in range(len(rows)):
+            if uses[index] and self.is_sum(index):
+                for part in operands_of(rows[index]):
+                    inner[part] = uses[part] == 1 and self.is_sum(part)
+        return inner
+
+    def _weights(self) -> list[int]:
+        """Multiplications in the product that a row is, counting only what has no other use."""
+        rows, uses = self.rows, self.uses
+        weights = [0] * len(rows)
+        for index, row in enumerate(rows):
+            if row[0] == "mul":
+                weights[index] = 1 + sum([weights[part] for part in row[1:] if uses[part] == 1])
+        return weights
+
+    def is_sum(self, index: int) -> bool:
+        """Whether a row adds, subtracts, or multiplies by a constant."""
+        row = self.rows[index]
+        if row[0] == "mul":
+            return constant_of(self.rows, row[1]) is not None
+        return row[0] in ("add", "sub", "neg")
+
+    def make(self, index: int) -> Reference:
+        """Build a row anew; the root of a sum from better terms, where there are any."""
+        improved = None
+        if self.is_sum(index) and not self.inner[index] and self.uses[index]:
+            improved = self.improve(self.sum_of(index))
+        coefficient, factors = self.monomials[index]
+        if coefficient == 1 and self.rows[index][0] == "mul" and self.uses[index] > 1:
+            self.products.setdefault(factors, index)
+        return super().make(index) if improved is None else improved
+
+    def improve(self, written: _Sum) -> Reference | None:
+        """Return a better sum, or None."""
+        raise NotImplementedError
+
+    def sum_of(self, root: int) -> _Sum:
+        """Terms of a sum, like ones collected, in the order in which they were written."""
+        rows, uses, found = self.rows, self.uses, _Sum({})
+        stack = [(root, 1.0)]
+        while stack:
+            index, scale = stack.pop()
+            row = rows[index]
+            inside = index == root or self.inner[index]
+            if inside and row[0] in SUMS:
+                fused = any(rows[part][0] == "mul" and uses[part] == 1 for part in row[1:])
+                found.operations += not fused
+                stack += [(row[2], scale if row[0] == "add" else -scale), (row[1], scale)]
+            elif inside and row[0] == "neg":
+                stack.append((row[1], -scale))
+            elif inside and row[0] == "mul" and self.fits(scale, row[1]):
+                found.operations += 1
+                stack.append((row[2], scale * (constant_of(rows, row[1]) or 0.0)))
+            else:
+                found.operations += self.weights[index] if uses[index] == 1 else 0
+                self.append(found, index, scale)
+        return found
+
+    def fits(self, scale: float, constant: int) -> bool:
+        """Whether a coefficient times a constant is neither too small nor too large."""
+        return in_range(scale * (constant_of(self.rows, constant) or 0.0))
+
+    def append(self, found: _Sum, index: int, scale: float) -> None:
+        """Add scale * row to the terms."""
+        coefficient, factors = self.monomials[index]
+        if not in_range(scale * coefficient):
+            coefficient, factors = 1.0, ((index, 1),)
+        found.terms[factors] = found.terms.get(factors, 0.0) + scale * coefficient
+        found.written += 1
+
+    def operations(self, terms: Terms) -> int:
+        """Operations of a sum; fused ones count once."""
+        bare = products = 0
+        for factors, coefficient in terms.items():
+            count = 1 if factors in self.products else sum([abs(exponent) for _, exponent in factors])
+            products += max(count - (abs(coefficient) == 1), 0)
+            bare += self.is_bare(factors, coefficient)
+        return products + max(bare - 1, 0)
+
+    def is_bare(self, factors: Factors, coefficient: float) -> bool:
+        """Whether a term is a value that stands there already, or a constant."""
+        if not factors or (abs(coefficient) == 1 and factors in self.products):
+            return True
+        return abs(coefficient) == 1 and len(factors) == 1 and factors[0][1] == 1
+
+    def sum(self, terms: Iterable[tuple[Factors, float]]) -> Reference:
+        """Build a sum of terms: a bare one first, the others in order."""
+        machine = self.machine
+        ordered = sorted(terms, key=lambda term: not self.is_bare(*term))
+        values = [self.product(coefficient, factors) for factors, coefficient in ordered]
+        first = next((k for k, value in enumerate(values) if value >= 0), 0)
+        total = values.pop(first) if values else machine.const(0.0)
+        for value in values:
+            total = machine.add(total, value)
+        return total
+
+    def product(self, coefficient: float, factors: Factors) -> Reference:
+        """Build a product of powers."""
+        machine, known = self.machine, self.products.get(factors)
+        if known is not None:
+            return machine.mul(machine.const(coefficient), self.value(known))
+        top, bottom = machine.const(coefficient), None
+        for factor, exponent in factors:
+            power = self.power(self.value(factor), abs(exponent))
+            if exponent > 0:
+                top = machine.mul(top, power)
+            else:
+                bottom = power if bottom is None else machine.mul(bottom, power)
+        return top if bottom is None else machine.div(top, bottom)
+
+
+class _Collector(_Sums):
+    def __init__(self, lowered: Lowered) -> None:
+        super().__init__(lowered)
+        self.short: dict[int, Terms | None] = {}
+
+    def improve(self, written: _Sum) -> Reference | None:
+        """Like terms were collected, a factor that is a sum is written out, or constants go into coefficients."""
+        expanded = self.expanded(written.terms)
+        terms = {factors: value for factors, value in (expanded or written.terms).items() if value}
+        if expanded is None and len(terms) == written.written and self.operations(terms) >= written.operations:
+            return None
+        return self.sum(terms.items())
+
+    def expanded(self, terms: Terms) -> Terms | None:
+        """Write out each factor that is a short sum, where the terms that appear merge into no more than there were."""
+        holders: dict[int, list[Factors]] = {}
+        for factors in terms:
+            for row, exponent in factors:
+                if exponent == 1 and self.rows[row][0] in SUMS:
+                    holders.setdefault(row, []).append(factors)
+        result = dict(terms) if holders else terms
+        changed = False
+        for factor, held in holders.items():
+            inside = self.short_sum(factor)
+            if inside is not None and _write_out(result, factor, [f for f in held if f in result], inside):
+                changed = True
+        return result if changed else None
+
+    def short_sum(self, factor: int) -> Terms | None:
+        """Terms of a factor that is a sum of few terms."""
+        if factor not in self.short:
+            inside = self.sum_of(factor).terms
+            self.short[factor] = inside if len(inside) <= LONGEST_EXPANDED else None
+        return self.short[factor]
+
+
+class _Factorer(_Sums):
+    def improve(self, written: _Sum) -> Reference | None:
+        """Terms with a common factor become one term, the most common factor first."""
+        terms = {factors: value for factors, value in written.terms.items() if value}
+        holders: dict[int, list[Factors]] = {}
+        for factors in terms:
+            for row, exponent in factors:
+                if exponent > 0 and factors not in self.products:
+                    holders.setdefault(row, []).append(factors)
+        groups = []
+        for factor, held in sorted(holders.items(), key=lambda item: (-len(item[1]), item[0])):
+            members = [factors for factors in held if factors in terms]
+            inside = {multiply(factors, ((factor, -1),)): terms[factors] for factors in members}
+            together = self.operations({factors: terms[factors] for factors in members})
+            if len(members) > 1 and self.operations(inside) + 1 < together:
+                groups.append((factor, inside))
+                for factors in members:
+                    del terms[factors]
+        return self.grouped(terms, groups) if groups else None
+
+    def grouped(self, terms: Terms, groups: list[tuple[int, Terms]]) -> Reference:
+        """Build the sum of terms and of factors times sums."""
+        machine = self.machine
+        products = [machine.mul(self.value(factor), self.sum(inside.items())) for factor, inside in groups]
+        total = self.sum(terms.items()) if terms else products.pop(0)
+        for product in products:
+            total = machine.add(total, product)
+        return total
+
+
+def _write_out(terms: Terms, factor: int, held: list[Factors], inside: Terms) -> bool:
+    """Replace a factor by its sum in the terms that have it, unless that makes more terms, or merges none."""
+    made: Terms = {}
+    for factors in held:
+        others = tuple([pair for pair in factors if pair != (factor, 1)])
+        for part, scale in inside.items():
+            product = multiply(others, part)
+            made[product] = made.get(product, 0.0) + terms[factors] * scale
+    known = sum(product in terms for product in made)
+    merged = len(held) * len(inside) - len(made) + known
+    gone = sum(made[product] + terms.get(product, 0.0) == 0 for product in made)
+    if not merged or len(made) - known - gone > len(held) or any(product in held for product in made):
+        return False
+    sums = {product: terms.get(product, 0.0) + value for product, value in made.items()}
+    if not all(value == 0 or in_range(value) for value in sums.values()):
+        return False
+    for factors in held:
+        del terms[factors]
+    terms.update(sums)
+    return True

@@ -1,0 +1,239 @@
+"""Lowering: a program of SymPy heads becomes machine operations, each computed once.
+
+Two passes over the rows. The first folds constants, lowers each head through its row in the table of intrinsics, and
+lets equal operations fall together; powers stay symbolic. The second knows every power and every use: it expands
+powers into shared chains, and makes a quotient of a product with a reciprocal that nothing else uses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from codegen.functions.intrinsics import intrinsic
+from codegen.functions.rows import Intrinsic
+from codegen.lowering.constants import fold_constants
+from codegen.lowering.machine import LEAVES, Machine, Reference, Row, use_counts
+from codegen.lowering.powers import PowerPlan
+from codegen.program import Head, Program, reachable
+
+FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
+KINDS = {
+    **dict.fromkeys(FUSED, "fma"),
+    **{code: code for code in ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "select", "compare", "logic", "call")},
+    "not": "logic",
+    "number": "select",
+    **dict.fromkeys(("gather", "spread", "lane"), "move"),
+}
+VARIADIC = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """Machine operations of a program: the table, and `stores` = (output array, flat position, row) in output order."""
+
+    rows: list[Row]
+    stores: list[tuple[int, int, int]]
+    nodes: int
+    operations_before: float
+    operations_after_sharing: int
+
+    def live(self) -> list[int]:
+        """Rows that the stores need, ascending."""
+        return [row for row, uses in enumerate(self.uses()) if uses]
+
+    def uses(self) -> list[int]:
+        """How often each row is read or stored; 0 for rows that the stores do not need."""
+        return use_counts(self.rows, [row for _, _, row in self.stores])
+
+    def count(self) -> Counter[str]:
+        """Machine operations by kind; a fused multiply-add counts once, and one on a vector register too."""
+        found = [self.rows[row] for row in self.live()]
+        return Counter([KINDS[row[1][1] if row[0] == "wide" else row[0]] for row in found if row[0] not in LEAVES])
+
+
+def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lowered:
+    """Return the machine operations of a program, not yet fused; `find` gives the row of each head.
+
+    LoweringError for a head without a native lowering. Signs, powers of two and quotients are treated bit for bit as
+    written, with two documented exceptions: a power with exponent n or n + 1/2 becomes a multiplication chain, and a
+    product with a reciprocal of single use or of a constant becomes a quotient (one rounding fewer).
+
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> sorted(lower(program_from_sympy([x, y], [x**3 / y - x**2])).count().items())
+    [('div', 1), ('mul', 2), ('sub', 1)]
+    """
+    wanted = [row for output in program.outputs for row in output.rows]
+    order = reachable(program, wanted)
+    first = Machine()
+    values = _lower_rows(program, order, first, find)
+    results = [first.number(values[row]) for row in wanted]
+    second, references = _expand(first, results)
+    stores = _stores(program, [second.materialise(reference) for reference in references])
+    shared = sum(row[0] not in LEAVES for row in first.rows)
+    return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
+
+
+def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]:
+    stores = []
+    start = 0
+    for array, output in enumerate(program.outputs):
+        positions = range(len(output.rows)) if output.positions is None else output.positions
+        stores += [
+            (array, position, rows[start + k]) for k, position in zip(range(len(output.rows)), positions, strict=True)
+        ]
+        start += len(output.rows)
+    return stores
+
+
+def _lower_rows(
+    program: Program, order: Sequence[int], machine: Machine, find: Callable[[Head], Intrinsic]
+) -> dict[int, Reference]:
+    heads, operands = program.heads, program.operands
+    constants = fold_constants(program, order, program.input_count)
+    if find is not intrinsic:  # what is nan among real numbers may be a complex number
+        constants = {row: value for row, value in constants.items() if value == value or not operands[row]}
+    pairs: dict[Any, Callable[[int, int], int]] = {sp.Add: machine.add, sp.Mul: machine.mul}
+    values: dict[int, Reference] = {}
+    truths: set[int] = set()
+    for row in order:
+        parts = operands[row]
+        head = heads[row]
+        if row in constants:
+            constant = constants[row]
+            values[row] = machine.bool(constant) if isinstance(constant, bool) else machine.const(constant)
+        elif not parts:
+            values[row] = machine.input(row)
+        elif len(parts) == 2 and head in pairs and (not truths or truths.isdisjoint(parts)):
+            divided = _division_by_constant(program, constants, row) if head is sp.Mul else None
+            if divided is None:
+                values[row] = pairs[head](values[parts[0]], values[parts[1]])
+            else:
+                values[row] = machine.div(values[divided[0]], machine.const(divided[1]))
+        else:
+            values[row] = _lower_node(machine, find(head), [values[part] for part in parts])
+            if machine.is_truth(values[row]):
+                truths.add(row)
+            continue
+        if row in constants and isinstance(constants[row], bool):
+            truths.add(row)
+    return values
+
+
+def _division_by_constant(program: Program, constants: dict[int, float | bool], row: int) -> tuple[int, float] | None:
+    """Return (numerator row, c) for a product with c**-1: x / 10 is not x * 0.1, which is rounded twice."""
+    left, right = program.operands[row]
+    for power, other in ((right, left), (left, right)):
+        if power in constants and other not in constants and program.heads[power] is sp.Pow:
+            base, exponent = program.operands[power]
+            divisor = float(constants[base])
+            if constants[exponent] == -1 and math.frexp(abs(divisor))[0] not in (0.0, 0.5):
+                return other, divisor
+    return None
+
+
+def _lower_node(machine: Machine, row: Intrinsic, operands: list[Reference]) -> Reference:
+    if not row.truth:
+        operands = [machine.number(operand) for operand in operands]
+    if row.parity and operands[0] < 0:
+        value = row.native(machine, ~operands[0])
+        return ~value if row.parity == "odd" else value
+    return row.native(machine, *operands)
+
+
+def _expand(first: Machine, results: Sequence[Reference]) -> tuple[Machine, Sequence[Reference]]:
+    """Second pass: rebuild the live rows in a new table, with powers expanded and quotients formed."""
+    rows = first.rows
+    uses = use_counts(rows, [~result if result < 0 else result for result in results])
+    live = [index for index, count in enumerate(uses) if count]
+    exponents: dict[int, set[float]] = {}
+    for index in live:
+        if rows[index][0] == "power":
+            exponents.setdefault(rows[index][2], set()).add(rows[index][1])
+    if not exponents:
+        return first, results
+    products = (row[1:] for row in map(rows.__getitem__, live) if row[0] == "mul")
+    factors = {part for parts in products for part in parts if rows[part][0] == "power" and uses[part] == 1}
+    expander = _Expander(rows, factors, PowerPlan(exponents))
+    for index in live:
+        expander.translate(index)
+    done = expander.values
+    return expander.machine, [~done[~result] if result < 0 else done[result] for result in results]
+
+
+class _Expander:
+    """Translates rows of the first table into the second."""
+
+    def __init__(self, rows: list[Row], factors: set[int], plan: PowerPlan) -> None:
+        self.rows, self.factors, self.plan = rows, factors, plan  # factors: powers whose only use is in a product
+        self.machine = machine = Machine()
+        self.values: dict[int, Reference] = {}
+        self.by_code: dict[str, Callable[[Row], Reference]] = {
+            "mul": self._mul,
+            "power": self._power,
+            "const": lambda row: machine.row(*row),
+            "input": lambda row: machine.row(*row),
+            "true": lambda row: machine.row(*row),
+            "false": lambda row: machine.row(*row),
+            "add": lambda row: machine.add(self.values[row[1]], self.values[row[2]]),
+            "sub": lambda row: machine.sub(self.values[row[1]], self.values[row[2]]),
+            "div": lambda row: machine.div(self.values[row[1]], self.values[row[2]]),
+            "neg": lambda row: ~self.values[row[1]],
+            "abs": lambda row: machine.abs(self.values[row[1]]),
+            "sqrt": lambda row: machine.sqrt(self.values[row[1]]),
+            "not": lambda row: machine.invert(self.values[row[1]]),
+            "number": lambda row: machine.number(self.values[row[1]]),
+            "call": lambda row: machine.call(row[1], [self.values[part] for part in row[2:]]),
+            "compare": lambda row: machine.compare(row[1], self.values[row[2]], self.values[row[3]]),
+            "logic": lambda row: machine.logic(row[1], self.values[row[2]], self.values[row[3]]),
+            "select": lambda row: machine.select(*[self.values[part] for part in row[1:]]),
+        }
+
+    def translate(self, index: int) -> None:
+        """Rebuild one row, whose operands have been rebuilt."""
+        if index in self.factors and self._denominator(index) is not None:
+            return  # the product that uses it forms the quotient, or asks for the value
+        row = self.rows[index]
+        self.values[index] = self.by_code[row[0]](row)
+
+    def _value(self, index: int) -> Reference:
+        found = self.values.get(index)
+        if found is None:
+            found = self.values[index] = self._power(self.rows[index])
+        return found
+
+    def _power(self, row: Row) -> Reference:
+        return self.plan.expand(self.machine, row[2], self.values[row[2]], row[1])
+
+    def _denominator(self, index: int) -> Reference | None:
+        """What a product with this row may be divided by: it is a reciprocal power of single use."""
+        if index not in self.factors:
+            return None
+        _, exponent, base = self.rows[index]
+        return self.plan.denominator(self.machine, base, self.values[base], exponent)
+
+    def _mul(self, row: Row) -> Reference:
+        _, left, right = row
+        factors = self.factors
+        if left in factors or right in factors:
+            for power, other in ((right, left), (left, right)):
+                denominator = self._denominator(power)
+                if denominator is not None:
+                    return self.machine.div(self._value(other), denominator)
+        return self.machine.mul(self.values[left], self.values[right])
+
+
+def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence[int]) -> float:
+    """Operations of the outputs written out without any sharing (inf where that exceeds a float)."""
+    size: dict[int, float] = {}
+    for row in order:
+        parts = program.operands[row]
+        own = 0.0 if not parts else float(len(parts) - 1) if program.heads[row] in VARIADIC else 1.0
+        size[row] = own + sum([size[part] for part in parts])
+    return sum([size[row] for row in wanted], 0.0)
