@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from codegen.lowering.algebra_rows import constant_of
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import FIRST_OPERAND, LEAVES, Row, operands_of
+from codegen.lowering.machine import FIRST_OPERAND, LEAVES, Row, Rows, operands_of
 
 PRODUCTS, SUMS = ("mul", "div"), ("add", "sub")
 
@@ -32,8 +32,7 @@ class _Signs:
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
         self.wants = self._votes()
-        self.made: list[Row] = []
-        self.memo: dict[Row, int] = {}
+        self.made = Rows()
         self.done: dict[int, tuple[int, int]] = {}  # row: new row and sign
 
     def _votes(self) -> list[int]:
@@ -66,14 +65,6 @@ class _Signs:
         asked = max(parts, key=lambda part: (negative[part] - positive[part], self.uses[part] == 1, part))
         return [(part, -1 if part == asked else 1) for part in parts]
 
-    def row(self, *row: object) -> int:
-        """The number of a new row."""
-        found = self.memo.get(row)
-        if found is None:
-            found = self.memo[row] = len(self.made)
-            self.made.append(row)
-        return found
-
     def plain(self, index: int) -> int:
         """An old row with its own sign."""
         new, sign = self.done[index]
@@ -81,19 +72,19 @@ class _Signs:
 
     def negative(self, new: int) -> int:
         """The negative of a new row."""
-        value = constant_of(self.made, new)
-        return self.row("neg", new) if value is None else self.row("const", struct.pack(">d", -value))
+        value = constant_of(self.made.rows, new)
+        return self.made.row("neg", new) if value is None else self.made.row("const", struct.pack(">d", -value))
 
     def finish(self) -> Lowered:
         """Rebuild all live rows; constants first, for some stand behind their readers."""
         for index, row in enumerate(self.rows):
             if self.uses[index] and row[0] in LEAVES:
-                self.done[index] = self.row(*row), 1
+                self.done[index] = self.made.row(*row), 1
         for index, row in enumerate(self.rows):
             if self.uses[index] and row[0] not in LEAVES:
                 self.done[index] = self.built(index, row)
         stores = [(array, position, self.plain(row)) for array, position, row in self.lowered.stores]
-        return replace(self.lowered, rows=self.made, stores=stores)
+        return replace(self.lowered, rows=self.made.rows, stores=stores)
 
     def built(self, index: int, row: Row) -> tuple[int, int]:
         """Build a row, with the sign that is wanted where that costs nothing."""
@@ -105,15 +96,15 @@ class _Signs:
         if row[0] in PRODUCTS:
             return self.product(row, self.wants[index])
         first = FIRST_OPERAND.get(row[0], 1)
-        return self.row(*row[:first], *[self.plain(part) for part in row[first:]]), 1
+        return self.made.row(*row[:first], *[self.plain(part) for part in row[first:]]), 1
 
     def product(self, row: Row, want: int) -> tuple[int, int]:
         parts = [self.done[part] for part in row[1:]]
         sign, news = parts[0][1] * parts[1][1], [new for new, _ in parts]
         for k, new in enumerate(news):
-            if sign * want < 0 and constant_of(self.made, new) is not None:
+            if sign * want < 0 and constant_of(self.made.rows, new) is not None:
                 news[k], sign = self.negative(new), want
-        product = self.row(row[0], *news)
+        product = self.made.row(row[0], *news)
         return (product, sign) if want >= 0 or sign < 0 else (self.negative(product), -1)
 
     def sum(self, row: Row, want: int) -> tuple[int, int]:
@@ -123,11 +114,11 @@ class _Signs:
         if first != second:
             sign = want or 1
             a, b = (left, right) if first == sign else (right, left)
-            return self.row("sub", a, b), sign
+            return self.made.row("sub", a, b), sign
         if want == -first and (part := self._product_of_one_use(row)) is not None:
             new = self.done[part][0]
-            return self.row("sub", self.row("neg", new), right if new == left else left), want
-        return self.row("add", *sorted((left, right))), first
+            return self.made.row("sub", self.made.row("neg", new), right if new == left else left), want
+        return self.made.row("add", *sorted((left, right))), first
 
     def _product_of_one_use(self, row: Row) -> int | None:
         """An operand whose sign goes into a fused multiply-add."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from codegen.cost import NANOSECONDS, OTHERS
 from codegen.functions.vector_libm import FUNCTIONS
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import FIRST_OPERAND, LEAVES, TRUTHS, Row, operands_of
+from codegen.lowering.machine import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of
 
 Pack: TypeAlias = tuple[int, ...]  # rows side by side; the last may be repeated to fill the lanes
 Find: TypeAlias = Callable[[str, int], str | None]  # (symbol, lanes): symbol of the vector function
@@ -233,8 +233,7 @@ class _Writer:
 
     def __init__(self, lowered: Lowered, packer: _Packer) -> None:
         self.lowered, self.packer, self.rows = lowered, packer, lowered.rows
-        self.made: list[Row] = []
-        self.memo: dict[Row, int] = {}
+        self.made = Rows()
         self.single: dict[int, int] = {}
         self.wide: dict[Pack, int] = {}
 
@@ -248,47 +247,46 @@ class _Writer:
                 row = self.rows[index]
                 first = FIRST_OPERAND.get(row[0], 1)
                 operands = [] if row[0] in LEAVES else [self.value(part) for part in row[first:]]
-                self.single[index] = self.row(*row[:first], *operands)
+                self.single[index] = self.made.row(*row[:first], *operands)
             elif pack not in self.wide:
                 shape = (len(pack), *self.packer.shape(index))
-                self.wide[pack] = self.row("wide", shape, *[self.lanes(parts) for parts in self.packer.operands(pack)])
+                self.wide[pack] = self.made.row(
+                    "wide", shape, *[self.lanes(parts) for parts in self.packer.operands(pack)]
+                )
         stores = [(array, position, self.value(row)) for array, position, row in self.lowered.stores]
-        return replace(self.lowered, rows=self.made, stores=stores)
-
-    def row(self, *row: object) -> int:
-        found = self.memo.get(row)
-        if found is None:
-            found = self.memo[row] = len(self.made)
-            self.made.append(row)
-        return found
+        return replace(self.lowered, rows=self.made.rows, stores=stores)
 
     def value(self, index: int) -> int:
         """An old row as a single value."""
         found = self.single.get(index)
         if found is None:
             pack = self.packer.place[index]
-            found = self.row("lane", pack.index(index), self.numbers(pack))
+            found = self.made.row("lane", pack.index(index), self.numbers(pack))
             if self.rows[index][0] in TRUTHS:
-                found = self.row("compare", "une", found, self.row("const", bytes(8)))
+                found = self.made.row("compare", "une", found, self.made.row("const", bytes(8)))
             self.single[index] = found
         return found
 
     def numbers(self, pack: Pack) -> int:
         """A pack; truth values as 0 and 1."""
         wide = self.wide[pack]
-        return self.row("wide", (len(pack), "number"), wide) if self.rows[pack[0]][0] in TRUTHS else wide
+        return self.made.row("wide", (len(pack), "number"), wide) if self.rows[pack[0]][0] in TRUTHS else wide
 
     def lanes(self, parts: Pack) -> int:
         """Old rows side by side."""
         if parts in self.wide:
             return self.wide[parts]
         if all(self.rows[part][0] == "const" for part in parts):
-            return self.row("constants", tuple(self.rows[part][1] for part in parts))
+            return self.made.row("constants", tuple(self.rows[part][1] for part in parts))
         truth = self.rows[parts[0]][0] in TRUTHS
-        values = [self.row("number", self.value(part)) if truth else self.value(part) for part in parts]
+        values = [self.made.row("number", self.value(part)) if truth else self.value(part) for part in parts]
         width = (len(parts),)
-        found = self.row("spread", width, values[0]) if len(set(parts)) == 1 else self.row("gather", width, *values)
+        found = (
+            self.made.row("spread", width, values[0])
+            if len(set(parts)) == 1
+            else self.made.row("gather", width, *values)
+        )
         if truth:
-            zeros = self.row("constants", (bytes(8),) * len(parts))
-            return self.row("wide", (len(parts), "compare", "une"), found, zeros)
+            zeros = self.made.row("constants", (bytes(8),) * len(parts))
+            return self.made.row("wide", (len(parts), "compare", "une"), found, zeros)
         return found
