@@ -53,7 +53,7 @@ class Painter:
             axis.axvline(goal, color="#D55E00", linestyle="--", linewidth=1.5, label="goal", zorder=1)
             axis.axvline(1, color="#000000", linewidth=1)
             axis.set_xscale("log")
-            axis.set_title(f"{title}\n(goal: {goal:g} times)", size=11)
+            axis.set_title(f"{title}\n(goal: {goal:g} times)" if goal > 1 else title, size=11)
             axis.set_xlabel("times faster (log scale)")
             axis.margins(x=0.18)
             plain(axis)
