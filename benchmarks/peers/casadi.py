@@ -100,9 +100,12 @@ class CasadiC(Casadi):
         with tempfile.TemporaryDirectory() as folder:  # once loaded, a library no longer needs its file
             source = Path(generator.generate(f"{folder}/"))
             library = source.with_suffix(".so")
-            command = ["gcc", *FLAGS, "-shared", "-fPIC", str(source), "-o", str(library)]
+            compiled = source.with_suffix(".o")
+            command = ["gcc", *FLAGS, "-fPIC", "-c", str(source), "-o", str(compiled)]
             try:
                 subprocess.run(command, check=True, timeout=self.limits.seconds)
+                # Linked with -ffast-math, the library would flush subnormal numbers to zero in the whole process.
+                subprocess.run(["gcc", "-shared", str(compiled), "-o", str(library)], check=True)
             except subprocess.TimeoutExpired as error:
                 raise TooLargeError(f"gcc took over {self.limits.seconds:.0f} s") from error
             external = self.library.external("derivative", str(library))
