@@ -34,7 +34,7 @@ TRANSFORMS = [sa.grad, sa.hessian, sa.jacfwd, sa.jacrev, sa.jacobian]
         (True, "truth value"),
         (np.array(True), "bool"),
     ],
-    ids=lambda value: repr(value)[:30],
+    ids=lambda value: repr(value).split(" at 0x")[0][:30],
 )
 def test_arguments_that_cannot_be_differentiated(transform, argument, message):
     with pytest.raises(sa.ArgumentError, match=message):
