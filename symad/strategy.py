@@ -14,7 +14,7 @@ from codegen.emission.sweep import lanes_of
 from codegen.program import Program
 from symad.derivatives.choice import record
 from symad.derivatives.columns import CLEARLY, SweepCost, columns_of, sweep_cost
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, WorkbenchError
 from symad.programs import to_program
 from symad.tracing.trace import Trace, trace
 
@@ -59,7 +59,7 @@ def choose(f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max
     """
     if strategy not in ("auto", "straight", "sweep"):
         raise ArgumentError(f"strategy={strategy!r}", do="use one of auto, straight, sweep")
-    program = None if strategy == "straight" else seeded_program(f, args, max_paths)
+    program = None if strategy == "straight" else _seeded_or_none(f, args, strategy, max_paths)
     if program is None or (strategy == "auto" and program.inputs[-1].size < FEWEST_COLUMNS):
         if strategy == "sweep":
             raise ArgumentError(
@@ -78,6 +78,16 @@ def choose(f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max
     chosen = "sweep" if cost.sweep < straight else "straight"
     _record(f, chosen, cost, straight or cost.straight)
     return program if chosen == "sweep" else traced
+
+
+def _seeded_or_none(f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max_paths: int) -> Program | None:
+    """Return the sweep; None where "auto" finds that forward over reverse mode cannot be traced, as other modes may."""
+    try:
+        return seeded_program(f, args, max_paths)
+    except WorkbenchError:
+        if strategy == "sweep":
+            raise
+        return None
 
 
 def cost_of(program: Program) -> SweepCost:

@@ -79,3 +79,17 @@ def test_branches_are_compiled_in_sweeps_too() -> None:
     kernel = sa.compile(sa.hessian(f), np.ones(6), strategy="sweep")
     for x in (np.linspace(-1, 1, 6), np.linspace(1, -1, 6)):
         np.testing.assert_allclose(kernel(x), sa.hessian(f)(x), rtol=1e-13, atol=1e-14)
+
+
+def test_auto_goes_straight_where_forward_over_reverse_cannot_be_traced() -> None:
+    def refuses(transform):
+        def broken(*args):
+            raise sa.TraceError("no pushforward today")
+
+        transform.__columns__ = type(transform.__columns__)(broken, 0)
+        return transform
+
+    x = np.arange(1.0, 6.0)
+    assert sa.compile(refuses(sa.hessian(rosenbrock)), x).stats.strategy == "straight"
+    with pytest.raises(sa.TraceError, match="no pushforward today"):
+        sa.compile(refuses(sa.hessian(rosenbrock)), x, strategy="sweep")
