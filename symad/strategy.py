@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
-from codegen.emission.sweep import lanes_of
+from codegen.lowering.halves import columns_at_once
 from codegen.program import Program
 from symad.derivatives.choice import record
 from symad.derivatives.columns import CLEARLY, SweepCost, columns_of, sweep_cost
@@ -68,7 +68,7 @@ def choose(f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max
                 do='compile hessian(f) or jacobian(f) of one array, or use strategy="auto"',
             )
         return trace(f, *args, max_paths=max_paths)
-    cost = sweep_cost(program, lanes_of(program).width)
+    cost = sweep_cost(program, columns_at_once(program))
     tall = len(program.outputs[0].rows) >= program.inputs[-1].size  # else reverse mode may cost far less
     if strategy == "sweep" or (tall and CLEARLY * cost.sweep < cost.straight):
         _record(f, "sweep", cost, cost.straight)
@@ -92,7 +92,7 @@ def _seeded_or_none(f: Callable[..., Any], args: tuple[Any, ...], strategy: Stra
 
 def cost_of(program: Program) -> SweepCost:
     """Return what a sweep costs on this machine, in scalar operations."""
-    return sweep_cost(program, lanes_of(program).width)
+    return sweep_cost(program, columns_at_once(program))
 
 
 def _record(f: Callable[..., Any], chosen: str, cost: SweepCost, straight: int) -> None:

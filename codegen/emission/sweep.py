@@ -15,13 +15,9 @@ from codegen.emission.lanes import Lanes, Layout
 from codegen.emission.schedule import CHUNK
 from codegen.emission.straight import StraightPlan
 from codegen.emission.sweep_text import driver, unit_vectors
-from codegen.engine import vector_bits
-from codegen.lowering.guards import guard
+from codegen.lowering.halves import columns_at_once, executed_halves, split
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import TRUTHS, operands_of
 from codegen.program import Input, Output, Program
-
-ZERO = ("const", bytes(8))
 
 
 def lanes_of(program: Program) -> Lanes:
@@ -30,19 +26,7 @@ def lanes_of(program: Program) -> Lanes:
     >>> lanes_of(Program([], [], {}, (Input("seed", (3,)),), (), seeded=True)).width
     2
     """
-    columns, width = program.inputs[-1].size, max(1, vector_bits() // 64)
-    while width > columns:
-        width //= 2
-    return Lanes(max(width, 1))
-
-
-@dataclass(frozen=True)
-class Split:
-    """The two halves of a sweep: `once` stores the residuals as a last array, and `columns` reads them."""
-
-    once: Lowered
-    columns: Lowered
-    residuals: int
+    return Lanes(columns_at_once(program))
 
 
 @dataclass(frozen=True)
@@ -97,7 +81,7 @@ class SweepPlan:
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""
-        return _executed(self.program, self.once.lowered, self.columns.lowered)
+        return executed_halves(self.program, self.once.lowered, self.columns.lowered)
 
     @property
     def chunks(self) -> int:
@@ -108,65 +92,3 @@ class SweepPlan:
     def workspace(self) -> int:
         """Number of values that pass through memory, between halves and from chunk to chunk."""
         return self.residuals + self.once.workspace + self.columns.workspace * self.lanes.width
-
-
-def executed(program: Program, lowered: Lowered) -> Counter[str]:
-    """Operations that one call of a sweep carries out, by kind; one on a vector register counts once."""
-    halves = split(program, lowered)
-    return _executed(program, halves.once, halves.columns)
-
-
-def _executed(program: Program, once: Lowered, columns: Lowered) -> Counter[str]:
-    blocks = -(-program.inputs[-1].size // lanes_of(program).width)
-    return once.count() + Counter({kind: blocks * count for kind, count in columns.count().items()})
-
-
-def split(program: Program, lowered: Lowered) -> Split:
-    """Return the rows that do not depend on the seed and those that do, each with its stores; products are guarded."""
-    seed = program.inputs[-1]
-    start = program.input_count - seed.size
-    lowered = guard(lowered, start, seed.size)
-    rows = lowered.rows
-    swept = [output.swept for output in program.outputs]
-    moving = [store for store in lowered.stores if swept[store[0]]]
-    depends = _dependent(lowered, start)
-    crossing = _crossing(lowered, depends, [row for _, _, row in moving])
-    once, columns = list(rows), list(rows)
-    stores = [store for store in lowered.stores if not swept[store[0]]]
-    number = {array: sum(other == swept[array] for other in swept[:array]) for array in range(len(swept))}
-    stores = [(number[array], position, row) for array, position, row in stores]
-    for row, place in crossing.items():
-        kept = row
-        if rows[row][0] in TRUTHS:  # crosses as a number
-            kept = len(once)
-            once.append(("number", row))
-            columns += [("input", place), ZERO]
-            columns[row] = ("compare", "une", len(columns) - 2, len(columns) - 1)
-        else:
-            columns[row] = ("input", place)
-        stores.append((len(swept) - sum(swept), place, kept))
-    for index, (code, *fields) in enumerate(rows):
-        if code == "input" and fields[0] >= start:
-            columns[index] = ("input", fields[0] - start + len(crossing))
-    second = [(number[array], position, row) for array, position, row in moving]
-    return Split(
-        replace(lowered, rows=once, stores=stores), replace(lowered, rows=columns, stores=second), len(crossing)
-    )
-
-
-def _dependent(lowered: Lowered, start: int) -> bytearray:
-    """Mark the rows that depend on the seed: the inputs from position `start` on."""
-    depends = bytearray(len(lowered.rows))
-    for index in lowered.live():
-        row = lowered.rows[index]
-        seed = row[0] == "input" and row[1] >= start
-        depends[index] = seed or any(depends[operand] for operand in operands_of(row))
-    return depends
-
-
-def _crossing(lowered: Lowered, depends: bytearray, stored: list[int]) -> dict[int, int]:
-    """Number the rows without seed that rows with seed, or stores of columns, read; constants are known to both."""
-    wanted = [u for row in lowered.live() if depends[row] for u in operands_of(lowered.rows[row])]
-    needed = dict.fromkeys(u for u in [*wanted, *stored] if not depends[u])
-    constant = ("const", "true", "false")
-    return {row: place for place, row in enumerate(row for row in needed if lowered.rows[row][0] not in constant)}

@@ -10,11 +10,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from codegen.dtypes import FLOAT64
-from codegen.emission.sweep import executed
 from codegen.engine import has_fma
 from codegen.lowering.algebra import Effect, simplify
 from codegen.lowering.complex_rows import complex_head, in_parts, split
 from codegen.lowering.fuse import fuse
+from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
 from codegen.lowering.unroll import unroll
 from codegen.options import Options

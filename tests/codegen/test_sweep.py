@@ -10,7 +10,8 @@ import sympy as sp
 
 import symad as sa
 from codegen import compile_program, evaluate
-from codegen.emission.sweep import lanes_of, split
+from codegen.emission.sweep import lanes_of
+from codegen.lowering.halves import split
 from codegen.lowering.prepare import prepare
 from codegen.lowering.unroll import unroll
 from codegen.options import Options
