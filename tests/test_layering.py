@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 # Lowest first; modules of one layer may import each other, if not in a circle. The package's own __init__ is "symad".
 LAYERS = [
     {"errors"},
-    {"limits"},
+    {"limits", "extras"},
+    {"display"},
     {"graph"},
     {"rules"},
     {"tracing"},
@@ -27,6 +28,7 @@ LAYERS = [
     {"programs", "strategy"},
     {"keep"},
     {"native"},
+    {"drawing"},
     {"checking", "teaching"},
     {"interop"},
     {"symad"},

@@ -1,0 +1,25 @@
+"""Optional packages: imported where they are used, and named with their extra where they are missing."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from symad.errors import ArgumentError
+
+EXTRAS = {"igraph": "draw", "matplotlib": "plot", "flint": "rigorous", "pandas": "table", "scipy": "special"}
+
+
+def optional(module: str, purpose: str) -> Any:
+    """Return an optional module; ArgumentError that names the extra to install when it is missing.
+
+    >>> optional("matplotlib.nothing", "pictures of nothing")
+    Traceback (most recent call last):
+    symad.errors.ArgumentError: ...
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        extra = EXTRAS[module.partition(".")[0]]
+        do = f"pip install 'symad[{extra}]'"
+        raise ArgumentError(f"{purpose} without {module.partition('.')[0]}", why=str(error), do=do) from error
