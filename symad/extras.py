@@ -13,9 +13,9 @@ EXTRAS = {"igraph": "draw", "matplotlib": "plot", "flint": "rigorous", "pandas":
 def optional(module: str, purpose: str) -> Any:
     """Return an optional module; ArgumentError that names the extra to install when it is missing.
 
-    >>> optional("matplotlib.nothing", "pictures of nothing")
+    >>> optional("matplotlib.nothing", "pictures")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    symad.errors.ArgumentError: ...
+    codegen.errors.ArgumentError: pictures without matplotlib: ...; pip install 'symad[plot]'
     """
     try:
         return importlib.import_module(module)

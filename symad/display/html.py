@@ -24,7 +24,7 @@ from symad.display.document import (
 from symad.display.mathematics import mathml_of
 from symad.display.styles import LOOKS
 
-_ALIGN = {"l": "left", "c": "center", "r": "right"}
+_ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}
 
 
 def fragment(document: Document) -> str:
@@ -120,11 +120,11 @@ def _stylesheet() -> str:
         ".symad math{font-size:1.08em}\n.symad .formula{margin:.55em 0 .55em 1.5em;overflow-x:auto}\n"
         ".symad .equals{margin:0 .45em}\n.symad .reason{margin-left:2em;color:var(--muted);font-size:.92em}\n"
         ".symad .table{overflow-x:auto}\n.symad table{border-collapse:collapse;margin:.6em 0}\n"
+        ".symad .to-left{text-align:left}\n"
         ".symad caption{text-align:left;color:var(--muted);padding-bottom:.3em}\n"
-        ".symad th{text-align:left;border-bottom:2px solid var(--muted);padding:.25em .9em .25em 0;font-weight:600}\n"
+        ".symad th{border-bottom:2px solid var(--muted);padding:.25em .9em .25em 0;font-weight:600}\n"
         ".symad td{padding:.3em .9em .3em 0;border-bottom:1px solid #8884;vertical-align:baseline}\n"
-        ".symad .right{}\n.symad td.right,.symad th.right{text-align:right;color:inherit;font-weight:inherit}\n"
-        ".symad td.center,.symad th.center{text-align:center}\n"
+        ".symad .to-right{text-align:right}\n.symad .to-center{text-align:center}\n"
         ".symad pre{background:#8881;padding:.7em 1em;overflow-x:auto;line-height:1.35}\n"
         ".symad figure{margin:1em 0;overflow-x:auto}\n"
         ".symad .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(16em,1fr));gap:1.2em}\n"

@@ -43,10 +43,10 @@ def plain(document: Document, width: int | None = None) -> str:
     >>> print(plain((Heading("Two"), Table(("n", "name"), (("1", "one"), ("2", "two")), "rl")), 40))
     Two
     <BLANKLINE>
-     n  name
-    ─────────
-     1  one
-     2  two
+     n   name
+    ──────────
+     1   one
+     2   two
     """
     columns = width or shutil.get_terminal_size((100, 24)).columns
     console = Console(file=io.StringIO(), width=columns, color_system=None, highlight=False, legacy_windows=False)
