@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+import argparse
 import time
+from typing import Any
 
 from codegen.storage.cache import Cache, Entry, chosen
 from symad.errors import ArgumentError
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def add_command(commands: Any) -> None:
+    """Declare the command and its options."""
+    command = commands.add_parser(
+        "cache",
+        help="show or clear the disk cache of machine code",
+        description="Show the entries of the disk cache of machine code, the most recently used first: the folder that "
+        "SYMAD_CACHE names, or else symad in XDG_CACHE_HOME or ~/.cache.",
+    )
+    command.add_argument("--folder", metavar="FOLDER", help="look at the cache in this folder")
+    action = command.add_mutually_exclusive_group()
+    action.add_argument("--clear", action="store_true", help="remove all entries")
+    action.add_argument("--path", action="store_true", help="print the folder and nothing else")
+    command.set_defaults(run=run, max_seconds=300.0)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out the command; exit status 0."""
+    cache = cache_of(options.folder)
+    if options.path:
+        print(cache.folder)
+    else:
+        print(clear(cache) if options.clear else report(cache))
+    return 0
 
 
 def cache_of(folder: str | None) -> Cache:

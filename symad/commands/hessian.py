@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +18,9 @@ from codegen import Kernel
 from codegen.options import Accuracy, Tier
 from codegen.sparsity import spy
 from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
+from symad.commands.loading import load_function
 from symad.derivatives.sparse import Triangle
+from symad.display.shown import write_text
 from symad.errors import ArgumentError
 from symad.native import compile_trace
 from symad.strategy import cost_of, seeded_program
@@ -25,8 +29,56 @@ from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian
 
+MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
+ACCURACY = ("strict", "fast")
 DIGITS = 50
 OTHER_ROUTE: dict[str, HessianMode] = {"fwd-rev": "edge"}  # the check takes another mode than the kernel
+
+
+def add_command(commands: Any) -> None:
+    """Declare the command and its options."""
+    command = commands.add_parser(
+        "hessian",
+        help="trace, differentiate, compile and check the Hessian of a scalar function",
+        description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), take its "
+        "Hessian in the first argument, compile it, and check every entry against 50 digits.",
+    )
+    command.add_argument("target", metavar="FILE.py:FUNCTION")
+    command.add_argument("--mode", choices=MODES, default="auto", help="how the two derivatives are taken")
+    command.add_argument("--sparse", action="store_true", help="print the packed non-zeros instead of the matrix")
+    command.add_argument("--fast", action="store_true", help="compile quickly, run slower")
+    command.add_argument(
+        "--accuracy", choices=ACCURACY, default="strict", help="fast: fewer operations, other rounding"
+    )
+    command.add_argument("--emit", choices=tuple(_EMITTERS), help="print the kernel or its let form after the report")
+    command.add_argument(
+        "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
+    )
+    command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out the command; exit status 0."""
+    function, arguments = load_function(options.target)
+    found = study(
+        function,
+        arguments,
+        name=options.target.rpartition(":")[2],
+        mode=options.mode,
+        tier="fast" if options.fast else "default",
+        accuracy=options.accuracy,
+        progress=show_progress,
+    )
+    show_progress("")
+    print(report(found))
+    text = emitted(found, options.emit) if options.emit else values(found, options.sparse)
+    if options.output is not None:
+        write_text(options.output, text)
+        print(f"\nwritten: {options.output}")
+    elif options.emit or options.sparse:
+        print("\n" + text)
+    return 0
 
 
 @dataclass(frozen=True)
