@@ -1,0 +1,1 @@
+"""Pictures in SVG: graphs, patterns of matrices, charts; without any system package."""
