@@ -90,13 +90,23 @@ def from_sympy(args: Sequence[Any], expression: Any) -> Formula:
     >>> from_sympy([a], sp.Sum(a[i] ** 2, (i, 0, 2)))(np.array([1.0, 2.0, 3.0]))
     14.0
     """
+    formula = formula_of(args, expression)
+    _check_bound(formula)
+    return formula
+
+
+def formula_of(args: Sequence[Any], expression: Any) -> Formula:
+    """Return the same where functions that nothing is known about may stay: f(x) for an argument x.
+
+    >>> x = sp.Symbol("x")
+    >>> formula_of([x], sp.Function("f")(x) + x)(2 * x)
+    2*x + f(2*x)
+    """
     args = (args,) if isinstance(args, sp.Basic) and not isinstance(args, sp.Tuple) else tuple(args)
     names = [_name(arg, k) for k, arg in enumerate(args)]
     with open_scope(apart=True) as scope:
         inputs = _inputs(scope.graph, args, names)
-        formula = Formula(scope.graph, names, inputs, lift_result(scope, expression, "expression"))
-        _check_bound(formula)
-        return formula
+        return Formula(scope.graph, names, inputs, lift_result(scope, expression, "expression"))
 
 
 def _name(arg: Any, position: int) -> str:
