@@ -1,0 +1,268 @@
+"""The heads in ball arithmetic: one row per head, over the rigorous functions of python-flint (Arb).
+
+A value is an `arb`, which contains the exact number, or a truth value: True, False, or None where balls overlap and
+cannot decide. Where the two sides of a choice are possible, the result is a ball around both. A ball that is not a
+number (`nan`) says that nothing is known: a pole or the end of a domain is inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, reduce
+from typing import Any
+
+import sympy as sp
+from sympy.codegen import cfunctions
+
+import codegen.heads as heads
+from codegen.program import Head
+from symad.extras import optional
+
+Ball = Any  # flint.arb: python-flint's methods take and return what they can
+Truth = bool | None
+
+
+@cache
+def flint() -> Any:
+    """Return python-flint; ArgumentError that names the extra where it is missing."""
+    return optional("flint", "ball arithmetic")
+
+
+def ball(value: Any) -> Ball:
+    """Return a number or a truth value as a ball; an undecided one contains 0 and 1."""
+    arb = flint().arb
+    return hull(arb(0), arb(1)) if value is None else arb(value)
+
+
+def hull(*values: Ball) -> Ball:
+    """Return a ball around all of these; nan where one of them is."""
+    return reduce(lambda left, right: left.union(right), values)
+
+
+def pi() -> Ball:
+    """Return a ball around pi at the current precision."""
+    return flint().arb.pi()
+
+
+def half() -> Ball:
+    """Return 1/2."""
+    return flint().arb(0.5)
+
+
+def whole(u: Ball) -> int:
+    """Return the whole number that an order is."""
+    return int(u.unique_fmpz())
+
+
+def choose(test: Truth, first: Ball, second: Ball) -> Ball:
+    """Return one of two values, or a ball around both while nothing is decided."""
+    if test is None:
+        return first if first is second else hull(ball(first), ball(second))
+    return first if test else second
+
+
+def less(u: Ball, v: Ball) -> Truth:
+    """Whether u < v."""
+    return True if u < v else False if u >= v else None
+
+
+def equal(u: Ball, v: Ball) -> Truth:
+    """Whether u = v."""
+    return True if u == v else False if u != v else None
+
+
+def negated(test: Truth) -> Truth:
+    """Not, of three truth values."""
+    return None if test is None else not test
+
+
+def conjunction(*tests: Truth) -> Truth:
+    """And, of three truth values."""
+    return False if any(test is False for test in tests) else None if any(test is None for test in tests) else True
+
+
+def disjunction(*tests: Truth) -> Truth:
+    """Or, of three truth values."""
+    return negated(conjunction(*map(negated, tests)))
+
+
+def parity(*tests: Truth) -> Truth:
+    """Xor, of three truth values."""
+    return None if any(test is None for test in tests) else sum(map(bool, tests)) % 2 == 1
+
+
+def piecewise(*flat: Any) -> Ball:
+    """Return the first value whose condition holds; a ball around all that may be it."""
+    possible = []
+    for value, test in zip(flat[::2], flat[1::2], strict=True):
+        if test is not False:
+            possible.append(ball(value))
+        if test is True:
+            return hull(*possible)
+    return flint().arb.nan()
+
+
+def monotone(function: Callable[[Ball], Ball]) -> Callable[[Ball], Ball]:
+    """Return an increasing function of exact numbers as a function of balls: by their two ends."""
+
+    def enclosed(u: Ball) -> Ball:
+        if u.is_exact() or not u.is_finite():
+            return function(u)
+        return hull(function(u.lower()), function(u.upper()))
+
+    return enclosed
+
+
+def with_sign(v: Ball, size: Ball) -> Ball:
+    """Return -size where v < 0, size elsewhere."""
+    return choose(less(v, ball(0)), -size, size)
+
+
+def power(base: Ball, exponent: Ball) -> Ball:
+    """Real power: nothing is known of a fractional power of a ball with negative numbers in it."""
+    return base.sqrt() if exponent == half() else base**exponent
+
+
+def root_of_squares(*values: Ball) -> Ball:
+    """Return the square root of the sum of squares."""
+    return sum((u * u for u in values), ball(0)).nonnegative_part().sqrt()
+
+
+def _rint(u: Ball) -> Ball:
+    down = u.floor()
+    beyond, odd = u - down, equal((down / 2).floor() * 2, down)
+    up = choose(less(half(), beyond), True, choose(less(beyond, half()), False, negated(odd)))
+    return choose(None if up is not True and up is not False else up, down + 1, down)
+
+
+def _trunc(u: Ball) -> Ball:
+    return choose(less(u, ball(0)), u.ceil(), u.floor())
+
+
+def _cbrt(u: Ball) -> Ball:
+    return u if u.is_zero() else with_sign(u, abs(u).root(3))
+
+
+def heaviside(u: Ball, at_zero: Ball | None = None) -> Ball:
+    """0, `at_zero` (1/2) or 1."""
+    middle = half() if at_zero is None else at_zero
+    if not u.is_finite() and u.is_nan():
+        return u
+    return piecewise(ball(0), less(u, ball(0)), middle, equal(u, ball(0)), ball(1), True)
+
+
+def remainder(rounded: Callable[[Ball], Ball]) -> Callable[[Ball, Ball], Ball]:
+    """Return u - v * rounded(u/v)."""
+    return lambda u, v: u - v * rounded(u / v)
+
+
+def at_zero(value: Callable[[], Ball], function: Callable[..., Ball]) -> Callable[..., Ball]:
+    """Return a function whose value at exactly 0 of its first operand is given."""
+    return lambda u, *others: value() if u.is_zero() else function(u, *others)
+
+
+def softplus(u: Ball) -> Ball:
+    """log(1 + exp(u)), whose digits survive on both sides."""
+    return u.exp().log1p() if u < 0 else u + (-u).exp().log1p()
+
+
+def logaddexp(u: Ball, v: Ball) -> Ball:
+    """log(exp(u) + exp(v))."""
+    return u.max(v) + (-abs(u - v)).exp().log1p()
+
+
+def xlogy(u: Ball, v: Ball) -> Ball:
+    """u log(v), 0 where u is 0."""
+    return u if u.is_zero() else u * v.log()
+
+
+ARITHMETIC: dict[Head, Callable[..., Any]] = {
+    sp.Add: lambda *terms: sum(terms[1:], terms[0]),
+    sp.Mul: lambda *factors: reduce(lambda u, v: u * v, factors),
+    sp.Pow: power,
+    heads.Alias: lambda value, *others: value,
+    sp.Abs: abs,
+    sp.sign: lambda u: u.sgn(),
+    sp.Max: lambda *values: reduce(lambda u, v: u.max(v), values),
+    sp.Min: lambda *values: reduce(lambda u, v: u.min(v), values),
+    sp.floor: monotone(lambda u: u.floor()),
+    sp.ceiling: monotone(lambda u: u.ceil()),
+    heads.trunc: monotone(_trunc),
+    heads.rint: monotone(_rint),
+    sp.frac: lambda u: u - u.floor(),
+    heads.fmod: remainder(monotone(_trunc)),
+    heads.copysign: lambda u, v: with_sign(v, abs(u)),
+    sp.Mod: remainder(monotone(lambda u: u.floor())),
+    sp.Heaviside: heaviside,
+    cfunctions.Sqrt: lambda u: u.sqrt(),
+    cfunctions.fma: lambda a, b, c: a * b + c,
+    heads.cbrt: monotone(_cbrt),
+    heads.hypot: root_of_squares,
+    heads.one_minus_square: lambda u: (1 - u) * (1 + u),
+    heads.direction_cosine: lambda u, v: u / root_of_squares(u, v),
+}
+
+ELEMENTARY: dict[Head, Callable[..., Any]] = {
+    sp.exp: lambda u: u.exp(),
+    heads.exp2: lambda u: ball(2) ** u,
+    heads.expm1: lambda u: u.expm1(),
+    sp.log: lambda u: u.log(),
+    heads.log2: lambda u: u.log_base(2),
+    heads.log10: lambda u: u.log_base(10),
+    heads.log1p: lambda u: u.log1p(),
+    sp.sin: lambda u: u.sin(),
+    sp.cos: lambda u: u.cos(),
+    sp.tan: lambda u: u.tan(),
+    sp.cot: lambda u: u.cot(),
+    sp.sec: lambda u: u.sec(),
+    sp.csc: lambda u: u.csc(),
+    sp.sinh: lambda u: u.sinh(),
+    sp.cosh: lambda u: u.cosh(),
+    sp.tanh: lambda u: u.tanh(),
+    sp.coth: lambda u: u.coth(),
+    sp.sech: lambda u: u.sech(),
+    sp.csch: lambda u: u.csch(),
+    sp.asin: lambda u: u.asin(),
+    sp.acos: lambda u: u.acos(),
+    sp.atan: lambda u: u.atan(),
+    sp.acot: at_zero(lambda: pi() / 2, lambda u: (1 / u).atan()),
+    sp.asec: lambda u: (1 / u).acos(),
+    sp.acsc: lambda u: (1 / u).asin(),
+    sp.asinh: lambda u: u.asinh(),
+    sp.acosh: lambda u: u.acosh(),
+    sp.atanh: lambda u: u.atanh(),
+    sp.acoth: lambda u: (1 / u).atanh(),
+    sp.asech: lambda u: (1 / u).acosh(),
+    sp.acsch: lambda u: (1 / u).asinh(),
+    sp.atan2: lambda v, u: flint().arb.atan2(v, u),
+    sp.sinc: lambda u: u.sinc(),
+    heads.expit: lambda u: 1 / (1 + (-u).exp()),
+    heads.softplus: softplus,
+    heads.log_expit: lambda u: -softplus(-u),
+    heads.logaddexp: logaddexp,
+    heads.xlogy: xlogy,
+}
+
+LOGIC: dict[Head, Callable[..., Any]] = {  # these take truth values as they are, the others as 0 and 1
+    sp.And: conjunction,
+    sp.Or: disjunction,
+    sp.Xor: parity,
+    sp.Nand: lambda *tests: negated(conjunction(*tests)),
+    sp.Nor: lambda *tests: negated(disjunction(*tests)),
+    sp.Not: negated,
+    sp.Implies: lambda left, right: disjunction(negated(left), right),
+    sp.ITE: choose,
+    sp.Piecewise: piecewise,
+    heads.Alias: ARITHMETIC[heads.Alias],
+}
+
+COMPARISONS: dict[Head, Callable[..., Any]] = {
+    sp.Lt: less,
+    sp.Le: lambda u, v: negated(less(v, u)),
+    sp.Gt: lambda u, v: less(v, u),
+    sp.Ge: lambda u, v: negated(less(u, v)),
+    sp.Eq: equal,
+    sp.Ne: lambda u, v: negated(equal(u, v)),
+    sp.re: lambda u: u,
+    sp.conjugate: lambda u: u,
+}

@@ -1,0 +1,158 @@
+"""Balls contain the exact values: every head against mpmath at 100 digits, and what balls cannot decide."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+from cases import HEAD_POINTS
+from flint import arb
+from kernel_points import OWN_TESTS, points_of
+from mpmath import mp
+
+import symad as sa
+from codegen.functions.intrinsics import INTRINSICS
+from codegen.interpret import evaluate
+from symad.checking.balls import LOGIC, NUMBERS, as_mpf, enclose, enclosures, known_bits, tight, working_bits
+from symad.errors import ArgumentError
+from symad.graph.table import Graph
+from symad.tracing.trace import trace
+
+HEADS = [head for head in INTRINSICS if head not in OWN_TESTS and head not in LOGIC]
+DIGITS = 100
+
+
+def contains(enclosure, exact):
+    """Whether a ball contains a number that is known to nearly DIGITS digits."""
+    if not enclosure.is_finite():
+        return as_mpf(enclosure) == exact
+    with mp.workdps(200):
+        gap = abs(as_mpf(enclosure.mid()) - exact)
+        return gap <= as_mpf(enclosure.rad()) + abs(exact) * mp.mpf(10) ** (5 - DIGITS)
+
+
+def test_every_head_has_an_enclosure_or_is_refused_by_name():
+    assert {head for head in INTRINSICS if head not in NUMBERS and head not in LOGIC} == {sp.im}
+    assert set(NUMBERS) | set(LOGIC) <= set(INTRINSICS)
+    graph = Graph()
+    unknown = graph.node(sp.Function("mystery"), graph.number(1))
+    for node, name in ((unknown, "mystery"), (graph.node(sp.im, graph.number(1)), "im")):
+        with pytest.raises(ArgumentError, match=f"an enclosure of {name}"):
+            enclosures(graph, [node], {}, 64)
+
+
+@pytest.mark.parametrize("head", HEADS, ids=lambda head: head.__name__)
+def test_balls_contain_the_100_digit_value(head):
+    for point in [*points_of(head), *HEAD_POINTS.get(head, ())]:
+        graph = Graph()
+        operands = [graph.own_leaf(sp.Symbol(f"u{k}")) for k in range(len(point))]
+        node = graph.node(head, *operands)
+        exact = evaluate(
+            graph, [node], {u: mp.mpf(v) for u, v in zip(operands, point, strict=True)}, "reference", DIGITS
+        )[0]
+        [found] = enclosures(graph, [node], dict(zip(operands, map(float, point), strict=True)), 256)
+        if isinstance(exact, bool):
+            assert found == arb(int(exact)), point
+        elif mp.isnan(exact):
+            assert found.is_nan(), point
+        else:
+            assert contains(found, exact), (point, found, mp.nstr(exact, 20))
+            assert known_bits(found) > 150, (point, found)
+
+
+def test_a_wrong_digit_would_be_noticed():
+    with working_bits(256):
+        found = arb(0.7).sin()
+    with mp.workdps(DIGITS):
+        exact = mp.sin(mp.mpf(0.7))
+        assert contains(found, exact)
+        assert not contains(found, exact * (1 + mp.mpf(10) ** -70))
+
+
+ROOT = sp.CRootOf(sp.Symbol("t") ** 5 - sp.Symbol("t") - 1, 0)
+CONSTANTS = {
+    sp.pi: "3.14159265358979", sp.E: "2.71828182845905", sp.EulerGamma: "0.577215664901533",
+    sp.Catalan: "0.915965594177219", sp.GoldenRatio: "1.61803398874989", sp.TribonacciConstant: "1.83928675521416",
+    sp.Rational(1, 3): "0.333333333333333", ROOT: "1.16730397826142",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("symbol", "value"), CONSTANTS.items(), ids=map(str, CONSTANTS))
+def test_constants(symbol, value):
+    graph = Graph()
+    [found] = enclosures(graph, [graph.leaf(symbol)], {}, 300)
+    assert known_bits(found) > 280
+    with working_bits(300):
+        assert abs(found - arb(value)) < 1e-14
+        assert contains(found, mp.make_mpf(symbol.evalf(DIGITS + 5)._mpf_))
+
+
+def test_what_is_not_decided_has_both_sides():
+    """(sqrt(x)**2 - x) is 0 for x = 2, which no precision shows: sign, branch and step keep both sides."""
+    zero = lambda x: x**0.5 * x**0.5 - x  # noqa: E731
+    for f, both in (
+        (lambda x: np.sign(zero(x)), (-1, 1)),
+        (lambda x: np.where(zero(x) > 0, 3.0, 7.0), (3, 7)),
+        (lambda x: np.floor(x + zero(x)), (1, 2)),
+    ):
+        traced = trace(f, 2.0)
+        [found] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 2.0}, 300)
+        assert all(found.contains(arb(value)) for value in both), (found, both)
+    traced = trace(lambda x: np.where(x > 1, 3.0, 7.0), 2.0)
+    for x, value in ((1.0, 7), (math.nextafter(1.0, 2.0), 3)):
+        [found] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: x}, 64)
+        assert found == value
+
+
+def test_a_branch_not_taken_does_not_spoil_the_value():
+    traced = trace(lambda x: np.where(x > 0, x, np.log(x)), 1.0)
+    x = traced.inputs.flat[0]
+    assert enclosures(traced.graph, traced.outputs.flat, {x: 2.0}, 64)[0] == 2
+    assert enclosures(traced.graph, traced.outputs.flat, {x: -1.0}, 64)[0].is_nan()
+
+
+def test_inputs_may_be_balls():
+    traced = trace(lambda x: np.exp(x) * np.maximum(x, 0.25), 1.0)
+    with working_bits(64):
+        wide = arb(0.5, 0.5)
+    [found] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: wide}, 64)
+    for x in (0.0, 0.125, 0.25, 0.5, 1.0):
+        assert found.contains(arb(math.exp(x) * max(x, 0.25)))
+
+
+def test_the_precision_is_raised_until_the_digits_are_there():
+    x = 1e-150
+    traced = trace(lambda x: 1 - np.cos(x), x)
+    [found] = enclose(traced, x, digits=40)
+    assert known_bits(found) > 130
+    with mp.workdps(400):
+        assert contains(found, 1 - mp.cos(mp.mpf(x)))
+    [zero] = tight(*_numbered(lambda x: x**0.5 * x**0.5 - x, 2.0), 100)
+    assert zero.contains(0)
+    assert not zero.is_zero()
+
+
+def _numbered(f, x):
+    traced = trace(f, x)
+    return traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: x}
+
+
+def test_a_kernel_and_its_trace_have_the_same_enclosures():
+    f = sa.hessian(lambda x: (x[0] - x[1]) ** 4 + np.sin(x[0] * x[2]))
+    x = np.array([0.3, 1.7, -2.0])
+    kernel = sa.compile(f, x)
+    found, other = enclose(kernel, x, digits=30), enclose(trace(f, x), x, digits=30)
+    assert len(found) == len(other) == 9
+    for u, v, value in zip(found, other, kernel(x).ravel(), strict=True):
+        assert u.overlaps(v)
+        assert abs(u - value) <= 1e-14 * abs(value)
+
+
+def test_a_sweep_is_enclosed_too():
+    f = sa.hessian(lambda x: np.exp(np.sin(x) @ np.arange(1.0, 6.0)))
+    x = np.linspace(0.1, 1.0, 5)
+    found = enclose(sa.compile(f, x, strategy="sweep"), x, digits=20)
+    for u, value in zip(found, sa.compile(f, x, strategy="straight")(x).ravel(), strict=True):
+        assert abs(u - value) <= 1e-13 * abs(value)
