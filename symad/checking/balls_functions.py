@@ -54,11 +54,18 @@ def whole(u: Ball) -> int:
     return int(u.unique_fmpz())
 
 
-def choose(test: Truth, first: Ball, second: Ball) -> Ball:
-    """Return one of two values, or a ball around both while nothing is decided."""
-    if test is None:
-        return first if first is second else hull(ball(first), ball(second))
-    return first if test else second
+def truth(value: Any) -> Truth:
+    """Return a truth value; a number is true unless it is 0."""
+    return value if value is None or isinstance(value, bool) else negated(equal(value, ball(0)))
+
+
+def choose(test: Any, first: Any, second: Any) -> Any:
+    """Return one of two values; while nothing is decided, a ball around both, or None for two truth values."""
+    test = truth(test)
+    if test is None and first is not second:
+        plain = all(value is None or isinstance(value, bool) for value in (first, second))
+        return None if plain else hull(ball(first), ball(second))
+    return second if test is False else first
 
 
 def less(u: Ball, v: Ball) -> Truth:
@@ -71,30 +78,34 @@ def equal(u: Ball, v: Ball) -> Truth:
     return True if u == v else False if u != v else None
 
 
-def negated(test: Truth) -> Truth:
+def negated(test: Any) -> Truth:
     """Not, of three truth values."""
-    return None if test is None else not test
+    known = truth(test)
+    return None if known is None else not known
 
 
-def conjunction(*tests: Truth) -> Truth:
+def conjunction(*tests: Any) -> Truth:
     """And, of three truth values."""
-    return False if any(test is False for test in tests) else None if any(test is None for test in tests) else True
+    known = [truth(test) for test in tests]
+    return False if any(test is False for test in known) else None if None in known else True
 
 
-def disjunction(*tests: Truth) -> Truth:
+def disjunction(*tests: Any) -> Truth:
     """Or, of three truth values."""
     return negated(conjunction(*map(negated, tests)))
 
 
-def parity(*tests: Truth) -> Truth:
+def parity(*tests: Any) -> Truth:
     """Xor, of three truth values."""
-    return None if any(test is None for test in tests) else sum(map(bool, tests)) % 2 == 1
+    known = [truth(test) for test in tests]
+    return None if None in known else sum(map(bool, known)) % 2 == 1
 
 
 def piecewise(*flat: Any) -> Ball:
     """Return the first value whose condition holds; a ball around all that may be it."""
     possible = []
-    for value, test in zip(flat[::2], flat[1::2], strict=True):
+    for value, condition in zip(flat[::2], flat[1::2], strict=True):
+        test = truth(condition)
         if test is not False:
             possible.append(ball(value))
         if test is True:
@@ -130,9 +141,9 @@ def root_of_squares(*values: Ball) -> Ball:
 
 def _rint(u: Ball) -> Ball:
     down = u.floor()
-    beyond, odd = u - down, equal((down / 2).floor() * 2, down)
-    up = choose(less(half(), beyond), True, choose(less(beyond, half()), False, negated(odd)))
-    return choose(None if up is not True and up is not False else up, down + 1, down)
+    beyond, odd = u - down, negated(equal((down / 2).floor() * 2, down))
+    up = choose(less(half(), beyond), True, choose(less(beyond, half()), False, odd))
+    return choose(up, down + 1, down)
 
 
 def _trunc(u: Ball) -> Ball:

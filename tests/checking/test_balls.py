@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from flint import arb
 from kernel_points import OWN_TESTS, points_of
 from mpmath import mp
 
+import codegen.heads as heads
 import symad as sa
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.interpret import evaluate
@@ -104,6 +106,26 @@ def test_what_is_not_decided_has_both_sides():
     for x, value in ((1.0, 7), (math.nextafter(1.0, 2.0), 3)):
         [found] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: x}, 64)
         assert found == value
+
+
+@pytest.mark.parametrize(
+    "head", [head for head in LOGIC if head not in (sp.Piecewise, heads.Alias)], ids=lambda head: head.__name__
+)
+def test_logic_of_what_is_undecided_is_what_both_truths_give(head):
+    """Not known is the answer exactly where the possible truths of the operands give both answers."""
+    count = {sp.Not: 1, sp.ITE: 3}.get(head, 2)
+    for tests in product((True, False, None), repeat=count):
+        possible = [(True, False) if test is None else (test,) for test in tests]
+        answers = {bool(INTRINSICS[head].reference(*truths)) for truths in product(*possible)}
+        assert LOGIC[head](*tests) is (answers.pop() if len(answers) == 1 else None), tests
+
+
+def test_ties_are_rounded_to_even():
+    graph = Graph()
+    operand = graph.own_leaf(sp.Symbol("u"))
+    node = graph.node(heads.rint, operand)
+    for value in (-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.0, 2.0**70):
+        assert enclosures(graph, [node], {operand: value}, 64)[0] == round(value)
 
 
 def test_a_branch_not_taken_does_not_spoil_the_value():
