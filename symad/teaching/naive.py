@@ -25,7 +25,39 @@ import sympy as sp
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
 
-class Dual:
+class _Arithmetic:
+    """What dual numbers and variables of a tape make of their own `+` and `*`, and what NumPy asks of them."""
+
+    __slots__ = ()
+
+    def __neg__(self) -> Any:
+        return self * -1.0  # type: ignore[operator]
+
+    def __sub__(self, other: Any) -> Any:
+        return self + other * -1.0
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __truediv__(self, other: Any) -> Any:
+        return self * applied("reciprocal", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return applied("reciprocal", self) * other
+
+    def __pow__(self, exponent: int) -> Any:
+        if not isinstance(exponent, int):
+            return NotImplemented
+        return math.prod([self] * exponent) if exponent >= 0 else applied("reciprocal", self**-exponent)
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer `.exp()`, `.sin()`...: what `np.exp` and its like call."""
+        if name not in FUNCTIONS:
+            raise AttributeError(name)
+        return lambda: applied(name, self)
+
+
+class Dual(_Arithmetic):
     """A number `primal + tangent * epsilon[tag]`; both parts may be dual numbers with lower tags."""
 
     __slots__ = ("primal", "tag", "tangent")
@@ -43,24 +75,37 @@ class Dual:
         (a, da), (b, db) = _split(self, tag), _split(other, tag)
         return Dual(a * b, da * b + a * db, tag)
 
-    def __neg__(self) -> Any:
-        return self * -1.0
-
-    def __sub__(self, other: Any) -> Any:
-        return self + -other
-
-    def __rsub__(self, other: Any) -> Any:
-        return -self + other
-
-    def __pow__(self, exponent: int) -> Any:
-        return math.prod([self] * exponent)
-
     __radd__, __rmul__ = __add__, __mul__
 
-    def exp(self) -> Any:
-        """Return the exponential; `np.exp` calls this method."""
-        value = _exp(self.primal)
-        return Dual(value, self.tangent * value, self.tag)
+
+# name: (the function of a number, its derivative at u where the function has this value)
+FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+    "reciprocal": (lambda u: 1 / u, lambda u, value: -(value * value)),
+    "exp": (math.exp, lambda u, value: value),
+    "log": (math.log, lambda u, value: 1 / u),
+    "sqrt": (math.sqrt, lambda u, value: 0.5 / value),
+    "sin": (math.sin, lambda u, value: applied("cos", u)),
+    "cos": (math.cos, lambda u, value: -applied("sin", u)),
+    "tanh": (math.tanh, lambda u, value: 1.0 - value * value),
+}
+
+
+def applied(name: str, number: Any) -> Any:
+    """Return a function of a number, whichever of the designs below it comes from, by the chain rule.
+
+    >>> applied("log", Dual(2.0, 1.0, 0)).tangent
+    0.5
+    """
+    value_of, slope_of = FUNCTIONS[name]
+    if isinstance(number, Dual):
+        value = applied(name, number.primal)
+        return Dual(value, slope_of(number.primal, value) * number.tangent, number.tag)
+    if isinstance(number, Variable):
+        plain = value_of(number.value)
+        return number.tape.record(plain, (number, slope_of(number.value, plain)))
+    if isinstance(number, sp.Basic) and name != "reciprocal":
+        return getattr(sp, name)(number)
+    return value_of(number)
 
 
 def tagless() -> Derivative:
@@ -70,7 +115,7 @@ def tagless() -> Derivative:
     >>> d(lambda x: x * d(lambda y: x + y, 1.0), 1.0)  # right: 1
     2.0
     """
-    return lambda f, a: _tangent(f(Dual(a, 1.0, 0)), 0)
+    return lambda f, a: tangent(f(Dual(a, 1.0, 0)), 0)
 
 
 def shared_tag() -> Derivative:
@@ -85,7 +130,7 @@ def shared_tag() -> Derivative:
 
     def derivative(f: Callable[..., Any], a: Any) -> Any:
         tag = next(tags)
-        return _tangent(f(Dual(a, 1.0, tag)), tag)
+        return tangent(f(Dual(a, 1.0, tag)), tag)
 
     return derivative
 
@@ -105,7 +150,7 @@ def fresh_tag() -> Derivative:
         result = f(Dual(a, 1.0, tag))
         if callable(result):
             return lambda *more: derivative(lambda u: f(u)(*more), a)
-        return _tangent(result, tag)
+        return tangent(result, tag)
 
     return derivative
 
@@ -126,7 +171,7 @@ def no_alias() -> Derivative:
     return derivative
 
 
-class Variable:
+class Variable(_Arithmetic):
     """A number on a tape, with a place for its adjoint."""
 
     __slots__ = ("adjoint", "tape", "value")
@@ -139,12 +184,6 @@ class Variable:
 
     def __mul__(self, other: Any) -> Variable:
         return self.tape.record(self.value * _value(other), (self, _value(other)), (other, self.value))
-
-    def __sub__(self, other: Any) -> Any:
-        return self + other * -1.0
-
-    def __pow__(self, exponent: int) -> Any:
-        return math.prod([self] * exponent)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -207,14 +246,21 @@ def _split(number: Any, tag: int) -> tuple[Any, Any]:
     return (number.primal, number.tangent) if isinstance(number, Dual) and number.tag == tag else (number, 0.0)
 
 
-def _tangent(result: Any, tag: int) -> Any:
+def primal(number: Any) -> float:
+    """Return a number without any epsilon.
+
+    >>> primal(Dual(Dual(2.0, 1.0, 0), 1.0, 1))
+    2.0
+    """
+    while isinstance(number, Dual):
+        number = number.primal
+    return float(number)
+
+
+def tangent(result: Any, tag: int) -> Any:
     """Return the coefficient of an epsilon, below the epsilons of higher tags, which belong to other levels."""
     if callable(result):
-        return lambda *more: _tangent(result(*more), tag)
+        return lambda *more: tangent(result(*more), tag)
     if isinstance(result, Dual) and result.tag > tag:
-        return Dual(_tangent(result.primal, tag), _tangent(result.tangent, tag), result.tag)
+        return Dual(tangent(result.primal, tag), tangent(result.tangent, tag), result.tag)
     return _split(result, tag)[1]
-
-
-def _exp(number: Any) -> Any:
-    return number.exp() if isinstance(number, Dual) else math.exp(number)
