@@ -8,8 +8,10 @@ pictures and columns are blocks. How a document looks in a terminal, in LaTeX or
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from numbers import Number
+from typing import Any, TypeAlias
 
+import numpy as np
 import sympy as sp
 
 from symad.display.styles import Style
@@ -22,6 +24,9 @@ class Marked:
     content: str | sp.Basic
     style: Style
     level: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", shown(self.content))
 
 
 Inline: TypeAlias = str | sp.Basic | Marked
@@ -51,6 +56,10 @@ class Formula:
     left: sp.Basic | None = None
     reason: Cell = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "right", shown(self.right))
+        object.__setattr__(self, "left", None if self.left is None else shown(self.left))
+
 
 @dataclass(frozen=True)
 class Table:
@@ -69,6 +78,9 @@ class Code:
     text: str
     language: str = ""
     marked: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text.rstrip("\n"))
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,18 @@ Document: TypeAlias = tuple[Block, ...]
 def inlines(cell: Cell) -> tuple[Inline, ...]:
     """Return the parts of a cell.
 
-    >>> inlines("a"), inlines(("a", "b"))
-    (('a',), ('a', 'b'))
+    >>> inlines("a"), inlines(("a", sp.Symbol("b"))), inlines(2.5)
+    (('a',), ('a', b), ('2.5',))
     """
-    return cell if isinstance(cell, tuple) else (cell,)
+    return tuple(map(shown, cell if isinstance(cell, tuple) else (cell,)))
+
+
+def shown(inline: Any) -> Any:
+    """Return prose, mathematics or something marked as it is, numbers as prose, a mutable matrix as it stands now."""
+    if isinstance(inline, str | sp.Basic | Marked):
+        return inline
+    if isinstance(inline, sp.MatrixBase):
+        return inline.as_immutable()
+    if isinstance(inline, Number | np.generic):
+        return repr(inline.item() if isinstance(inline, np.generic) else inline)
+    raise TypeError(f"{type(inline).__name__} cannot stand in a document: give a string, a SymPy object or Marked")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-import sympy as sp
-
+from symad.display.characters import visible
 from symad.display.document import (
     Block,
     Cell,
@@ -21,8 +20,9 @@ from symad.display.document import (
     Table,
     inlines,
 )
-from symad.display.mathematics import mathml_of
-from symad.display.styles import LOOKS
+from symad.display.mathematics import mathml_of, mathml_pieces
+from symad.display.styles import class_of
+from symad.display.stylesheet import PAGE_STYLESHEET, STYLESHEET
 
 _ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}
 
@@ -41,9 +41,13 @@ def page(document: Document, title: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{PAGE_STYLESHEET}</style>\n</head>\n<body>\n"
+        f"<title>{_prose(title)}</title>\n<style>{PAGE_STYLESHEET}</style>\n</head>\n<body>\n"
         f"<main>{fragment(document)}</main>\n</body>\n</html>\n"
     )
+
+
+def _prose(text: str) -> str:
+    return escape(visible(text))
 
 
 def _blocks(document: Document) -> str:
@@ -53,7 +57,8 @@ def _blocks(document: Document) -> str:
 def _block(block: Block) -> str:
     match block:
         case Heading():
-            return f"<h{block.depth}>{escape(block.text)}</h{block.depth}>"
+            depth = min(max(block.depth, 1), 6)
+            return f"<h{depth}>{_prose(block.text)}</h{depth}>"
         case Paragraph():
             return f"<p>{_cell(block.content)}</p>"
         case Formula():
@@ -63,16 +68,17 @@ def _block(block: Block) -> str:
         case Code():
             return f"<pre><code>{_code(block)}</code></pre>"
         case Picture():
-            return f'<figure role="img" aria-label="{escape(block.description)}">{block.svg}</figure>'
+            return f'<figure role="img" aria-label="{_prose(block.description)}">{block.svg}</figure>'
         case Columns():
             parts = "".join(f"<section>{_blocks(part)}</section>" for part in block.parts)
             return f'<div class="columns">{parts}</div>'
 
 
 def _formula(formula: Formula) -> str:
-    left = "" if formula.left is None else f"{mathml_of(formula.left)}<span class='equals'>=</span>"
-    reason = f'<span class="reason">{_cell(formula.reason)}</span>' if formula.reason else ""
-    return f'<div class="formula">{left}{mathml_of(formula.right)}{reason}</div>'
+    left = "" if formula.left is None else f'{mathml_of(formula.left, "block")}<span class="equals">=</span>'
+    right = "<wbr>".join(mathml_pieces(formula.right))
+    reason = f' <span class="reason">{_cell(formula.reason)}</span>' if formula.reason else ""
+    return f'<div class="formula">{left}{right}{reason}</div>'
 
 
 def _table(table: Table) -> str:
@@ -83,57 +89,27 @@ def _table(table: Table) -> str:
         inner = (f'<{tag} class="{side}">{_cell(cell)}</{tag}>' for cell, side in zip(cells, align, strict=False))
         return f"<tr>{''.join(inner)}</tr>"
 
-    caption = f"<caption>{escape(table.caption)}</caption>" if table.caption else ""
+    caption = f"<caption>{_prose(table.caption)}</caption>" if table.caption else ""
     head = f"<thead>{row('th', table.header)}</thead>" if table.header else ""
     rows = "\n".join(row("td", cells) for cells in table.rows)
     return f'<div class="table"><table>{caption}{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _code(code: Code) -> str:
-    lines = enumerate(escape(code.text).split("\n"))
+    lines = enumerate(_prose(code.text).split("\n"))
     return "\n".join(f'<span class="wrong">{line}</span>' if k in code.marked else line for k, line in lines)
 
 
 def _cell(cell: Cell) -> str:
-    return "".join(map(_inline, inlines(cell)))
+    """Return prose with mathematics in it; a formula that is alone is as large as on a line of its own."""
+    parts = inlines(cell)
+    return "".join(_inline(part, alone=len(parts) == 1) for part in parts)
 
 
-def _inline(inline: Inline) -> str:
+def _inline(inline: Inline, alone: bool) -> str:
     if not isinstance(inline, Marked):
-        return mathml_of(inline) if isinstance(inline, sp.Basic) else escape(inline)
+        if isinstance(inline, str):
+            return _prose(inline)
+        return "<wbr>".join(mathml_pieces(inline)) if alone else mathml_of(inline)
     tag = "code" if inline.style == "code" else "span"
-    return f'<{tag} class="{inline.style}">{_inline(inline.content)}</{tag}>'
-
-
-def _stylesheet() -> str:
-    light = "".join(f"--{name}:#{look.light};" for name, look in LOOKS.items() if look.light)
-    dark = "".join(f"--{name}:#{look.dark};" for name, look in LOOKS.items() if look.dark)
-    bold = {True: "font-weight:600;", False: ""}
-    rules = "\n".join(
-        f".symad .{name}{{{f'color:var(--{name});' if look.light else ''}{bold[look.bold]}}}"
-        for name, look in LOOKS.items()
-    )
-    return (
-        f".symad{{{light}}}\n@media (prefers-color-scheme:dark){{.symad{{{dark}}}}}\n{rules}\n"
-        ".symad h1{font-size:1.5em;margin:.2em 0 .6em}\n.symad h2{font-size:1.2em;margin:1.4em 0 .4em}\n"
-        ".symad h3{font-size:1em;margin:1.2em 0 .3em}\n.symad p{margin:.5em 0;max-width:75ch}\n"
-        ".symad math{font-size:1.08em}\n.symad .formula{margin:.55em 0 .55em 1.5em;overflow-x:auto}\n"
-        ".symad .equals{margin:0 .45em}\n.symad .reason{margin-left:2em;color:var(--muted);font-size:.92em}\n"
-        ".symad .table{overflow-x:auto}\n.symad table{border-collapse:collapse;margin:.6em 0}\n"
-        ".symad .to-left{text-align:left}\n"
-        ".symad caption{text-align:left;color:var(--muted);padding-bottom:.3em}\n"
-        ".symad th{border-bottom:2px solid var(--muted);padding:.25em .9em .25em 0;font-weight:600}\n"
-        ".symad td{padding:.3em .9em .3em 0;border-bottom:1px solid #8884;vertical-align:baseline}\n"
-        ".symad .to-right{text-align:right}\n.symad .to-center{text-align:center}\n"
-        ".symad pre{background:#8881;padding:.7em 1em;overflow-x:auto;line-height:1.35}\n"
-        ".symad figure{margin:1em 0;overflow-x:auto}\n"
-        ".symad .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(16em,1fr));gap:1.2em}\n"
-        ".symad .columns section{border-top:3px solid #8886;padding-top:.4em;min-width:0}\n"
-    )
-
-
-STYLESHEET = _stylesheet()
-PAGE_STYLESHEET = (
-    ":root{color-scheme:light dark}body{font:17px/1.5 system-ui,'DejaVu Sans',sans-serif;margin:0}"
-    "main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}"
-)
+    return f'<{tag} class="{class_of(inline.style, inline.level)}">{_inline(inline.content, alone)}</{tag}>'

@@ -1,4 +1,4 @@
-r"""A document as LaTeX for a paper: the body, which needs the packages amsmath, booktabs, xcolor and tikz."""
+r"""A document as LaTeX for a paper: the body, which needs the packages amsmath, booktabs, longtable, xcolor, textcomp and tikz."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 import sympy as sp
 
+from symad.display.characters import latex_code, latex_text
 from symad.display.document import (
     Block,
     Cell,
@@ -22,7 +23,7 @@ from symad.display.document import (
     inlines,
 )
 from symad.display.mathematics import latex_of
-from symad.display.styles import LOOKS
+from symad.display.styles import LOOKS, look_of
 
 PREAMBLE = "\n".join(
     (
@@ -30,14 +31,12 @@ PREAMBLE = "\n".join(
         r"\usepackage[T1]{fontenc}",
         r"\usepackage[utf8]{inputenc}",
         r"\usepackage[a4paper,landscape,margin=15mm]{geometry}",
-        r"\usepackage{amsmath,amssymb,booktabs,xcolor,tikz}",
+        r"\usepackage{textcomp,amsmath,amssymb,booktabs,longtable,xcolor,tikz}",
     )
 )
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "\n": " ",
-}  # fmt: skip
+LINE = 110  # signs of a formula on one line of a page in landscape
+LONG_TABLE = 28  # rows of a table on one page
+escape = latex_text  # prose for LaTeX, as other modules call it
 _HEADINGS = {1: "section*", 2: "subsection*", 3: "paragraph"}
 
 
@@ -57,19 +56,10 @@ def whole(document: Document) -> str:
     return f"{PREAMBLE}\n\\begin{{document}}\n{body(document)}\n\\end{{document}}\n"
 
 
-def escape(text: str) -> str:
-    r"""Return prose with the characters that LaTeX gives a meaning written out.
-
-    >>> escape("a_b & 50%")
-    'a\\_b \\& 50\\%'
-    """
-    return re.sub(r"[\\{}$&#%_^~<>|\n]", lambda found: _SPECIAL[found[0]], text)
-
-
 def _block(block: Block) -> str:
     match block:
         case Heading():
-            return rf"\{_HEADINGS.get(block.depth, 'paragraph')}{{{escape(block.text)}}}"
+            return rf"\{_HEADINGS.get(block.depth, 'paragraph')}{{{latex_text(block.text)}}}"
         case Paragraph():
             return _cell(block.content)
         case Formula():
@@ -77,27 +67,84 @@ def _block(block: Block) -> str:
         case Table():
             return _table(block)
         case Code():
-            return f"\\begin{{verbatim}}\n{block.text}\n\\end{{verbatim}}"
+            return _code(block)
         case Picture():
-            return block.latex or rf"\emph{{[{escape(block.description)}]}}"
+            return block.latex or rf"\emph{{[{latex_text(block.description)}]}}"
         case Columns():
             return "\n\n".join(map(body, block.parts))
 
 
 def _formula(formula: Formula) -> str:
-    sides = [latex_of(side) for side in (formula.left, formula.right) if side is not None]
     reason = rf" \qquad \text{{{_cell(formula.reason)}}}" if formula.reason else ""
-    return rf"\[ {' = '.join(sides)}{reason} \]"
+    left = "" if formula.left is None else latex_of(formula.left) + " = "
+    right = latex_of(formula.right)
+    lines = broken(right) if _width(left + right + reason) > LINE else [right]
+    if len(lines) == 1:
+        return rf"\[ {left}{right}{reason} \]"
+    rows = " \\\\\n& ".join(lines)
+    return f"\\[ \\begin{{aligned}}\n{left}& {rows}{reason}\n\\end{{aligned}} \\]"
+
+
+def broken(formula: str) -> list[str]:
+    r"""Return a long sum as lines that fit on a page, broken before signs that stand outside of all brackets.
+
+    >>> broken("a + " * 60 + "b")[1][:7]
+    '+ a + a'
+    >>> broken(r"\left(x + y\right)")
+    ['\\left(x + y\\right)']
+    """
+    terms, depth = [""], 0
+    for token in re.split(r"(\\left|\\right|\\begin|\\end|\\[{}]|[{}]| [+-] )", formula):
+        depth += (token in (r"\left", r"\begin", "{")) - (token in (r"\right", r"\end", "}"))
+        if token in (" + ", " - ") and depth == 0:
+            terms.append(token[1:])
+        else:
+            terms[-1] += token
+    lines = [terms[0]]
+    for term in terms[1:]:
+        if _width(f"{lines[-1]} {term}") > LINE:
+            lines.append(term)
+        else:
+            lines[-1] += f" {term}"
+    return lines
+
+
+def _width(formula: str) -> int:
+    """Return about how many signs wide a formula is."""
+    commands = r"\\(?:left|right|operatorname|frac|mathrm|mathit|text)|[{}^_ ]"
+    return len(re.sub(r"\\[A-Za-z]+", "x", re.sub(commands, "", formula)))
+
+
+def _code(code: Code) -> str:
+    """Return lines of a program, each as it is; a verbatim environment could be closed by what stands in it."""
+    lines = [rf"\mbox{{{latex_code(line)}}}" for line in code.text.expandtabs(4).split("\n")]
+    colour = LOOKS["wrong"].light
+    marked = [rf"\textcolor[HTML]{{{colour}}}{{{line}}}" if k in code.marked else line for k, line in enumerate(lines)]
+    return "\\begin{flushleft}\\ttfamily\n" + " \\\\\n".join(marked) + "\n\\end{flushleft}"
 
 
 def _table(table: Table) -> str:
     width = max((len(row) for row in (table.header, *table.rows)), default=0)
-    lines = [" & ".join(map(_cell, row)) + r" \\" for row in table.rows]
+    rows = [list(map(_cell, row)) for row in ((table.header,) if table.header else ()) + table.rows]
+    lines = [" & ".join(row) + r" \\" for row in rows]
     if table.header:
-        lines[:0] = [" & ".join(map(_cell, table.header)) + r" \\", r"\midrule"]
-    align = (table.align + "l" * width)[:width]
-    rows = "\n".join((rf"\begin{{tabular}}{{{align}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"))
-    return f"{rows}\n\n{escape(table.caption)}" if table.caption else rows
+        lines.insert(1, r"\midrule")
+    kind = "longtable" if len(rows) > LONG_TABLE else "tabular"
+    columns = _columns((table.align + "l" * width)[:width], rows)
+    made = "\n".join((rf"\begin{{{kind}}}{{{columns}}}", r"\toprule", *lines, r"\bottomrule", rf"\end{{{kind}}}"))
+    return f"{made}\n\n{latex_text(table.caption)}" if table.caption else made
+
+
+def _columns(align: str, rows: list[list[str]]) -> str:
+    """Return the columns of a table: those that would leave the page are as wide as their share, and break lines."""
+    widths = [max((_width(row[k]) for row in rows if k < len(row)), default=0) for k in range(len(align))]
+    if sum(widths) <= LINE:
+        return align
+    wide = [width > LINE // len(align) for width in widths]
+    share = (LINE - sum(width for width, is_wide in zip(widths, wide, strict=True) if not is_wide)) / sum(wide) / LINE
+    return "".join(
+        rf"p{{{share:.2f}\linewidth}}" if is_wide else side for side, is_wide in zip(align, wide, strict=True)
+    )
 
 
 def _cell(cell: Cell) -> str:
@@ -106,7 +153,7 @@ def _cell(cell: Cell) -> str:
 
 def _inline(inline: Inline) -> str:
     if not isinstance(inline, Marked):
-        return f"${latex_of(inline)}$" if isinstance(inline, sp.Basic) else escape(inline)
-    look, text = LOOKS[inline.style], _inline(inline.content)
+        return f"${latex_of(inline)}$" if isinstance(inline, sp.Basic) else latex_text(inline)
+    look, text = look_of(inline.style, inline.level), _inline(inline.content)
     text = rf"\textbf{{{text}}}" if look.bold else rf"\texttt{{{text}}}" if inline.style == "code" else text
     return rf"\textcolor[HTML]{{{look.light}}}{{{text}}}" if look.light else text

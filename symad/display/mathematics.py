@@ -6,23 +6,14 @@ read. What is larger than SHOWN_LIMIT nodes, counted without unfolding, is named
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import latex2mathml.converter
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
-from sympy.printing.str import StrPrinter
+
+from symad.display.mathml import mathml, pieces
+from symad.display.printers import Latex, Text
 
 SHOWN_LIMIT = 2000  # nodes of the unfolded tree
+LONG_FORMULA = 1500  # characters of MathML, some 60 signs: what is longer may be broken
 DEPTH_LIMIT = 60  # SymPy's printers recurse some ten frames for each level
-
-
-class _Text(StrPrinter):  # type: ignore[misc]
-    """SymPy's notation, as it may be typed again."""
-
-
-class _Latex(LatexPrinter):  # type: ignore[misc]
-    """SymPy's LaTeX, within what MathML has too."""
 
 
 def text_of(expression: sp.Basic) -> str:
@@ -31,7 +22,7 @@ def text_of(expression: sp.Basic) -> str:
     >>> text_of(sp.sin(sp.Symbol("x")) ** 2)
     'sin(x)**2'
     """
-    return too_large(expression) or str(_Text().doprint(expression))
+    return too_large(expression) or str(Text().doprint(expression))
 
 
 def latex_of(expression: sp.Basic) -> str:
@@ -41,12 +32,7 @@ def latex_of(expression: sp.Basic) -> str:
     '\\sqrt{x}'
     """
     large = too_large(expression)
-    return rf"\text{{{large}}}" if large else str(_Latex().doprint(expression))
-
-
-@lru_cache(maxsize=4096)
-def _mathml(latex: str, display: str) -> str:
-    return str(latex2mathml.converter.convert(latex, display=display))
+    return rf"\text{{{large}}}" if large else str(Latex().doprint(expression))
 
 
 def mathml_of(expression: sp.Basic, display: str = "inline") -> str:
@@ -55,7 +41,14 @@ def mathml_of(expression: sp.Basic, display: str = "inline") -> str:
     >>> "<msqrt>" in mathml_of(sp.sqrt(sp.Symbol("x")))
     True
     """
-    return _mathml(latex_of(expression), display)
+    large = too_large(expression)
+    return f"<math><mtext>{large}</mtext></math>" if large else mathml(expression, display == "block")
+
+
+def mathml_pieces(expression: sp.Basic) -> list[str]:
+    """Return a formula on a line of its own in MathML; a long sum in pieces, between which the line may be broken."""
+    whole = mathml_of(expression, "block")
+    return pieces(whole) if len(whole) > LONG_FORMULA else [whole]
 
 
 def too_large(expression: sp.Basic) -> str:

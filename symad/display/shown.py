@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from codegen.storage.sealed import write_atomically
 from symad.display import html, latex, terminal
+from symad.display.characters import can_encode
 from symad.display.document import Document
+from symad.display.printers import shortened
 from symad.errors import ArgumentError
 
 
@@ -17,9 +21,15 @@ class Shown:
     `print(object)` fits the terminal, `rich.print(object)` adds colours; a notebook shows the HTML form.
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep the short `repr` of results that are dataclasses: a whole document is for `print`."""
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
     def document(self) -> Document:
         """Return what is shown."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} has no document()")
 
     @property
     def title(self) -> str:
@@ -27,8 +37,14 @@ class Shown:
         return type(self).__name__
 
     def text(self, width: int | None = None) -> str:
-        """Return plain text of at most `width` characters a line, by default as wide as the terminal."""
-        return terminal.plain(self.document(), width)
+        """Return plain text of at most `width` characters a line, by default as wide as the terminal.
+
+        In ASCII where the standard output cannot take other signs.
+        """
+        document = self.document()
+        text = terminal.plain(document, width)
+        takes = can_encode(getattr(sys.stdout, "encoding", None), text)
+        return text if takes else terminal.plain(document, width, ascii_only=True)
 
     def latex(self) -> str:
         """Return the body of a LaTeX text (packages amsmath, booktabs, xcolor, tikz)."""
@@ -47,7 +63,7 @@ class Shown:
         forms = {
             ".html": lambda: html.page(self.document(), self.title),
             ".tex": lambda: latex.whole(self.document()),
-            ".txt": lambda: self.text(100) + "\n",
+            ".txt": lambda: terminal.plain(self.document(), terminal.WIDTH) + "\n",
             **self.more_forms(),
         }
         if path.suffix not in forms:
@@ -58,6 +74,10 @@ class Shown:
         """Return further suffixes of files, each with a function that gives the text of the file."""
         return {}
 
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"<{name}>" if self.title == name else f"<{name}: {shortened(self.title)}>"
+
     def __str__(self) -> str:
         return self.text()
 
@@ -65,10 +85,20 @@ class Shown:
         return terminal.renderable(self.document())
 
     def _repr_html_(self) -> str:
-        return self.html()
+        return self._in_notebook(self.html)
 
     def _repr_latex_(self) -> str:
-        return self.latex()
+        return self._in_notebook(self.latex)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self) if cycle else self._in_notebook(self.text))
+
+    def _in_notebook(self, form: Callable[[], str]) -> str:
+        """Return a form; a notebook shows every error but this one, which it takes for "has no such form"."""
+        try:
+            return form()
+        except NotImplementedError as error:
+            raise RuntimeError(f"{type(self).__name__} cannot be shown: {error}") from error
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -37,3 +37,31 @@ LOOKS: dict[Style, Look] = {
     "muted": Look("666666", "A0A0A0"),
     "code": Look(),
 }
+
+# The symbol of a level is told from those of other levels by colour too; there are colours for six.
+LEVELS: tuple[Look, ...] = (
+    LOOKS["epsilon"],
+    Look("9C2E7C", "E48FC8"),
+    Look("8A6100", "E69F00"),
+    Look("0060A0", "56B4E9"),
+    Look("B34700", "FF9A5C"),
+    Look("5A5A5A", "B8B8B8"),
+)
+
+
+def look_of(style: Style, level: int = 0) -> Look:
+    """Return what a style looks like; the symbols of levels have a colour for each level.
+
+    >>> look_of("epsilon", 2).light, look_of("tangent", 2).light
+    ('9C2E7C', '0060A0')
+    """
+    return LEVELS[(level - 1) % len(LEVELS)] if style == "epsilon" and level > 0 else LOOKS[style]
+
+
+def class_of(style: Style, level: int = 0) -> str:
+    """Return the names of a style in a stylesheet.
+
+    >>> class_of("wrong"), class_of("epsilon", 2)
+    ('wrong', 'epsilon level-2')
+    """
+    return f"epsilon level-{(level - 1) % len(LEVELS) + 1}" if style == "epsilon" and level > 0 else style

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import sympy as sp
 from rich import box
-from rich.console import Console, Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.style import Style as RichStyle
 from rich.syntax import Syntax
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from symad.display.characters import ascii_text, visible
 from symad.display.document import (
     Block,
     Cell,
@@ -32,12 +36,14 @@ from symad.display.document import (
     inlines,
 )
 from symad.display.mathematics import text_of
-from symad.display.styles import LOOKS, Style
+from symad.display.styles import Look, look_of
 
+WIDTH = 100  # characters of a line where there is no terminal
 _JUSTIFY: dict[str, Any] = {"l": "left", "c": "center", "r": "right"}
+_EPSILON = re.compile(r"\beps_(\d+)\b")
 
 
-def plain(document: Document, width: int | None = None) -> str:
+def plain(document: Document, width: int | None = None, ascii_only: bool = False) -> str:
     """Return a document as plain text, without colours, at most `width` characters wide (by default the terminal's).
 
     >>> print(plain((Heading("Two"), Table(("n", "name"), (("1", "one"), ("2", "two")), "rl")), 40))
@@ -48,84 +54,156 @@ def plain(document: Document, width: int | None = None) -> str:
      1   one
      2   two
     """
-    columns = width or shutil.get_terminal_size((100, 24)).columns
-    console = Console(file=io.StringIO(), width=columns, color_system=None, highlight=False, legacy_windows=False)
+    console = Console(
+        file=io.StringIO(), width=width or terminal_width(), color_system=None, highlight=False, legacy_windows=False,
+        force_terminal=False, _environ={},
+    )  # fmt: skip
     with console.capture() as captured:
-        console.print(renderable(document))
-    return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
+        console.print(Group(*_Blocks(ascii_only).document(document)))
+    text = "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
+    return ascii_text(text) if ascii_only else text
+
+
+def terminal_width() -> int:
+    """Return how many characters a line of the terminal has; a width of its own where the output is no terminal."""
+    try:
+        return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
+    except (AttributeError, ValueError):  # there is no stream, or it is closed
+        return WIDTH
 
 
 def renderable(document: Document) -> RenderableType:
     """Return a document as something that rich prints."""
-    return Group(*_spaced(document))
+    return _Rendering(document)
 
 
-def _spaced(document: Document) -> Iterator[RenderableType]:
-    for position, block in enumerate(document):
-        if position and not (isinstance(block, Formula) and isinstance(document[position - 1], Formula)):
-            yield Text("")
-        yield _block(block)
+@dataclass(frozen=True)
+class _Rendering:
+    document: Document
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _Blocks(options.ascii_only).document(self.document)
 
 
-def _block(block: Block) -> RenderableType:
-    match block:
-        case Heading():
-            return Text(block.text, RichStyle(bold=True, underline=block.depth == 1))
-        case Paragraph():
-            return _cell(block.content)
-        case Formula():
-            return _formula(block)
-        case Table():
-            return _table(block)
-        case Code():
-            return Padding(_code(block), (0, 0, 0, 2))
-        case Picture():
-            return Text(block.text or f"[picture: {block.description}]", no_wrap=bool(block.text))
-        case Columns():
-            return Group(*(part for document in block.parts for part in (*_spaced(document), Text(""))))
+@dataclass(frozen=True)
+class _Formula:
+    """A formula that is broken before a sign outside of brackets, where it is longer than the line."""
+
+    text: Text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        indent, rest = 2, self.text
+        while rest.cell_len + indent > options.max_width:
+            cut = _place_to_break(rest.plain, max(options.max_width - indent, 1))
+            line, rest = rest.divide([cut])
+            line.rstrip()
+            yield Padding(line, (0, 0, 0, indent))
+            indent = min(6, options.max_width // 4)
+            rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
+        yield Padding(rest, (0, 0, 0, indent))
 
 
-def _formula(formula: Formula) -> RenderableType:
-    sides = [text_of(side) for side in (formula.left, formula.right) if side is not None]
-    line = Text("  " + " = ".join(sides))
-    reason = _cell(formula.reason)
-    return line if not reason else line + Text("    ") + Text("[", "dim") + reason + Text("]", "dim")
+def _place_to_break(text: str, width: int) -> int:
+    """Return where to break a line: before the sign in the fewest brackets, else at a space, else anywhere."""
+    depth, best, found = 0, (1 << 30, 0), 0
+    cells = 0
+    for place, character in enumerate(text):
+        cells += cell_len(character)
+        if cells > width:
+            return found or place or 1
+        depth += (character in "([{") - (character in ")]}")
+        if character == " " and place > width // 3:
+            sign = text[place + 1 : place + 3] in ("+ ", "- ") or text[place - 1] == "="
+            rank = (depth if sign else depth + 100, -place)
+            if rank <= best:
+                best, found = rank, place
+    return len(text)
 
 
-def _table(table: Table) -> RenderableType:
-    made = RichTable(
-        box=box.SIMPLE_HEAD, show_header=bool(table.header), show_edge=False, pad_edge=True, padding=(0, 1),
-        caption=table.caption or None, caption_justify="left",
-    )  # fmt: skip
-    width = max((len(row) for row in (table.header, *table.rows)), default=0)
-    for column in range(width):
-        header = _cell(table.header[column]) if column < len(table.header) else Text("")
-        made.add_column(header, justify=_JUSTIFY[(table.align + "l" * width)[column]], overflow="fold")
-    for row in table.rows:
-        made.add_row(*map(_cell, row))
-    return made
+@dataclass(frozen=True)
+class _Blocks:
+    """Makes of each block what rich prints, with all signs or with those of ASCII alone."""
+
+    ascii_only: bool
+
+    def document(self, document: Document) -> Iterator[RenderableType]:
+        """Yield the blocks with empty lines between them, but none between formulas."""
+        for position, block in enumerate(document):
+            if position and not (isinstance(block, Formula) and isinstance(document[position - 1], Formula)):
+                yield Text("")
+            yield self.block(block)
+
+    def block(self, block: Block) -> RenderableType:
+        """Return one block."""
+        match block:
+            case Heading():
+                return Text(self.prose(block.text), RichStyle(bold=True, underline=block.depth == 1))
+            case Paragraph():
+                return self.cell(block.content)
+            case Formula():
+                return self.formula(block)
+            case Table():
+                return self.table(block)
+            case Code():
+                return Padding(self.code(block), (0, 0, 0, 2))
+            case Picture():
+                text = self.prose(block.text or f"[picture: {block.description}]")
+                return Text(text, no_wrap=bool(block.text), overflow="ellipsis" if block.text else None)
+            case Columns():
+                return Group(*(part for document in block.parts for part in (*self.document(document), Text(""))))
+
+    def formula(self, formula: Formula) -> RenderableType:
+        """Return a formula, with its reason behind it."""
+        sides = [self.inline(side) for side in (formula.left, formula.right) if side is not None]
+        line, reason = Text(" = ").join(sides), self.cell(formula.reason)
+        return _Formula(line + Text("    ") + Text("[", "dim") + reason + Text("]", "dim") if reason else line)
+
+    def table(self, table: Table) -> RenderableType:
+        """Return a table with a line under its header."""
+        made = RichTable(
+            box=box.SIMPLE_HEAD, show_header=bool(table.header), show_edge=False, pad_edge=True, padding=(0, 1),
+            title=self.prose(table.caption) or None, title_justify="left", title_style="",
+        )  # fmt: skip
+        width = max((len(row) for row in (table.header, *table.rows)), default=0)
+        for column in range(width):
+            header = self.cell(table.header[column]) if column < len(table.header) else Text("")
+            made.add_column(header, justify=_JUSTIFY[(table.align + "l" * width)[column]], overflow="fold")
+        for row in table.rows:
+            made.add_row(*map(self.cell, row))
+        return made
+
+    def code(self, code: Code) -> RenderableType:
+        """Return lines of a program, the marked ones with a sign before them."""
+        text = self.prose(code.text)
+        if not code.marked and code.language:
+            return Syntax(text, code.language, theme="ansi_light", background_color="default", word_wrap=True)
+        lines = []
+        for number, line in enumerate(text.split("\n")):
+            sign = "" if not code.marked else "> " if number in code.marked else "  "
+            lines.append(Text(sign + line, _rich(look_of("wrong")) if number in code.marked else ""))
+        return Text("\n").join(lines)
+
+    def cell(self, cell: Cell) -> Text:
+        """Return prose with mathematics in it."""
+        return Text("").join(map(self.inline, inlines(cell)))
+
+    def inline(self, inline: Inline) -> Text:
+        """Return one part of a line; symbols of levels have the colour of their level."""
+        if isinstance(inline, Marked):
+            content = self.inline(inline.content)
+            content.stylize_before(_rich(look_of(inline.style, inline.level), inline.style != "primal"))
+            return content
+        if isinstance(inline, str):
+            return Text(self.prose(inline))
+        text = Text(self.prose(text_of(inline)))
+        for found in _EPSILON.finditer(text.plain):
+            text.stylize(_rich(look_of("epsilon", int(found[1]))), *found.span())
+        return text
+
+    def prose(self, text: str) -> str:
+        """Return text that the terminal shows as it is."""
+        return ascii_text(visible(text)) if self.ascii_only else visible(text)
 
 
-def _code(code: Code) -> RenderableType:
-    if not code.marked and code.language:
-        return Syntax(code.text, code.language, theme="ansi_light", background_color="default", word_wrap=True)
-    styles = [RichStyle(bold=k in code.marked) for k in range(code.text.count("\n") + 1)]
-    marks = [">" if k in code.marked else " " for k in range(len(styles))] if code.marked else [""] * len(styles)
-    lines = zip(marks, code.text.split("\n"), styles, strict=True)
-    return Text("\n").join(Text(f"{mark} {line}" if mark else line, style) for mark, line, style in lines)
-
-
-def _cell(cell: Cell) -> Text:
-    return Text("").join(map(_inline, inlines(cell)))
-
-
-def _inline(inline: Inline) -> Text:
-    if isinstance(inline, Marked):
-        content = inline.content if isinstance(inline.content, str) else text_of(inline.content)
-        return Text(content, _style(inline.style))
-    return Text(text_of(inline) if isinstance(inline, sp.Basic) else inline)
-
-
-def _style(style: Style) -> RichStyle:
-    look = LOOKS[style]
-    return RichStyle(color=f"#{look.dark}" if look.dark and style != "primal" else None, bold=look.bold or None)
+def _rich(look: Look, coloured: bool = True) -> RichStyle:
+    return RichStyle(color=f"#{look.dark}" if look.dark and coloured else None, bold=look.bold or None)

@@ -1,0 +1,130 @@
+"""What the printers for text and for LaTeX share: order of terms and factors, digits, named derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cmp_to_key
+
+import mpmath.libmp as libmp
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.printing.precedence import PRECEDENCE
+
+
+class InOrder(sp.Expr):  # type: ignore[misc]
+    """A sum that is shown with its terms in the order given, as a Taylor polynomial is: made by `in_order`."""
+
+    precedence = PRECEDENCE["Add"]
+
+    def doit(self, **hints: object) -> sp.Expr:
+        """Return the ordinary sum."""
+        return sp.Add(*(term.doit(**hints) for term in self.args))
+
+
+def in_order(*terms: sp.Expr) -> sp.Expr:
+    """Return a sum, for display only, whose terms are printed in this order (SymPy's printers sort them).
+
+    >>> from symad.display.mathematics import text_of
+    >>> h = sp.Symbol("h")
+    >>> text_of(1 + h + h**2), text_of(in_order(sp.Integer(1), h, h**2))
+    ('h**2 + h + 1', '1 + h + h**2')
+    """
+    return InOrder(*terms)
+
+
+@dataclass(frozen=True)
+class NamedPartial:
+    """A partial derivative of a function that has only a name: how often by each argument, and at which arguments."""
+
+    function: AppliedUndef
+    orders: tuple[int, ...]
+    arguments: tuple[sp.Expr, ...]
+
+
+def named_partial(expression: sp.Basic) -> NamedPartial | None:
+    """Return an expression as f', f'' or a partial derivative by argument number, None where it is no such thing.
+
+    >>> f, x = sp.Function("f"), sp.Symbol("x")
+    >>> found = named_partial(f(x**2).diff(x).args[-1])
+    >>> found.orders, found.arguments
+    ((1,), (x**2,))
+    >>> named_partial(sp.Derivative(f(2 * x), x)) is None
+    True
+    """
+    if isinstance(expression, sp.Subs) and isinstance(expression.expr, sp.Derivative):
+        inner = named_partial(expression.expr)
+        put = dict(zip(expression.variables, expression.point, strict=True))
+        if inner is None or any(a.has(sp.Derivative, sp.Subs, sp.Integral) and a not in put for a in inner.arguments):
+            return None
+        return NamedPartial(inner.function, inner.orders, tuple(a.xreplace(put) for a in inner.arguments))
+    if not (isinstance(expression, sp.Derivative) and isinstance(expression.expr, AppliedUndef)):
+        return None
+    function, orders = expression.expr, [0] * len(expression.expr.args)
+    for variable, count in expression.variable_count:
+        places = [k for k, argument in enumerate(function.args) if argument == variable or argument.has(variable)]
+        if len(places) != 1 or function.args[places[0]] != variable or not count.is_Integer:
+            return None
+        orders[places[0]] += int(count)
+    return NamedPartial(function, tuple(orders), function.args)
+
+
+def is_epsilon(expression: sp.Basic) -> bool:
+    """Whether an expression is the symbol of a level, or a power of it that was left standing.
+
+    Display lies below the levels, so their symbols are known by the name of their class.
+    """
+    return type(expression.base if isinstance(expression, sp.Pow) else expression).__name__ == "Epsilon"
+
+
+def level_of(epsilon: sp.Basic) -> int:
+    """Return the number of the level of its symbol."""
+    return int((epsilon.base if isinstance(epsilon, sp.Pow) else epsilon).name.rpartition("_")[2])
+
+
+def is_as_written(expression: sp.Expr) -> bool:
+    """Whether the arguments stand in another order than SymPy's own, as they do in a trace."""
+    arguments = list(expression.args)
+    return arguments != sorted(arguments, key=cmp_to_key(sp.Basic.compare))
+
+
+def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
+    """Return the terms of a sum: as they were written, if that is not how SymPy keeps them, else in SymPy's order.
+
+    Terms in symbols of levels follow the others: 1, eps_1, eps_2, eps_1 eps_2, eps_3...
+    """
+    terms = list(expression.args) if is_as_written(expression) else expression.as_ordered_terms()
+    return sorted(terms, key=_tower)
+
+
+def ordered_factors(expression: sp.Mul) -> list[sp.Expr]:
+    """Return the factors of a product by the same rule; the symbols of levels are the last."""
+    factors = list(expression.args)
+    if not is_literal(expression) and not is_as_written(expression):
+        coefficient, rest = expression.as_coeff_Mul()
+        factors = ([] if coefficient == 1 else [coefficient]) + list(rest.as_ordered_factors())
+    return [f for f in factors if not is_epsilon(f)] + sorted(filter(is_epsilon, factors), key=level_of)
+
+
+def is_literal(product: sp.Mul) -> bool:
+    """Whether a product has a number where SymPy would have multiplied it out: it is shown as it stands."""
+    return product.args[0] is sp.S.One or any(isinstance(factor, sp.Number) for factor in product.args[1:])
+
+
+def digits(number: sp.Float) -> str:
+    """Return the fewest digits that give the same number again, at its own precision.
+
+    >>> digits(sp.Float(0.1)), digits(sp.Float(0.1) + sp.Float(0.2)), digits(sp.Float("1e-9", 30))
+    ('0.1', '0.30000000000000004', '0.000000001')
+    """
+    precision, value = number._prec, number._mpf_
+    if precision == 53 and (number == 0 or 1e-300 < abs(number) < 1e300):
+        return repr(float(number))
+    first = libmp.prec_to_dps(precision)
+    candidates = (libmp.to_str(value, count, strip_zeros=True) for count in range(first, first + 4))
+    same = (text for text in candidates if libmp.from_str(text, precision, "n") == value)
+    return next(same, None) or str(libmp.to_str(value, libmp.repr_dps(precision)))
+
+
+def _tower(term: sp.Expr) -> int:
+    """Return the place of a term in 1, eps_1, eps_2, eps_1 eps_2, eps_3, ..."""
+    return sum(1 << level_of(factor) for factor in sp.Mul.make_args(term) if is_epsilon(factor))

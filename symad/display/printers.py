@@ -1,0 +1,294 @@
+"""SymPy's printers for text and LaTeX, where mathematics that is taught asks for something else than they give."""
+
+# ruff: noqa: N802 - the methods' names are SymPy's
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.printing.latex import LatexPrinter, accepted_latex_functions, greek_letters_set, tex_greek_dictionary
+from sympy.printing.precedence import PRECEDENCE
+from sympy.printing.str import StrPrinter
+
+from codegen.heads import RealFunction
+from symad.display.characters import greek_name, latex_text, visible
+from symad.display.notation import (
+    InOrder,
+    NamedPartial,
+    digits,
+    is_as_written,
+    is_epsilon,
+    is_literal,
+    level_of,
+    named_partial,
+    ordered_factors,
+    ordered_terms,
+)
+
+LONGEST_NAME = 60  # of a symbol; what is longer is cut
+_PLAIN_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]*)((?:_[A-Za-z0-9]+)*)")
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_NUMBER_FIRST = re.compile(r"\d|\\frac\{\d+\}")
+_WORDS = (r"\mathrm", r"\mathit", r"\text")
+_OPERATORS = {"log2": r"\log_{2}", "log10": r"\log_{10}", "loggamma": r"\log\Gamma", "gammaln": r"\log\Gamma"}
+
+
+def shortened(name: str) -> str:
+    """Return a name with what cannot be seen made visible, cut in its middle where it is longer than a line.
+
+    >>> shortened("x" * 100)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxx'
+    """
+    name = visible(name).replace("\n", r"\n").replace("\t", r"\t")
+    return name if len(name) <= LONGEST_NAME else f"{name[:40]}…{name[41 - LONGEST_NAME :]}"
+
+
+class _Common:
+    """What both printers ask: the order of terms, and heads of symad before SymPy's methods for heads of that name."""
+
+    def _print(self, expr: Any, **options: Any) -> str:
+        if isinstance(expr, AppliedUndef | RealFunction):
+            return self._applied(expr, **options)
+        partial = named_partial(expr) if isinstance(expr, sp.Derivative | sp.Subs) else None
+        if partial is not None:
+            return self._partial(partial)
+        return str(super()._print(expr, **options))  # type: ignore[misc]
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: str | None = None) -> list[sp.Expr]:
+        if isinstance(expr, InOrder):
+            return list(expr.args)
+        return ordered_terms(expr)
+
+    def _applied(self, expr: sp.Expr, **options: Any) -> str:
+        raise NotImplementedError
+
+    def _partial(self, partial: NamedPartial) -> str:
+        raise NotImplementedError
+
+    def _print_InOrder(self, expr: InOrder) -> str:
+        return str(self._print_Add(expr))  # type: ignore[attr-defined]
+
+
+class Text(_Common, StrPrinter):  # type: ignore[misc]
+    """SymPy's notation, as it may be typed again; f'(x) for derivatives of functions that have only a name."""
+
+    def _applied(self, expr: sp.Expr, **options: Any) -> str:
+        return f"{shortened(type(expr).__name__)}({', '.join(map(self._print, expr.args))})"
+
+    def _partial(self, partial: NamedPartial) -> str:
+        name, arguments = shortened(type(partial.function).__name__), ", ".join(map(self._print, partial.arguments))
+        if len(partial.orders) == 1:
+            (order,) = partial.orders
+            return f"{name}{chr(39) * order if order <= 3 else f'^({order})'}({arguments})"
+        signs = (
+            f"∂{str(k).translate(_LOWERED)}{str(order).translate(_RAISED) if order > 1 else ''}"
+            for k, order in enumerate(partial.orders, 1)
+            if order
+        )
+        return f"{''.join(signs)}{name}({arguments})"
+
+    def _print_Symbol(self, expr: sp.Symbol) -> str:
+        return shortened(expr.name)
+
+    def _print_Epsilon(self, expr: sp.Symbol) -> str:
+        return f"eps_{level_of(expr)}"
+
+    def _print_Dummy(self, expr: sp.Dummy) -> str:
+        return shortened("_" + expr.name)
+
+    def _print_Float(self, expr: sp.Float) -> str:
+        return digits(expr)
+
+    def _print_Cbrt(self, expr: sp.Expr) -> str:
+        return f"cbrt({self._print(expr.args[0])})"
+
+    def _print_Sqrt(self, expr: sp.Expr) -> str:
+        return f"sqrt({self._print(expr.args[0])})"
+
+    def _print_MatrixBase(self, expr: sp.Matrix) -> str:
+        rows = (", ".join(self._print(expr[i, j]) for j in range(expr.cols)) for i in range(expr.rows))
+        return f"Matrix([{', '.join(f'[{row}]' for row in rows)}])"
+
+    def _print_Mul(self, expr: sp.Mul) -> str:
+        factors = ordered_factors(expr)
+        levels = [factor for factor in factors if is_epsilon(factor)]
+        rest = factors[: len(factors) - len(levels)]
+        if levels and rest:
+            return self._signed(rest) + "*".join(map(self._print, levels))
+        before = self._settings["order"]
+        self._settings["order"] = "none" if is_as_written(expr) else None
+        try:
+            return str(super()._print_Mul(expr))
+        finally:
+            self._settings["order"] = before
+
+    def _signed(self, factors: list[sp.Expr]) -> str:
+        """Return what stands before the symbols of levels."""
+        if factors == [sp.S.NegativeOne]:
+            return "-"
+        product = factors[0] if len(factors) == 1 else sp.Mul(*factors, evaluate=False)
+        text = self._print(product)
+        return f"({text})*" if isinstance(product, sp.Add | InOrder | sp.Piecewise) else f"{text}*"
+
+
+class Latex(_Common, LatexPrinter):  # type: ignore[misc]
+    """LaTeX, within what MathML has too; two names that differ look different."""
+
+    def any_text(self, text: str) -> str:
+        """Return text that is no mathematics."""
+        return rf"\text{{{latex_text(text)}}}"
+
+    def operator(self, name: str) -> str:
+        """Return the name of a function in upright letters."""
+        return rf"\operatorname{{{latex_text(name)}}}"
+
+    def name(self, name: str, multiple: str = r"\mathrm") -> str:
+        """Return a name: Greek, one letter, or more letters in a face of their own; what follows _ stands below."""
+        if name and greek_name(name[0]) in greek_letters_set:
+            name = greek_name(name[0]) + name[1:]
+        found = _PLAIN_NAME.fullmatch(name)
+        if found is None or len(name) > LONGEST_NAME:
+            return self.any_text(shortened(name))
+        below = ",".join(_letters(part, r"\mathrm") for part in found[2].split("_")[1:])
+        return _letters(found[1], multiple) + (f"_{{{below}}}" if below else "")
+
+    def parenthesize(self, item: sp.Basic, level: int, is_neg: bool = False, strict: bool = False) -> str:
+        """Return a part of a larger expression; f'(x) needs no brackets."""
+        if named_partial(item) is not None:
+            return self._print(item)
+        return str(super().parenthesize(item, level, is_neg, strict))
+
+    def _at(self, function: str, arguments: Sequence[sp.Basic], exp: str | None = None) -> str:
+        raised = f"^{{{exp}}}" if exp else ""
+        return rf"{function}{{\left({', '.join(map(self._print, arguments))} \right)}}{raised}"
+
+    def _applied(self, expr: sp.Expr, exp: str | None = None, **options: Any) -> str:
+        name = type(expr).__name__
+        function = self.name(name, r"\operatorname") if isinstance(expr, AppliedUndef) else self._hprint_Function(name)
+        return self._at(function, expr.args, exp)
+
+    def _partial(self, partial: NamedPartial) -> str:
+        name = self.name(type(partial.function).__name__, r"\operatorname")
+        if len(partial.orders) == 1:
+            (order,) = partial.orders
+            return self._at(name + ("'" * order if order <= 3 else f"^{{({order})}}"), partial.arguments)
+        signs = (
+            rf"\partial_{{{k}}}{f'^{{{order}}}' if order > 1 else ''} "
+            for k, order in enumerate(partial.orders, 1)
+            if order
+        )
+        return self._at("".join(signs) + name, partial.arguments)
+
+    def _hprint_Function(self, func: str) -> str:
+        return rf"\{func}" if func in accepted_latex_functions else _OPERATORS.get(func) or self.operator(func)
+
+    def _print_Symbol(self, expr: sp.Symbol, style: str = "") -> str:
+        return self.name(expr.name)
+
+    def _print_Epsilon(self, expr: sp.Symbol) -> str:
+        return rf"\varepsilon_{{{level_of(expr)}}}"
+
+    def _print_NegativeZero(self, expr: sp.Expr) -> str:
+        return "-0.0"
+
+    def _print_Float(self, expr: sp.Float) -> str:
+        mantissa, mark, exponent = digits(expr).partition("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if mark else mantissa
+
+    def _print_Cbrt(self, expr: sp.Expr, exp: str | None = None) -> str:
+        return str(self._do_exponent(rf"\sqrt[3]{{{self._print(expr.args[0])}}}", exp))
+
+    def _print_Sqrt(self, expr: sp.Expr, exp: str | None = None) -> str:
+        return str(self._do_exponent(rf"\sqrt{{{self._print(expr.args[0])}}}", exp))
+
+    def _print_Heaviside(self, expr: sp.Expr, exp: str | None = None) -> str:
+        return self._at(self.operator("Heaviside"), expr.args[:1] if expr.args[1] == sp.S.Half else expr.args, exp)
+
+    def _print_polygamma(self, expr: sp.Expr, exp: str | None = None) -> str:
+        order = "" if expr.args[0] == 0 else rf"^{{\left({self._print(expr.args[0])}\right)}}"
+        return self._at(rf"\psi{order}", expr.args[1:], exp)
+
+    def _print_Limit(self, expr: sp.Limit) -> str:
+        inner, variable, point, direction = expr.args
+        side = "" if str(direction) == "+-" else f"^{direction}"
+        below = rf"{self._print(variable)} \to {self._print(point)}{side}"
+        return rf"\lim_{{{below}}} {self.parenthesize(inner, PRECEDENCE['Mul'], strict=True)}"
+
+    def _hprint_airy(self, expr: sp.Expr, exp: str | None = None, notation: str = "") -> str:
+        return self._at(self.operator(notation), expr.args, exp)
+
+    def _hprint_airy_prime(self, expr: sp.Expr, exp: str | None = None, notation: str = "") -> str:
+        return self._at(self.operator(notation) + "'", expr.args, exp)
+
+    def _print_Subs(self, expr: sp.Subs) -> str:
+        pairs = zip(expr.variables, expr.point, strict=True)
+        below = r",\; ".join(f"{self._print(variable)} = {self._print(value)}" for variable, value in pairs)
+        return rf"\left. {self._print(expr.expr)} \right|_{{{below}}}"
+
+    def _print_Mul(self, expr: sp.Expr) -> str:
+        factors = ordered_factors(expr) if isinstance(expr, sp.Mul) else [expr]
+        levels = " ".join(self._print(factor) for factor in factors if is_epsilon(factor))
+        rest = [factor for factor in factors if not is_epsilon(factor)]
+        if not rest:
+            return levels
+        if isinstance(expr, sp.Mul) and is_literal(expr):
+            return f"{self._product(rest)} {levels}".rstrip()
+        sign, rest = _without_sign(rest)
+        above, below = _above_and_below(rest)
+        if below:
+            return rf"{sign}\frac{{{self._product(above)}}}{{{self._product(below)}}} {levels}".rstrip()
+        if not above and levels:
+            return sign + levels
+        return f"{sign}{self._product(above, alone=not sign and not levels)} {levels}".rstrip()
+
+    def _product(self, factors: list[sp.Expr], alone: bool = True) -> str:
+        """Return factors side by side, with a dot where they would run into each other."""
+        if len(factors) == 1 and alone:
+            return self._print(factors[0])
+        made = last = ""
+        for place, factor in enumerate(factors):
+            first = place == 0 and alone
+            part = self._print(factor)
+            if not (first and factor.is_Number) and self._needs_mul_brackets(factor, first, place == len(factors) - 1):
+                part = rf"\left({part}\right)"
+            dot = _NUMBER_FIRST.match(part) or part.startswith(_WORDS) or last.startswith(_WORDS) or last in ("0", "1")
+            made += (r" \cdot " if dot else " ") + part if made else part
+            last = part
+        return made or "1"
+
+
+def _letters(name: str, multiple: str) -> str:
+    """Return one part of a name: a Greek letter, one letter, a number, or several letters."""
+    if name in greek_letters_set:
+        return str(tex_greek_dictionary.get(name, rf"\{name}"))
+    if name[1:].isdigit() and name[0].isalpha():
+        return rf"\mathit{{{name}}}"
+    return name if len(name) == 1 or name.isdigit() else f"{multiple}{{{name}}}"
+
+
+def _without_sign(factors: list[sp.Expr]) -> tuple[str, list[sp.Expr]]:
+    """Return the sign of a product and its factors without it."""
+    first = factors[0]
+    if not ((isinstance(first, sp.Number) and first.is_negative and len(factors) > 1) or first == -1):
+        return "", factors
+    return "- ", factors[1:] if first == -1 else [-first, *factors[1:]]
+
+
+def _above_and_below(factors: list[sp.Expr]) -> tuple[list[sp.Expr], list[sp.Expr]]:
+    """Return the factors above and below the line of a fraction."""
+    above: list[sp.Expr] = []
+    below: list[sp.Expr] = []
+    for factor in factors:
+        if isinstance(factor, sp.Rational) and factor.q != 1:
+            above += [sp.Integer(factor.p)] if factor.p != 1 else []
+            below.append(sp.Integer(factor.q))
+        elif isinstance(factor, sp.Pow) and factor.is_commutative and factor.exp.as_coeff_Mul()[0].is_negative:
+            below.append(factor.base if factor.exp == -1 else sp.Pow(factor.base, -factor.exp, evaluate=False))
+        else:
+            above.append(factor)
+    return above, below
