@@ -64,7 +64,7 @@ class LinearFunction:
         rows = tuple(
             (target, tuple((there[c], source, there[g]) for c, source, g in row)) for target, row in self._linear.rows
         )
-        return replace(self._linear, rows=rows)
+        return replace(self._linear, rows=rows, level=0)  # no level of that graph
 
 
 def as_tuple(values: Any, name: str) -> tuple[Any, ...]:

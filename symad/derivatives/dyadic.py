@@ -41,7 +41,6 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
     active = set(gradient)
     terms: dict[tuple[int, int], list[Term]] = {}
     found = adjoints(build, sweep.rows, output)
-    note(build.graph, (value for value, _ in found.values()), "cotangent", sweep.level)
     for target, adjoint in found.items():
         for (u, v), value in second_partials(build, target, active).items():
             weight = scale(build, adjoint, value, None)
@@ -50,7 +49,7 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
             else:
                 _add_product(build, terms, weight, gradient[u], gradient[v])
     entries = {place: settle(build, total(build, collected)) for place, collected in terms.items()}
-    note(build.graph, entries.values(), "cotangent", sweep.level, start)
+    note("eliminated", build.graph, sweep.level, start, sweep, "dyadic", "cotangent", entries, found)
     return entries
 
 

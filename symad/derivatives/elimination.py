@@ -36,12 +36,12 @@ def forward(build: Builder, linear: Linear) -> Entries:
     >>> list(forward(build, linear))
     [(0, 0), (1, 0), (1, 1)]
     """
-    return _eliminated(_Edges(build, linear), [target for target, _ in linear.rows], "tangent")
+    return _eliminated(_Edges(build, linear), [target for target, _ in linear.rows], "fwd")
 
 
 def reverse(build: Builder, linear: Linear) -> Entries:
     """Return the same with the nodes eliminated from the outputs on."""
-    return _eliminated(_Edges(build, linear), [target for target, _ in reversed(linear.rows)], "cotangent")
+    return _eliminated(_Edges(build, linear), [target for target, _ in reversed(linear.rows)], "rev")
 
 
 def cross_country(build: Builder, linear: Linear, limit: float = inf) -> Entries | None:
@@ -63,7 +63,7 @@ def cross_country(build: Builder, linear: Linear, limit: float = inf) -> Entries
                 heappush(queue, (edges.degree(neighbour), place[neighbour], neighbour))
         if edges.operations > limit:
             return None
-    return edges.entries("tangent")
+    return edges.entries("cross-country")
 
 
 def forward_operations(linear: Linear, limit: float = inf) -> int:
@@ -96,7 +96,7 @@ class _Edges:
 
     def __init__(self, build: Builder, linear: Linear) -> None:
         self.build, self.inputs, self.outputs = build, linear.inputs, len(linear.outputs)
-        self.level, self.start = linear.level, len(build.graph)
+        self.linear, self.start = linear, len(build.graph)
         self.into: dict[int, dict[int, list[Term]]] = {}
         self.out_of: dict[int, dict[int, None]] = {}
         self.operations, parameters = 0, set(linear.inputs)
@@ -129,7 +129,7 @@ class _Edges:
                 self._insert(source, target, scale(build, term, coefficient, guard))
         return (*sources, *targets)
 
-    def entries(self, kind: Kind) -> Entries:
+    def entries(self, mode: str) -> Entries:
         """Return what is left when every node between is eliminated, by the numbers of outputs and inputs."""
         column = {node: k for k, node in enumerate(self.inputs)}
         found = {
@@ -137,11 +137,12 @@ class _Edges:
             for k in range(self.outputs)
             for source, terms in sorted(self.into.get(~k, {}).items())
         }
-        note(self.build.graph, found.values(), kind, self.level, self.start)
+        kind: Kind = "cotangent" if mode == "rev" else "tangent"
+        note("eliminated", self.build.graph, self.linear.level, self.start, self.linear, mode, kind, found)
         return found
 
 
-def _eliminated(edges: _Edges, order: list[int], kind: Kind) -> Entries:
+def _eliminated(edges: _Edges, order: list[int], mode: str) -> Entries:
     for node in order:
         edges.eliminate(node)
-    return edges.entries(kind)
+    return edges.entries(mode)

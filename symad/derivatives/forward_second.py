@@ -14,8 +14,10 @@ Laplacian" (2023); Dangel et al., "Collapsing Taylor mode automatic differentiat
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from symad.derivatives.linear import Linear, Row, Term, gradients, scale, total
+from symad.derivatives.roles import note
 from symad.derivatives.second_order import second_partials
 from symad.graph.builder import Builder
 
@@ -26,8 +28,12 @@ Pair = Callable[[Builder, Gradient, Gradient], dict[Place, Term]]
 
 def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[Place, Term]]:
     """Return for each node of a map the parts of its Hessian that `pair` makes of two gradients, `{place: term}`."""
+    start = len(build.graph)
     active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
     partials = {target: second_partials(build, target, active) for target, _ in sweep.rows}
+    for local in partials.values():
+        for value in local.values():
+            note("residual", build.graph, sweep.level, start, value)
     gradient = gradients(build, _part(sweep, {node for found in partials.values() for pair in found for node in pair}))
     found: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
     for target, row in sweep.rows:
@@ -39,6 +45,7 @@ def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[
             for place, term in pair(build, gradient[u], gradient[v]).items():
                 terms.setdefault(place, []).append(scale(build, term, value, None))
         found[target] = {place: total(build, collected) for place, collected in terms.items()}
+    note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", found)
     return found
 
 
@@ -49,7 +56,7 @@ def _part(sweep: Linear, needed: set[int]) -> Linear:
         if target in needed:
             rows.append((target, row))
             needed.update(source for _, source, _ in row)
-    return Linear(sweep.inputs, (), tuple(reversed(rows)))
+    return replace(sweep, outputs=(), rows=tuple(reversed(rows)))
 
 
 def outer(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:

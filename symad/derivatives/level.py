@@ -74,12 +74,12 @@ class Level:
     __slots__ = ("build", "parameters", "scope")
 
     def __init__(self, scope: Scope, arguments: tuple[Any, ...], names: Sequence[str]) -> None:
-        self.scope = scope
+        self.scope, start = scope, len(scope.graph)
         self.build = Builder(scope.graph)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
         scope.parameters = frozenset(self.parameters.flat)
-        note(scope.graph, self.parameters.flat, "parameter", scope.depth)
+        note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
 
     @property
@@ -90,10 +90,13 @@ class Level:
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes."""
         check_function(f)
+        start = len(self.scope.graph)
         result = call(f, lambda: wrap(self.scope, self.parameters))
         if callable(result) and containers.is_leaf(result):  # a model may be a container that can be called
             raise FunctionResultError(f)
-        return lift_result(self.scope, result, name_of(f))
+        found = lift_result(self.scope, result, name_of(f))
+        note("called", self.scope.graph, self.scope.depth, start, name_of(f), found)
+        return found
 
     def close(self, *trees: Tree) -> tuple[Any, ...]:
         """Return trees of nodes as values for the code around the level."""
@@ -110,7 +113,11 @@ def open_level(arguments: Sequence[Any], names: Sequence[str] | None = None) -> 
     (4.0,)
     """
     with open_scope() as scope:
-        yield Level(scope, tuple(arguments), names or argument_names(None, len(arguments)))
+        level = Level(scope, tuple(arguments), names or argument_names(None, len(arguments)))
+        try:
+            yield level
+        finally:
+            note("closed", scope.graph, scope.depth, len(scope.graph))
 
 
 def deliver(scope: Scope, tree: Tree) -> Any:

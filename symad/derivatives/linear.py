@@ -54,7 +54,7 @@ class Linear:
                 values[target] = total(build, terms)
         terms_out = (values.get(node) for node in self.outputs)
         found = [None if term is None else settle(build, term) for term in terms_out]
-        note(build.graph, (value for value, _ in values.values()), self.kind, self.level, start)
+        note("carried", build.graph, self.level, start, self, values, found, tangents)
         return found
 
     @property
@@ -108,7 +108,7 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
             rows.append((node, tuple(sorted(row, key=_source))))
     scope = innermost_scope()
     found = Linear(tuple(parameters), tuple(outputs), tuple(rows), 0 if scope is None else scope.depth)
-    note(build.graph, found.coefficients(), "residual", found.level, start)
+    note("linearized", build.graph, found.level, start, found)
     return found
 
 
@@ -127,7 +127,7 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
             for k, term in found[source].items():
                 terms.setdefault(k, []).append(scale(build, term, coefficient, guard))
         found[target] = {k: total(build, collected) for k, collected in terms.items()}
-        note(build.graph, (value for value, _ in found[target].values()), linear.kind, linear.level, start)
+    note("eliminated", build.graph, linear.level, start, linear, "gradients", linear.kind, found)
     return found
 
 

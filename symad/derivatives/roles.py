@@ -1,57 +1,79 @@
-"""Roles: what each node is to the levels that a computation went through, noted while `noting` is open.
+"""Roles: what the levels of a computation did, step by step, noted while `noting` is open and never otherwise.
 
-A node may have several: in reverse mode x * 1 is x, so a primal is the cotangent of another one, and a residual too.
+What a node is to a level (parameter, residual, tangent, cotangent) follows from these steps: `symad.teaching.levels`
+reads them. A pass says what it did by one call of `note`, whose details are what it has in its hands anyway.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, get_args
+from types import FrameType
+from typing import Any, Literal
 
 from symad.graph.table import Graph
+from symad.tracing.place import is_library
 
-Kind = Literal["parameter", "residual", "tangent", "cotangent"]
-_KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal["tangent", "cotangent"]
+Step = Literal["opened", "called", "closed", "linearized", "carried", "residual", "eliminated"]
+
+_INNER = {"described", "open_level", "Level", "linearize", "require_scalar", "note"}
 
 
-@dataclass(frozen=True)
-class Role:
-    """What a node is to one level; levels are counted from the outermost, which is 1."""
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One step of a level: it made the nodes from `start` to `end`; `transform` is the function that asked for it."""
 
+    step: Step
+    graph: Graph
     level: int
-    kind: Kind
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.level}"
-
-    def __lt__(self, other: Role) -> bool:
-        return (self.level, _KINDS.index(self.kind)) < (other.level, _KINDS.index(other.kind))
+    start: int
+    end: int
+    transform: str
+    detail: tuple[Any, ...]
 
 
-Notes = dict[tuple[int, int], set[Role]]  # by graph (its identity) and node
-_notes: ContextVar[Notes | None] = ContextVar("symad_roles", default=None)
+_events: ContextVar[list[Event] | None] = ContextVar("symad_events", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[Notes]:
-    """Collect the roles of nodes in this block."""
-    notes: Notes = {}
-    token = _notes.set(notes)
+def noting() -> Iterator[list[Event]]:
+    """Collect the steps of derivatives in this block.
+
+    >>> import symad as sa
+    >>> with noting() as events:
+    ...     sa.grad(lambda x: x * x)(3.0)
+    6.0
+    >>> [event.step for event in events], {event.transform for event in events}
+    (['opened', 'called', 'linearized', 'carried', 'closed'], {'grad'})
+    """
+    events: list[Event] = []
+    token = _events.set(events)
     try:
-        yield notes
+        yield events
     finally:
-        _notes.reset(token)
+        _events.reset(token)
 
 
-def note(graph: Graph, nodes: Iterable[int], kind: Kind, level: int, start: int | None = None) -> None:
-    """Note a role of nodes, where somebody asked for it; and of all nodes from `start` on that have none."""
-    notes = _notes.get()
-    if notes is None:
-        return
-    for node in nodes:
-        notes.setdefault((id(graph), node), set()).add(Role(level, kind))
-    for node in range(len(graph) if start is None else start, len(graph)):
-        notes.setdefault((id(graph), node), {Role(level, kind)})
+def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None:
+    """Note a step of a level, where somebody listens; levels are counted from the outermost, which is 1."""
+    events = _events.get()
+    if events is not None:
+        events.append(Event(step, graph, level, start, len(graph), _transform(), detail))
+
+
+def _transform() -> str:
+    """Return what a step was made for: the outermost function of ours, up to the user's code or the level around."""
+    name = ""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        module, top = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".")[0]
+        if module == "symad.tracing.shadows":
+            break  # a level calls its function there
+        if module.startswith("symad.") and top not in _INNER and not top.startswith("_"):
+            name = top
+        frame = frame.f_back
+    return name

@@ -48,10 +48,10 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     for target, edges in reversed(order):
         weights.push(target, edges)
         for (source, other), value in second_partials(build, target, active).items():
-            note(build.graph, [value], "residual", sweep.level)
+            note("residual", build.graph, sweep.level, start, value)
             weights.insert(source, other, scale(build, adjoint[target], value, None))
     found = weights.entries(parameters)
-    note(build.graph, [*(value for value, _ in adjoint.values()), *found.values()], "cotangent", sweep.level, start)
+    note("eliminated", build.graph, sweep.level, start, sweep, "edge", "cotangent", found, adjoint)
     return found
 
 

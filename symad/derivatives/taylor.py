@@ -22,11 +22,13 @@ from typing import TypeAlias
 import sympy as sp
 
 from symad.derivatives.linear import Term, between, linearize, scale, settle, total
+from symad.derivatives.roles import note
 from symad.errors import RuleError
 from symad.graph.builder import Builder, simplest
 from symad.rules.composites import derivative_form
 from symad.rules.partials import Edge, edges
 from symad.tracing.place import located
+from symad.tracing.scope import innermost_scope
 
 LARGEST_WHOLE = 1024  # exponents of whole powers that are products of halves; beyond it the chain rule is shorter
 
@@ -48,13 +50,16 @@ def taylor_coefficients(
     >>> y_0 == y_1 == y, y_2 == build.mul(build.half, y)
     (True, True)
     """
-    expansion = _Expansion(build, parameters, path, order)
+    start, expansion = len(build.graph), _Expansion(build, parameters, path, order)
     expansion.find_rules(outputs)
     for k in range(1, order + 1):
         for node, limit, step in expansion.rows:
             if k <= limit:
                 expansion.series[node].append(step(k))
     found = [[expansion.known(node, k) for node in outputs] for k in range(order + 1)]
+    scope = innermost_scope()
+    level = 0 if scope is None else scope.depth
+    note("eliminated", build.graph, level, start, None, "taylor", "tangent", expansion.series, expansion.residuals)
     return [[None if term is None else settle(build, term) for term in row] for row in found]
 
 
@@ -79,6 +84,7 @@ class _Expansion:
         self.build, self.parameters, self.order = build, parameters, order
         self.rows: list[tuple[int, int, Step]] = []  # (node, highest order that is needed, step), operands first
         self.wanted: list[int] = []  # partial derivatives that rules multiply by
+        self.residuals: list[int] = []  # the same, and the other values that they multiply by
         self.series: dict[int, list[Term | None]] = {}
         for position, parameter in enumerate(parameters):
             given = [row[position] for row in path[:order]] + [None] * (order - len(path))
@@ -111,7 +117,9 @@ class _Expansion:
                 raise located(error, self.build.graph, node) from error
             if not row:
                 return  # piecewise constant
-            self.wanted += [coefficient for coefficient, _, _ in row if coefficient is not None]
+            coefficients = [coefficient for coefficient, _, _ in row if coefficient is not None]
+            self.wanted += coefficients
+            self.residuals += coefficients
             step = self._chain(row)
         self.series[node] = [(node, None)]
         self.rows.append((node, limit, step))
@@ -174,6 +182,7 @@ class _Expansion:
     def _reciprocal(self, node: int, base: int) -> Step:
         """u y = 1 gives y_k = -y_0 (u_1 y_(k-1) + ... + u_k y_0)."""
         slope = self.build.neg(node)
+        self.residuals.append(slope)
 
         def step(k: int) -> Term | None:
             convolved = [self._times(self.known(base, j), self.known(node, k - j)) for j in range(1, k + 1)]
@@ -184,6 +193,7 @@ class _Expansion:
     def _root(self, node: int, base: int) -> Step:
         """y**2 = u gives 2 y_0 y_k = u_k - (y_1 y_(k-1) + ... + y_(k-1) y_1)."""
         slope = self.build.div(self.build.half, node)
+        self.residuals.append(slope)
 
         def step(k: int) -> Term | None:
             rest = self._scaled(-1, self._square(node, k, start=1))
@@ -196,6 +206,7 @@ class _Expansion:
         build, exact = self.build, isinstance(exponent, int | Fraction)
         slope = build.mul(build.number(exponent), build.power(base, build.number(simplest(exponent - 1))))
         inverse = build.reciprocal(base)
+        self.residuals += [slope, inverse]
 
         def step(k: int) -> Term | None:
             rest: list[Term | None] = []

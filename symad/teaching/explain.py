@@ -1,81 +1,96 @@
-"""explain: the program that a composition of transforms writes down, every variable with its roles and levels."""
+"""explain: the stages of any composition of transforms, every variable with its roles and levels."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
 
-from codegen.heads import Alias
-from codegen.program import reachable
-from symad.derivatives.roles import Role, noting
-from symad.graph.sympy_io import rebuild
-from symad.tracing.trace import trace
+from symad.derivatives.roles import noting
+from symad.display.document import Document
+from symad.display.shown import Shown
+from symad.errors import LimitError, TraceError
+from symad.graph.table import Graph
+from symad.teaching.explain_document import document_of
+from symad.teaching.explained import Explained
+from symad.teaching.levels import History
+from symad.teaching.lines import Book
+from symad.tracing.names import argument_names, name_of
+from symad.tracing.scope import open_scope
+from symad.tracing.shadows import call
+from symad.tracing.trace import input_symbols, trace
+from symad.tracing.trees import lift, lift_result, paths_of, wrap
 
 
-@dataclass(frozen=True)
-class Line:
-    """One variable: its name, its formula, and its roles; a variable without roles is primal."""
-
-    name: str
-    formula: str
-    roles: tuple[Role, ...]
+class Explanation(Explained, Shown):
+    """The stages of a program, from the innermost level out, and the program that computes the result."""
 
     @property
-    def marks(self) -> str:
-        """The roles in words: "primal", "residual 1, tangent 2"... where the number is the level."""
-        return ", ".join(map(str, self.roles)) or "primal"
+    def title(self) -> str:
+        """What is explained."""
+        return f"explain: {self.name}"
 
-
-@dataclass(frozen=True)
-class Explanation:
-    """The lines of a program in the order of computation, and the names of its results. Printed, it is a table."""
-
-    lines: tuple[Line, ...]
-    results: tuple[str, ...]
-
-    def count(self) -> Counter[str]:
-        """Return how many variables have each kind of role."""
-        kinds = Counter(role.kind for line in self.lines for role in line.roles)
-        return kinds + Counter(primal=sum(not line.roles for line in self.lines))
-
-    def __str__(self) -> str:
-        names = max((len(line.name) for line in self.lines), default=0)
-        formulas = min(60, max((len(line.formula) for line in self.lines), default=0))
-        rows = [f"{line.name:>{names}} = {line.formula:<{formulas}}  {line.marks}" for line in self.lines]
-        return "\n".join([*rows, f"result: {', '.join(self.results)}"])
+    def document(self) -> Document:
+        """Return what is shown."""
+        return document_of(self, self.title)
 
 
 def explain(f: Callable[..., Any], *args: Any) -> Explanation:
-    """Return the program that f, any composition of transforms, writes down for arguments of these shapes.
+    """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
 
-    Each variable is marked: a parameter of a level (an alias: equal to its argument, never the same), a tangent or a
-    cotangent, a residual (what the linear map of a level keeps of the computation before it), or primal. Levels are
-    numbered from the outermost. A variable that is computed once may have several roles.
+    From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
+    of coefficients times tangents), the transposed program (the same rows backwards), and, where a level around
+    differentiates that, the differentiated transposed program. Each variable is marked by letter, level and colour:
+    P primal, A parameter of a level (an alias: equal to its argument, never the same), R residual (what a linear map
+    keeps of the computation before it), T tangent, C cotangent. Levels are numbered from the outermost. A variable that
+    is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
+    of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
+
+    A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones.
 
     >>> import numpy as np
     >>> import symad as sa
-    >>> print(explain(sa.grad(lambda x: np.sin(x) * x), 1.0))
-    v1 = x        parameter 1, residual 1, cotangent 1
-    v2 = sin(v1)  residual 1
-    v3 = cos(v1)  residual 1
-    v4 = v1*v3    cotangent 1
-    v5 = v2 + v4  cotangent 1
-    result: v5
+    >>> explanation = explain(sa.grad(lambda x: np.sin(x) * x), 1.0)
+    >>> for line in explanation.lines:
+    ...     print(line.name, "=", line.formula, "|", line.marks)
+    v1 = x | parameter 1, residual 1, cotangent 1
+    v2 = sin(v1) | primal 1, residual 1
+    v4 = cos(v1) | residual 1
+    v5 = v1*v4 | cotangent 1
+    v6 = v2 + v5 | cotangent 1
+    >>> for row in explanation.stages[2].lines:
+    ...     print(row.name, "=", row.formula)
+    v3_bar = 1
+    v2_bar = v1*v3_bar
+    v1_bar = v4*v2_bar + v2*v3_bar
+    >>> explanation.operations, explanation.primal_operations
+    (4, 2)
     """
-    with noting() as notes:
-        traced = trace(f, *args)
-    graph, shown, lines = traced.graph, dict[int, sp.Basic](), list[Line]()
-    for node in reachable(graph, traced.outputs.flat):
-        operands = graph.operands[node]
-        if not operands:
-            shown[node] = graph.atoms[node]
-            continue
-        parts = [shown[operand] for operand in operands]
-        formula = parts[0] if graph.heads[node] is Alias else rebuild(graph.heads[node], parts)
-        shown[node] = sp.Symbol(f"v{len(lines) + 1}", real=True)
-        lines.append(Line(str(shown[node]), str(formula), tuple(sorted(notes.get((id(graph), node), ())))))
-    return Explanation(tuple(lines), tuple(str(shown[node]) for node in traced.outputs.flat))
+    with noting() as events:
+        try:
+            traced = trace(f, *args)
+            graph, inputs, outputs = traced.graph, traced.inputs.flat, traced.outputs.flat
+            symbols, at_numbers = {node: graph.atoms[node] for node in inputs}, False
+        except (TraceError, LimitError):
+            (graph, symbols, outputs), at_numbers = _at_numbers(f, args), True
+    book = Book(graph, symbols, History(graph, events))
+    name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
+    return Explanation(name, book, tuple(outputs), at_numbers=at_numbers)
+
+
+def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Graph, dict[int, sp.Symbol], list[int]]:
+    """Run f on the numbers themselves; return the graph, the symbols that stand for the arguments, the results."""
+    names = argument_names(f, len(args))
+    paths = paths_of(args, names)
+    with open_scope(apart=True) as scope:
+        lifted = lift(scope, args, paths, differentiable=True)
+        inputs = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
+        scope.parameters = frozenset(inputs.flat)
+        outputs = lift_result(scope, call(f, lambda: wrap(scope, inputs)), name_of(f))
+        symbols = [
+            symbol
+            for array, path in zip(inputs.arrays, paths, strict=True)
+            for symbol in input_symbols(path, array.shape)
+        ]
+        return scope.graph, dict(zip(inputs.flat, symbols, strict=True)), outputs.flat
