@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,6 +17,8 @@ LONGEST = 1e9  # seconds: 30 years, which every timer can hold
 @contextmanager
 def time_limit(seconds: float, what: str) -> Iterator[None]:
     """Raise LimitError in a block that takes longer than `seconds`; no limit off the main thread or off POSIX.
+
+    Limits nest: a block inside another one ends at the earlier of the two ends.
 
     >>> with time_limit(5.0, "adding"):
     ...     1 + 1
@@ -36,10 +39,14 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
             do="raise the limit with --max-seconds, or make the example smaller",
         )
 
-    before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before, start = signal.signal(signal.SIGALRM, expired), time.monotonic()
+    around = signal.setitimer(signal.ITIMER_REAL, seconds)[0]  # what is left of a limit around this one
+    if 0 < around < seconds:
+        signal.setitimer(signal.ITIMER_REAL, around)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if around:
+            signal.setitimer(signal.ITIMER_REAL, max(around - (time.monotonic() - start), 1e-6))

@@ -1,0 +1,85 @@
+"""compare: one derivative by every route, how far each number is from the exact one, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symad.checking.compare_identity import samples_of
+from symad.checking.compare_problem import problem_of
+from symad.checking.compare_reference import Enclosure, enclosure_of, reference_of
+from symad.checking.compare_rows import Measures, Row, row_of
+from symad.checking.comparison import Comparison
+from symad.checking.plots import step_errors, swell
+from symad.checking.routes import routes
+from symad.display.document import Document, Paragraph
+from symad.errors import WorkbenchError
+from symad.tracing.trace import Trace
+
+
+def compare(
+    f: Any, x: Any, order: int = 1, *, only: Sequence[str] | None = None, max_seconds: float = 10.0,
+    times: bool = True, plots: bool = False,
+) -> Comparison:  # fmt: skip
+    """Compare every route to the derivatives of an order of a scalar function at a point.
+
+    f and x are as for `given`: a function and its number or array, or a SymPy expression and {symbol: value}. A
+    function of a vector has a gradient, a Hessian, and from order 3 on the whole tensor. Routes are `sympy.diff` with
+    two kinds of lambdify, every mix of forward (F) and reverse (R) mode up to order 3, edge pushing and dyads, Taylor
+    coefficients, interpolation, differences, the complex step, and other libraries where they are installed; `only`
+    keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a row with the reason.
+    `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and `swell`.
+
+    The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
+    "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random points), "agrees" (a
+    route without a formula has the digits it should have at random points), "inaccurate" (it has few digits here),
+    "wrong" (it is not the derivative), "no derivative" (f has none here: a kink, the edge of its domain), "no number"
+    (the result is nan or infinite), "failed", "not installed".
+
+    >>> found = compare(lambda x: np.sin(x) * np.exp(x), 0.5, 2, only=["sympy.diff, sympy", "AD", "differences"])
+    >>> [(row.route, row.verdict) for row in found.rows][:4]
+    [('sympy.diff, sympy.lambdify', 'tested'), ('AD FF', 'proved'), ('AD FR', 'proved'), ('AD RF', 'proved')]
+    >>> found["AD FR"].ulp < 2 < 1e4 < found["differences central"].ulp
+    True
+    """
+    problem = problem_of(f, x, order, max_seconds)
+    with np.errstate(all="ignore"):
+        measures = Measures(problem, reference_of(problem), samples_of(problem), times)
+    rows: list[Row] = []
+    formula: Trace | None = None
+    for name, variant, route in routes(order, np.shape(problem.x)):
+        if only is None or name.startswith(tuple(only)):
+            row, built = row_of(replace(measures, provable=_can_be_proved(rows)), name, variant, route)
+            rows.append(row)
+            if formula is None and built is not None and row.verdict in ("proved", "tested", "inaccurate"):
+                formula = built.traced
+    enclosure = Enclosure((), (), "no formula is right") if formula is None else enclosure_of(formula, problem)
+    return Comparison(
+        problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
+        times, _pictures(f, x, order, max_seconds) if plots else (),
+    )  # fmt: skip
+
+
+def _can_be_proved(rows: Sequence[Row]) -> bool:
+    """Whether there is a formula of sympy.diff, found right at random points: what a proof may rest on."""
+    return any(row.route.startswith("sympy.diff") and row.verdict in ("tested", "inaccurate") for row in rows)
+
+
+def _bounded(row: Row, enclosure: Enclosure) -> Row:
+    if row.ulp is None or not enclosure.middles:
+        return row
+    return replace(row, ulp_bound=enclosure.ulp_bound(row.values))
+
+
+def _pictures(f: Any, x: Any, order: int, seconds: float) -> Document:
+    """Return the plots, or why there are none."""
+    found: Document = ()
+    for plot in (lambda: step_errors(f, x, order), lambda: swell(f, x, max(order, 4), max_seconds=seconds)):
+        try:
+            found += plot().document()
+        except WorkbenchError as error:
+            found += (Paragraph(str(error).splitlines()[0]),)
+    return found

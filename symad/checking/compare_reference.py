@@ -1,0 +1,100 @@
+"""The exact derivatives at a point: 50 digits from values of f alone, and balls around the values of a formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symad.checking.balls import as_mpf, enclose
+from symad.checking.compare_problem import Problem
+from symad.checking.differences import Kind, exact_difference, spread, working_digits
+from symad.checking.precision import CANCELLED, compare_exact
+from symad.derivatives.interpolation import multi_indices
+from symad.errors import WorkbenchError
+from symad.tracing.trace import Trace
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The derivatives at the point to 50 digits, from values of f alone; or why there are none."""
+
+    values: tuple[Any, ...]
+    refusal: str = ""
+
+
+def reference_of(problem: Problem) -> Reference:
+    """Return the exact derivatives at the point; none outside the domain, at its edge, and at a kink."""
+    order, digits = problem.order, working_digits(problem.order)
+    with mpmath.workdps(digits):
+        x = np.array([mpmath.mpf(value) for value in problem.flat], dtype=object)
+        refusal = _refusal(problem, x)
+        if refusal:
+            return Reference((), refusal)
+        axes = np.diag(np.array([mpmath.mpf(1)] * problem.inputs, dtype=object))
+        found = {}
+        for times in multi_indices(problem.inputs, order):
+            used = [k for k, count in enumerate(times) if count]
+            counts = [times[k] for k in used]
+            found[times] = exact_difference(problem.exactly, x, [axes[k] for k in used], counts, "central")
+        values = spread(found, problem.inputs, order)
+        noise = max(map(abs, values)) * mpmath.mpf(10) ** -25 + abs(problem.exactly(x)) * mpmath.mpf(10) ** -40
+        return Reference(tuple(value if abs(value) > noise else mpmath.mpf(0) for value in values))
+
+
+def _refusal(problem: Problem, x: Any) -> str:
+    """Return why there is no derivative at a point: one-sided differences differ, or are no numbers."""
+    if not mpmath.isfinite(problem.exactly(x)):
+        return f"f is {mpmath.nstr(problem.exactly(x))} at this point: outside its domain"
+    weights = [1.0] if problem.scalar else np.random.default_rng(1).uniform(0.5, 1.0, problem.inputs).tolist()
+    direction = np.array([mpmath.mpf(weight) for weight in weights], dtype=object)
+    kinds: tuple[Kind, Kind] = ("backward", "forward")
+    sides = [exact_difference(problem.exactly, x, [direction], [problem.order], kind) for kind in kinds]
+    if not all(map(mpmath.isfinite, sides)):
+        return "the point is at the edge of the domain of f"
+    gap, largest = abs(sides[1] - sides[0]), max(map(abs, sides))
+    if gap > largest * mpmath.mpf(10) ** -10 and gap > abs(problem.exactly(x)) * mpmath.mpf(10) ** -20:
+        left, right = (mpmath.nstr(side, 6) for side in sides)
+        return f"f has a kink here: the derivative is {left} on one side of the point and {right} on the other"
+    return ""
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """Balls around the values of a formula, as midpoints and radii; or why there are none."""
+
+    middles: tuple[Any, ...]
+    radii: tuple[Any, ...]
+    refusal: str = ""
+
+    def ulp_bound(self, values: Sequence[float]) -> float:
+        """Return a bound of the error of floats in units of the last place, over the entries that do not cancel."""
+        largest = max(map(abs, self.middles))
+        wide = [
+            float(radius / math.ulp(float(middle)))
+            for middle, radius in zip(self.middles, self.radii, strict=True)
+            if abs(middle) >= CANCELLED * largest
+        ]
+        return compare_exact(values, self.middles).worst_ulp + max(wide)
+
+    def contains(self, exact: Sequence[Any]) -> bool:
+        """Whether numbers that are good to 25 digits may be those in the balls."""
+        largest = max(map(abs, exact))
+        gaps = (abs(a - b) - radius for a, b, radius in zip(exact, self.middles, self.radii, strict=True))
+        return all(gap <= largest * mpmath.mpf(10) ** -25 for gap in gaps)
+
+
+def enclosure_of(traced: Trace, problem: Problem) -> Enclosure:
+    """Return balls around the values of a formula at the point (extra: symad[rigorous])."""
+    try:
+        with mpmath.workdps(60):
+            found = enclose(traced, problem.flat)
+            if not all(ball.is_finite() for ball in found):
+                return Enclosure((), (), "ball arithmetic gives no finite enclosure")
+            return Enclosure(tuple(as_mpf(ball.mid()) for ball in found), tuple(as_mpf(ball.rad()) for ball in found))
+    except WorkbenchError as error:
+        return Enclosure((), (), str(error).splitlines()[0])

@@ -1,0 +1,159 @@
+"""Differences: a derivative from values of the function alone, in floats and, as a reference, in many digits.
+
+A derivative of any order and any mix of directions is a product of first differences, so one stencil serves all: its
+points are whole multiples of the steps, its coefficients whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, Literal
+
+import mpmath
+import numpy as np
+
+from symad.derivatives.interpolation import multi_indices
+
+Kind = Literal["forward", "backward", "central"]
+Function = Callable[[Any], Any]
+
+ENDS: dict[Kind, tuple[int, int]] = {"forward": (0, 1), "backward": (-1, 0), "central": (-1, 1)}
+EPSILON = 2.0**-52
+LEVELS = 8  # steps of an extrapolation, each half the one before
+EXACT_DIGITS = 50
+EXACT_STEP = 30  # decimal places by which the step of a reference is smaller than the point
+
+
+def stencil(times: Sequence[int], kind: Kind) -> dict[tuple[int, ...], int]:
+    """Return `{offset: coefficient}` of the difference taken `times[d]` times along direction d.
+
+    Offsets count steps, those of central differences half steps.
+
+    >>> stencil((2,), "central")
+    {(-2,): 1, (0,): -2, (2,): 1}
+    >>> stencil((1, 1), "forward")
+    {(0, 0): 1, (0, 1): -1, (1, 0): -1, (1, 1): 1}
+    """
+    found = {(0,) * len(times): 1}
+    for direction, count in enumerate(times):
+        for _ in range(count):
+            moved: dict[tuple[int, ...], int] = {}
+            for offset, coefficient in found.items():
+                for end, sign in zip(ENDS[kind], (-1, 1), strict=True):
+                    place = (*offset[:direction], offset[direction] + end, *offset[direction + 1 :])
+                    moved[place] = moved.get(place, 0) + sign * coefficient
+            found = moved
+    return found
+
+
+def difference(f: Function, x: Any, steps: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
+    """Return the difference of f at a flat array x (of floats, or of mpmath numbers) along steps, not divided by them.
+
+    >>> float(difference(lambda x: x[0] ** 2, np.array([3.0]), [np.array([0.5])], (2,), "central"))
+    0.5
+    """
+    half = 2 if kind == "central" else 1
+    total: Any = 0
+    for offset, coefficient in stencil(times, kind).items():
+        place = x
+        for count, step in zip(offset, steps, strict=True):
+            place = place + step * count / half if count else place
+        total = total + coefficient * f(place)
+    return total
+
+
+def standard_step(kind: Kind, order: int, x: Any) -> Any:
+    """Return the step that balances truncation and rounding, a power of two for each input.
+
+    eps**(1 / (order + 1)) for one-sided and eps**(1 / (order + 2)) for central differences, times max(|x|, 1).
+
+    >>> float(standard_step("forward", 1, np.array([0.7]))[0]) == 2.0**-26
+    True
+    """
+    power = order + (2 if kind == "central" else 1)
+    return nearest_power(EPSILON ** (1 / power) * np.maximum(np.abs(x), 1.0))
+
+
+def nearest_power(step: Any) -> Any:
+    """Return the nearest power of two, so that x + h - x is h."""
+    return np.exp2(np.round(np.log2(step)))
+
+
+def derivatives(f: Function, x: Any, order: int, kind: Kind, step: Any) -> Any:
+    """Return all derivatives of an order of a scalar f at a flat array x, as a flat array (C order), by differences.
+
+    >>> derivatives(lambda x: x[0] ** 2 * x[1], np.array([2.0, 3.0]), 2, "central", np.full(2, 2.0**-10)).tolist()
+    [6.0, 4.0, 4.0, 0.0]
+    """
+    axes = np.diag(step)
+    found = {}
+    for times in multi_indices(len(x), order):
+        used = [k for k, count in enumerate(times) if count]
+        raw = difference(f, x, [axes[k] for k in used], [times[k] for k in used], kind)
+        found[times] = raw / math.prod(step[k] ** times[k] for k in used)
+    return spread(found, len(x), order).astype(float)
+
+
+def spread(values: dict[tuple[int, ...], Any], inputs: int, order: int) -> Any:
+    """Return the flat symmetric tensor of derivatives by multi-index, an array of objects.
+
+    >>> spread({(2, 0): 1, (1, 1): 2, (0, 2): 3}, 2, 2).tolist()
+    [1, 2, 2, 3]
+    """
+    found = np.empty(inputs**order, dtype=object)
+    for position, place in enumerate(product(range(inputs), repeat=order)):
+        found[position] = values[tuple(place.count(k) for k in range(inputs))]
+    return found
+
+
+def extrapolated(f: Function, x: Any, order: int) -> Any:
+    """Return all derivatives of an order by Richardson extrapolation of central differences.
+
+    From a quarter of max(|x|, 1) on, each step is half the one before; what changed least is taken. Places where f
+    has no number are left out.
+    """
+    largest = nearest_power(np.maximum(np.abs(x), 1.0) / 4)
+    best, change, before = np.array(np.nan), np.array(np.inf), list[Any]()
+    for level in range(LEVELS):
+        row = [derivatives(f, x, order, "central", largest / 2**level)]
+        for column in range(1, level + 1):
+            refined = row[-1] + (row[-1] - before[column - 1]) / (4**column - 1)
+            moved = np.maximum(np.abs(refined - row[-1]), np.abs(refined - before[column - 1]))
+            better = np.nan_to_num(moved, nan=np.inf) < change
+            best, change = np.where(better, refined, best), np.where(better, moved, change)
+            row.append(refined)
+        before = row
+    return best
+
+
+def evaluations(inputs: int, order: int, kind: Kind) -> int:
+    """Return how often the function is called for all derivatives of an order.
+
+    >>> evaluations(1, 1, "central"), evaluations(2, 2, "forward")
+    (2, 10)
+    """
+    return sum(len(stencil([count for count in times if count], kind)) for times in multi_indices(inputs, order))
+
+
+def working_digits(order: int, digits: int = EXACT_DIGITS) -> int:
+    """Return the digits in which a reference is worked out: what the differences cancel, and as many again."""
+    return order * (EXACT_STEP + 10) + 2 * digits
+
+
+def exact_difference(f: Function, x: Any, directions: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
+    """Return a derivative along directions to about 50 digits, from values of f in many more (mpmath numbers).
+
+    No rule of differentiation takes part: the truncation error of the central difference is the square of a step
+    that is 10**-30 of the point.
+
+    >>> with mpmath.workdps(working_digits(1)):
+    ...     point = np.array([mpmath.mpf(1)])
+    ...     slope = exact_difference(lambda x: mpmath.exp(x[0]), point, [np.array([mpmath.mpf(1)])], (1,), "central")
+    ...     bool(abs(slope - mpmath.e) < mpmath.mpf(10) ** -55)
+    True
+    """
+    largest = max((abs(value) for value in x if value), default=mpmath.mpf(1))
+    step = mpmath.mpf(10) ** -EXACT_STEP * min(max(largest, mpmath.mpf(10) ** -10), 1)
+    return difference(f, x, [step * direction for direction in directions], times, kind) / step ** sum(times)
