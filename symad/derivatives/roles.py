@@ -1,6 +1,6 @@
 """Roles: what the levels of a computation did, step by step, noted while `noting` is open and never otherwise.
 
-What a node is to a level (parameter, residual, tangent, cotangent) follows from these steps: `symad.teaching.levels`
+What a node is to a level (parameter, residual, tangent, cotangent) follows from these steps: `symad.derivatives.levels`
 reads them. A pass says what it did by one call of `note`, whose details are what it has in its hands anyway.
 """
 

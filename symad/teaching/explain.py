@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from symad.derivatives.levels import History
 from symad.derivatives.roles import noting
 from symad.display.document import Document
 from symad.display.shown import Shown
@@ -14,7 +15,6 @@ from symad.errors import LimitError, TraceError
 from symad.graph.table import Graph
 from symad.teaching.explain_document import document_of
 from symad.teaching.explained import Explained
-from symad.teaching.levels import History
 from symad.teaching.lines import Book
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.scope import open_scope

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+from symad.derivatives.levels import Opened, Role
 from symad.display.document import Block, Cell, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.styles import LOOKS, Style
 from symad.teaching.explained import Explained
-from symad.teaching.levels import Opened, Role
 from symad.teaching.lines import Line, Row, Statement
 from symad.teaching.stages import Stage
 from symad.teaching.tapes_picture import tapes_picture

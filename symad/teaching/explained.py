@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cached_property
 
 from codegen.heads import Alias
-from symad.teaching.levels import Opened, kept_by
+from symad.derivatives.levels import Opened, kept_by
 from symad.teaching.lines import Book, Line
 from symad.teaching.sharing import Sharing
 from symad.teaching.stages import Stage, Stages

@@ -10,13 +10,13 @@ from pathlib import Path
 import sympy as sp
 
 from codegen.heads import Alias
+from symad.derivatives.levels import History, Role
 from symad.derivatives.linear import Term
 from symad.derivatives.roles import Kind
 from symad.display.mathematics import text_of
 from symad.graph.sympy_io import rebuild
 from symad.graph.table import Graph
 from symad.rules.partials import Edge
-from symad.teaching.levels import History, Role
 from symad.tracing.place import written_place
 
 LONGEST_SOURCE = 44  # letters of a user's line that are shown

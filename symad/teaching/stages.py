@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from symad.derivatives.levels import History, Opened, Way, kept_by
 from symad.derivatives.linear import Linear
 from symad.derivatives.roles import Kind
-from symad.teaching.levels import History, Opened, Way, kept_by
 from symad.teaching.lines import Book, Entry, Line, Row, Statement
 from symad.teaching.sharing import Sharing
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symad.teaching.levels import Opened
+from symad.derivatives.levels import Opened
 from symad.teaching.lines import Book
 
 
