@@ -1,4 +1,4 @@
-r"""A document as LaTeX for a paper: the body, which needs the packages amsmath, booktabs, longtable, xcolor, textcomp and tikz."""
+r"""A document as LaTeX for a paper: the body, and a file that compiles, whose preamble says what the body needs."""
 
 from __future__ import annotations
 

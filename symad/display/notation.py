@@ -73,7 +73,9 @@ def is_epsilon(expression: sp.Basic) -> bool:
 
     Display lies below the levels, so their symbols are known by the name of their class.
     """
-    return type(expression.base if isinstance(expression, sp.Pow) else expression).__name__ == "Epsilon"
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
+        return is_epsilon(expression.base)
+    return type(expression).__name__ == "Epsilon"
 
 
 def level_of(epsilon: sp.Basic) -> int:
@@ -101,7 +103,8 @@ def ordered_factors(expression: sp.Mul) -> list[sp.Expr]:
     factors = list(expression.args)
     if not is_literal(expression) and not is_as_written(expression):
         coefficient, rest = expression.as_coeff_Mul()
-        factors = ([] if coefficient == 1 else [coefficient]) + list(rest.as_ordered_factors())
+        others = [rest] if len(factors) == 2 and rest in factors else list(rest.as_ordered_factors())
+        factors = ([] if coefficient == 1 else [coefficient]) + others
     return [f for f in factors if not is_epsilon(f)] + sorted(filter(is_epsilon, factors), key=level_of)
 
 

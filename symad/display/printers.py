@@ -149,7 +149,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
     def name(self, name: str, multiple: str = r"\mathrm") -> str:
         """Return a name: Greek, one letter, or more letters in a face of their own; what follows _ stands below."""
-        if name and greek_name(name[0]) in greek_letters_set:
+        if name and greek_name(name[0]):
             name = greek_name(name[0]) + name[1:]
         found = _PLAIN_NAME.fullmatch(name)
         if found is None or len(name) > LONGEST_NAME:
@@ -231,12 +231,14 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         return rf"\left. {self._print(expr.expr)} \right|_{{{below}}}"
 
     def _print_Mul(self, expr: sp.Expr) -> str:
-        factors = ordered_factors(expr) if isinstance(expr, sp.Mul) else [expr]
+        if not isinstance(expr, sp.Mul):  # SymPy asks so for x**-2
+            return rf"\frac{{1}}{{{self._product(_above_and_below([expr])[1])}}}"
+        factors = ordered_factors(expr)
         levels = " ".join(self._print(factor) for factor in factors if is_epsilon(factor))
         rest = [factor for factor in factors if not is_epsilon(factor)]
         if not rest:
             return levels
-        if isinstance(expr, sp.Mul) and is_literal(expr):
+        if is_literal(expr):
             return f"{self._product(rest)} {levels}".rstrip()
         sign, rest = _without_sign(rest)
         above, below = _above_and_below(rest)
@@ -264,7 +266,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
 def _letters(name: str, multiple: str) -> str:
     """Return one part of a name: a Greek letter, one letter, a number, or several letters."""
-    if name in greek_letters_set:
+    if name.lower() in greek_letters_set and name in (name.lower(), name.capitalize()):
         return str(tex_greek_dictionary.get(name, rf"\{name}"))
     if name[1:].isdigit() and name[0].isalpha():
         return rf"\mathit{{{name}}}"
@@ -274,7 +276,7 @@ def _letters(name: str, multiple: str) -> str:
 def _without_sign(factors: list[sp.Expr]) -> tuple[str, list[sp.Expr]]:
     """Return the sign of a product and its factors without it."""
     first = factors[0]
-    if not ((isinstance(first, sp.Number) and first.is_negative and len(factors) > 1) or first == -1):
+    if not (isinstance(first, sp.Number) and first.is_negative):
         return "", factors
     return "- ", factors[1:] if first == -1 else [-first, *factors[1:]]
 

@@ -47,7 +47,7 @@ class Shown:
         return text if takes else terminal.plain(document, width, ascii_only=True)
 
     def latex(self) -> str:
-        """Return the body of a LaTeX text (packages amsmath, booktabs, xcolor, tikz)."""
+        """Return the body of a LaTeX text (packages amsmath, booktabs, longtable, xcolor, textcomp, tikz)."""
         return latex.body(self.document())
 
     def html(self) -> str:
