@@ -1,0 +1,215 @@
+"""Diagrams: the boxes and arrows of a computation, without places yet; and how a graph is read as one.
+
+Each operation is one box. Constants have no boxes: they stand in the label of the operation that uses them. The alias
+of an input that nothing else uses is one box with it, which then carries the marks of both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import sympy as sp
+
+from codegen.heads import Alias
+from codegen.program import reachable
+from symad.display.mathematics import text_of
+from symad.display.styles import LOOKS, Style
+from symad.drawing.labels import number_label, operation_label, symbol_label
+from symad.graph.sympy_io import rebuild
+from symad.graph.table import Graph
+
+Kind = Literal["input", "constant", "operation", "parameter", "again", "more"]
+Mark: TypeAlias = tuple[Style, int]
+_ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cotangent")
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box: its label and name, what it is, its formula, marks (role and level), uses, the results it gives.
+
+    Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out.
+    A box that stands for several nodes has their number in `copies`; `operations` is how many they are together.
+    """
+
+    label: str
+    name: str = ""
+    kind: Kind = "operation"
+    formula: str = ""
+    marks: tuple[Mark, ...] = ()
+    uses: int = 1
+    results: tuple[str, ...] = ()
+    copies: int = 1
+    operations: int = 0
+
+    @property
+    def style(self) -> Style:
+        """The role that gives the colour: what is derived before what is kept, the inner level before the outer."""
+        return max(self.marks, key=lambda mark: (_ORDER.index(mark[0]), mark[1]), default=("primal", 0))[0]
+
+    @property
+    def letters(self) -> str:
+        """The marks in short: R1 T2."""
+        return " ".join(f"{LOOKS[style].letter}{level or ''}" for style, level in self.marks)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow from box to box, of so many values; one that leads back closes a loop of repeated steps."""
+
+    source: int
+    target: int
+    count: int = 1
+    back: bool = False
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Boxes, in an order in which arrows lead forwards (but those that lead back)."""
+
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def operations(self) -> int:
+        """Number of operations of all boxes together."""
+        return sum(box.operations for box in self.boxes)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is drawn: nodes of a graph with the names of their results, and the marks of nodes."""
+
+    graph: Graph
+    outputs: tuple[int, ...]
+    results: tuple[str, ...]
+    marks: Mapping[int, tuple[Mark, ...]] = field(default_factory=dict)
+
+
+class Reading:
+    """A graph as it is looked at: the nodes that get boxes, their names, their operands with aliases seen through."""
+
+    def __init__(self, source: Source) -> None:
+        self.source, graph = source, source.graph
+        self.order = reachable(graph, source.outputs)
+        self.results: dict[int, list[str]] = {}
+        for node, name in zip(source.outputs, source.results, strict=True):
+            self.results.setdefault(node, []).append(name)
+        counted = Counter(operand for node in self.order for operand in operands_of(graph, node))
+        self.seen_as: dict[int, int] = {}  # an alias that has no box of its own, and whose box it shares
+        self.marks: dict[int, tuple[Mark, ...]] = {}
+        for node in self.order:
+            self._look_at(node, counted)
+        self.nodes = [node for node in self.order if self._has_box(node)]
+        self.operands = {
+            node: tuple(self.seen_as.get(o, o) for o in operands_of(graph, node) if not is_constant(graph, o))
+            for node in self.nodes
+        }
+        self.uses = Counter(operand for operands in self.operands.values() for operand in operands)
+        self.names = names_of(graph, self.order, self.seen_as)
+
+    def _look_at(self, node: int, counted: Counter[int]) -> None:
+        graph, marks = self.source.graph, self.source.marks.get(node, ())
+        if graph.heads[node] is Alias:
+            below = self.seen_as.get(operand := operands_of(graph, node)[0], operand)
+            if not graph.operands[below] and counted[operand] == 1 and not {operand, below} & self.results.keys():
+                self.seen_as[node] = below
+                self.marks[below] = tuple(dict.fromkeys((*self.marks[below], *marks)))
+                if node in self.results:
+                    self.results[below] = self.results.pop(node)
+                return
+        self.marks[node] = marks
+
+    def _has_box(self, node: int) -> bool:
+        if node in self.seen_as:
+            return False
+        return node in self.results or not is_constant(self.source.graph, node)
+
+    def constants(self, node: int) -> list[sp.Basic | None]:
+        """Return of each operand its value if it is a constant, else None."""
+        graph = self.source.graph
+        return [graph.atoms[o] if is_constant(graph, o) else None for o in operands_of(graph, node)]
+
+    def box(self, node: int) -> Box:
+        """Return the box of one node."""
+        graph, operands = self.source.graph, operands_of(self.source.graph, node)
+        results, marks = tuple(filter(None, self.results.get(node, ()))), self.marks[node]
+        uses = self.uses[node] + len(self.results.get(node, ()))
+        if not operands:
+            atom = graph.atoms[node]
+            if is_constant(graph, node):
+                return Box(number_label(atom), "", "constant", text_of(atom), marks, uses, results)
+            return Box(symbol_label(str(atom)), "", "input", str(atom), marks, uses, results)
+        formula = f"{self.names[node]} = {text_of(formula_of(graph, node, self.names))}"
+        if graph.heads[node] is Alias:
+            return Box(self.label_below(node), self.names[node], "parameter", formula, marks, uses, results)
+        label = operation_label(graph.heads[node], self.constants(node))
+        return Box(label, self.names[node], "operation", formula, marks, uses, results, operations=1)
+
+    def label_below(self, node: int) -> str:
+        """Return the label of an alias: what it stands for."""
+        graph, (operand,) = self.source.graph, operands_of(self.source.graph, node)
+        return f"= {symbol_label(self.names[operand])}" if not is_constant(graph, operand) else "="
+
+
+def diagram_of(source: Source) -> Diagram:
+    """Return a graph with a box for each node.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> s = graph.node(sp.sin, x)
+    >>> drawn = diagram_of(Source(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",)))
+    >>> [box.label for box in drawn.boxes], drawn.boxes[1].uses, drawn.operations
+    (['x', 'sin', 'exp', '×'], 2, 3)
+    """
+    reading = Reading(source)
+    number = {node: k for k, node in enumerate(reading.nodes)}
+    return Diagram(tuple(map(reading.box, reading.nodes)), edges_of(reading, number.__getitem__))
+
+
+def edges_of(reading: Reading, number: Callable[[int], int], targets: Iterable[int] | None = None) -> tuple[Edge, ...]:
+    """Return the arrows between boxes, of which `number` tells the one of a node."""
+    counts = Counter(
+        (number(operand), number(node))
+        for node in (reading.nodes if targets is None else targets)
+        for operand in reading.operands[node]
+    )
+    return tuple(Edge(source, target, count) for (source, target), count in sorted(counts.items()))
+
+
+def operands_of(graph: Graph, node: int) -> tuple[int, ...]:
+    """Return the operands whose values a node is made of: of an alias with a rule, only its value."""
+    return graph.operands[node][:1] if graph.heads[node] is Alias else graph.operands[node]
+
+
+def is_constant(graph: Graph, node: int) -> bool:
+    """Whether a node is a leaf without symbols."""
+    atom = graph.atoms.get(node)
+    return atom is not None and not graph.operands[node] and not getattr(atom, "is_symbol", False)
+
+
+def names_of(graph: Graph, order: Sequence[int], seen_as: Mapping[int, int]) -> dict[int, str]:
+    """Return a name for each node: leaves their own, what has a box of its own v1, v2, ... in order of computation."""
+    names: dict[int, str] = {}
+    operations = 0
+    for node in order:
+        own = bool(graph.operands[node]) and node not in seen_as
+        operations += own
+        names[node] = f"v{operations}" if own else str(graph.atoms[seen_as.get(node, node)])
+    return names
+
+
+def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> sp.Basic:
+    """Return how one node is made of the names of its operands."""
+    parts = [
+        graph.atoms[operand] if not graph.operands[operand] else _named(graph, operand, names[operand])
+        for operand in operands_of(graph, node)
+    ]
+    return parts[0] if graph.heads[node] is Alias else rebuild(graph.heads[node], parts)
+
+
+def _named(graph: Graph, node: int, name: str) -> sp.Basic:
+    """Return a symbol for a value; where a truth value stands, a symbol that may stand there."""
+    return sp.Symbol(name) if graph.is_boolean(node) else sp.Symbol(name, real=True)

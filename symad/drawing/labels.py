@@ -1,0 +1,82 @@
+"""How an operation is written on a box: its sign or name, with the constants among its operands in their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+
+from codegen.program import Head
+from symad.display.mathematics import text_of
+from symad.drawing.svg import shortened
+
+PLACE = "□"  # stands for an operand that is drawn as a box of its own
+LONGEST = 22  # letters of a label
+
+_SIGNS: dict[Head, str] = {
+    sp.Add: "+", sp.Mul: "×", sp.And: "∧", sp.Or: "∨", sp.Not: "¬", sp.Max: "max", sp.Min: "min", sp.Eq: "=",
+    sp.Ne: "≠", sp.StrictLessThan: "<", sp.LessThan: "≤", sp.StrictGreaterThan: ">", sp.GreaterThan: "≥",
+    sp.Piecewise: "cases", sp.ITE: "cases", sp.Abs: "|□|",
+}  # fmt: skip
+_NUMBERS: dict[sp.Basic, str] = {sp.pi: "π", sp.E: "e", sp.oo: "∞", -sp.oo: "−∞", sp.true: "true", sp.false: "false"}
+_POWERS = {"2": "□²", "3": "□³", "-1": "1/□", "-2": "1/□²", "1/2": "√□", "-1/2": "1/√□"}
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def operation_label(head: Head, constants: Sequence[sp.Basic | None]) -> str:
+    """Return what is written on the box of an operation; a constant operand is given, of the others None.
+
+    >>> [operation_label(sp.Mul, c) for c in ([None, None], [sp.Integer(2), None], [sp.Integer(-1), None])]
+    ['×', '2 ×', '−']
+    >>> operation_label(sp.Pow, [None, sp.Integer(2)]), operation_label(sp.besselj, [sp.Integer(0), None])
+    ('□²', 'besselj(0, □)')
+    """
+    given = [None if constant is None else number_label(constant) for constant in constants]
+    known = [text for text in given if text is not None]
+    if head is sp.Pow and known:
+        return _power(given)
+    if head is sp.Mul and known == ["−1"] and len(given) == 2:
+        return "−"
+    sign = _SIGNS.get(head)
+    if head is sp.Mul and known:
+        return shortened(f"{' '.join(known)} ×", LONGEST)
+    if head is sp.Add and known:
+        return shortened(" ".join(f"− {text[1:]}" if text.startswith("−") else f"+ {text}" for text in known), LONGEST)
+    if sign is not None and (not known or sign == "cases"):
+        return sign
+    if sign is not None and len(given) == 2 and sign not in ("max", "min"):
+        return shortened(f"{given[0] or PLACE} {sign} {given[1] or PLACE}", LONGEST)
+    name = sign or head.__name__
+    return shortened(f"{name}({', '.join(text or PLACE for text in given)})" if known else name, LONGEST)
+
+
+def number_label(constant: sp.Basic) -> str:
+    """Return a constant in few letters; its exact value is in the tooltip.
+
+    >>> [number_label(value) for value in (sp.Integer(-2), sp.Rational(1, 3), sp.Float(0.123456789), sp.pi)]
+    ['−2', '1/3', '0.12346', 'π']
+    """
+    if constant in _NUMBERS:
+        return _NUMBERS[constant]
+    text = f"{float(constant):.5g}" if isinstance(constant, sp.Float) and abs(constant) < 1e300 else text_of(constant)
+    return shortened(text.replace("-", "−"), 12)
+
+
+def symbol_label(name: str) -> str:
+    """Return the name of an input, with its index as a subscript.
+
+    >>> symbol_label("x_12"), symbol_label("w_0_1"), symbol_label("speed")
+    ('x₁₂', 'w₀,₁', 'speed')
+    """
+    stem, *indices = name.split("_")
+    if stem and indices and all(index.isdecimal() and index.isascii() for index in indices):
+        name = stem + ",".join(indices).translate(_SUBSCRIPTS)
+    return shortened(name, LONGEST)
+
+
+def _power(given: Sequence[str | None]) -> str:
+    base, exponent = given
+    if base is not None:
+        return f"{base}^{exponent or PLACE}"
+    plain = str(exponent).replace("−", "-")
+    return _POWERS.get(plain, f"□^({exponent})" if "/" in plain else f"□^{exponent}")

@@ -1,0 +1,99 @@
+"""What may be drawn: functions and transforms of functions, traces, SymPy expressions, formulas as text, let forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.containers as containers
+from symad.derivatives.levels import History
+from symad.derivatives.roles import noting
+from symad.drawing.boxes import Mark, Source
+from symad.errors import ArgumentError
+from symad.graph.formulas import read_formula
+from symad.graph.let import from_let
+from symad.graph.sympy_io import from_sympy
+from symad.graph.table import Graph
+from symad.tracing.given import given
+from symad.tracing.place import user_place
+from symad.tracing.trace import Trace, trace
+from symad.tracing.trees import Tree
+
+_WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, or a let form"
+
+
+def source_of(f: Any, args: Sequence[Any]) -> Source:
+    """Return the graph of what is given, with the names of its results and the roles of its nodes."""
+    if isinstance(f, Trace):
+        _refuse_arguments(args, "a trace")
+        return Source(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
+    if _is_let(f):
+        _refuse_arguments(args, "a let form")
+        graph = Graph(lines=False)
+        return _of_list(graph, from_let(graph, *f))
+    if isinstance(f, str):
+        f = read_formula(f)
+    if isinstance(f, sp.Basic | sp.MatrixBase | list | tuple) and not isinstance(f, sp.Lambda):
+        return _of_expressions(f, args)
+    if not callable(f):
+        raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
+    with noting() as events:
+        traced = trace(f, *args)
+    history, outputs = History(traced.graph, events), tuple(traced.outputs.flat)
+    marks: dict[int, tuple[Mark, ...]] = {
+        node: tuple((role.kind, role.level) for role in history.roles(node)) for node in range(len(traced.graph))
+    }
+    return Source(traced.graph, outputs, result_names(traced.outputs), marks)
+
+
+def result_names(outputs: Tree) -> tuple[str, ...]:
+    """Return how each number of a result is called: result, [0], [1, 2], ["a"][0], ..."""
+    paths = containers.paths(containers.unflatten(outputs.structure, list(outputs.arrays)))
+    return (
+        tuple(
+            path + (f"[{', '.join(map(str, index))}]" if index else "")
+            for path, array in zip(paths, outputs.arrays, strict=True)
+            for index in np.ndindex(*array.shape)
+        )
+        if paths != [""] or outputs.arrays[0].shape
+        else ("result",)
+    )
+
+
+def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
+    if len(args) > 1:
+        raise ArgumentError(
+            "several arguments of an expression", where=user_place(), do="give x as one list of symbols"
+        )
+    if args:
+        given(f, args[0])  # refuses what is not a symbol of the expression
+    if isinstance(f, sp.MatrixBase | list | tuple):
+        array = np.array(f.tolist() if isinstance(f, sp.MatrixBase) else f, dtype=object)
+        expressions = array.ravel().tolist()
+        names = [f"[{', '.join(map(str, index))}]" for index in np.ndindex(*array.shape)]
+    else:
+        expressions, names = [f], ["result"]
+    if not all(isinstance(expression, sp.Basic) for expression in expressions) or not expressions:
+        raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
+    graph = Graph(lines=False)
+    return Source(graph, tuple(from_sympy(graph, expressions)), tuple(names))
+
+
+def _of_list(graph: Graph, nodes: Sequence[int]) -> Source:
+    names = ("result",) if len(nodes) == 1 else tuple(f"[{k}]" for k in range(len(nodes)))
+    return Source(graph, tuple(nodes), names)
+
+
+def _is_let(f: Any) -> bool:
+    """Whether f is (replacements, reduced), as `sympy.cse` and `Trace.let` return it."""
+    if not (isinstance(f, tuple) and len(f) == 2 and all(isinstance(part, list) for part in f)):
+        return False
+    return all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], sp.Symbol) for part in f[0])
+
+
+def _refuse_arguments(args: Sequence[Any], what: str) -> None:
+    if args:
+        raise ArgumentError(f"arguments of {what}", where=user_place(), do="leave them out: they are known")

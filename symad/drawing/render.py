@@ -1,0 +1,106 @@
+"""Diagrams as pictures: boxes with their marks, curves with arrows, a legend of what the picture has."""
+
+from __future__ import annotations
+
+from symad.display.styles import LOOKS
+from symad.drawing.boxes import Box, Diagram
+from symad.drawing.places import HEIGHT, LABEL, MARGIN, SMALL, Arrow, Placed, below_label
+from symad.drawing.shapes import Point
+from symad.drawing.svg import Canvas, text_width
+
+_LEGEND_WIDTH = 480.0  # least
+
+
+def render(placed: Placed) -> Canvas:
+    """Return the picture of a diagram that has places."""
+    legend = _legend(placed.diagram, max(placed.width, _LEGEND_WIDTH))
+    canvas = Canvas(max(placed.width, legend.width), placed.height + legend.height)
+    drawn: set[Arrow] = set()
+    for number, points in zip(placed.edges, placed.arrows, strict=True):
+        _draw_arrow(canvas, points, placed.sideways, placed.diagram.edges[number].back, drawn)
+    for box, centre, width in zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True):
+        _draw_box(canvas, box, centre, width)
+    canvas.place(legend, 0, placed.height)
+    return canvas
+
+
+def _draw_arrow(canvas: Canvas, points: Arrow, sideways: bool, back: bool, drawn: set[Arrow]) -> None:
+    """Draw an arrow, but for what it shares with one before; one that leads back is dashed, its head at the start."""
+    last = len(points) - 2
+    for k in range(0, last, 2):
+        part = points[k : k + 3] if k + 2 < last else points[k:]
+        if part not in drawn:
+            drawn.add(part)
+            head = k + 2 >= last and not back
+            canvas.curve(part, arrow=head, sideways=sideways, dashed=back, stroke="residual" if back else "muted")
+    if back:
+        (x, y), away = points[0], 8.0
+        canvas.segment((x + away, y) if sideways else (x, y + away), (x, y), stroke="residual", arrow=True)
+
+
+def _draw_box(canvas: Canvas, box: Box, centre: Point, width: float) -> None:
+    x, y = centre[0] - width / 2, centre[1] - HEIGHT / 2
+    with canvas.group(tooltip(box)):
+        _frame(canvas, box, (x, y), width, HEIGHT)
+        below = below_label(box)
+        canvas.text(centre[0], centre[1] + (-2 if below else 5), box.label, size=LABEL, bold=True)
+        if below:
+            canvas.text(centre[0], centre[1] + 13, below, size=SMALL, colour=box.style if box.marks else "muted")
+
+
+def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float) -> None:
+    """Draw the border of a box, which tells what it is; also in the legend."""
+    (x, y), radius = corner, height / 2 if box.kind in ("input", "parameter") else height / 8
+    if box.copies > 1:
+        canvas.box(x + height / 10, y + height / 10, width, height, stroke=box.style, fill="ground", radius=radius)
+    canvas.box(x, y, width, height, fill="ground", radius=radius)
+    opacity = 0.16 if box.kind == "input" else 0.1 if box.marks else 0.03
+    line, dashed = 2.8 if _is_shared(box) else 1.3, box.kind in ("parameter", "again", "more")
+    canvas.box(
+        x, y, width, height, stroke=box.style, fill=box.style, opacity=opacity, radius=radius, line=line, dashed=dashed
+    )
+    if box.results:
+        canvas.box(x + 3, y + 3, width - 6, height - 6, stroke=box.style, radius=max(1.5, radius - 3), line=1.0)
+
+
+def tooltip(box: Box) -> str:
+    """Return what a box shows under the pointer, a line for each thing."""
+    marks = ", ".join(f"{style} of level {level}" if level else style for style, level in box.marks)
+    uses = f"used {box.uses} times" if box.uses > 1 and box.copies == 1 else ""
+    results = f"result {', '.join(box.results)}".removesuffix(" result") if box.results else ""
+    copies = f"{box.copies} of this form, {box.operations} operations" if box.copies > 1 else ""
+    return "\n".join(filter(None, [box.formula or box.label, marks, uses, results, copies]))
+
+
+def _legend(diagram: Diagram, width: float) -> Canvas:
+    """Return lines that say what borders and colours mean, as far as the diagram has them."""
+    boxes, canvas = diagram.boxes, Canvas(width, 0)
+    styles = sorted({mark[0] for box in boxes for mark in box.marks}, key=list(LOOKS).index)
+    entries = [(f"{LOOKS[style].letter} {style}", Box("", marks=((style, 0),))) for style in styles]
+    entries += [
+        (text, sample)
+        for text, sample, found in (
+            ("input", Box("", kind="input"), any(box.kind == "input" for box in boxes)),
+            ("parameter of a level", Box("", kind="parameter"), any(box.kind == "parameter" for box in boxes)),
+            ("result", Box("", results=("",)), any(box.results for box in boxes)),
+            ("used several times", Box("", uses=2), any(map(_is_shared, boxes))),
+            ("number of this form", Box("", copies=2), any(box.copies > 1 for box in boxes)),
+            ("computed again", Box("", kind="again"), any(box.kind == "again" for box in boxes)),
+            ("left out", Box("", kind="more"), any(box.kind == "more" for box in boxes)),
+        )
+        if found
+    ]
+    x, y = MARGIN, 16.0
+    for text, sample in entries:
+        needed = 50 + text_width(text, 12)
+        if x + needed > width and x > MARGIN:
+            x, y = MARGIN, y + 24
+        _frame(canvas, sample, (x, y), 26, 16)
+        canvas.text(x + 34, y + 12.5, text, size=12, anchor="start")
+        x += needed
+    canvas.height = y + 30
+    return canvas
+
+
+def _is_shared(box: Box) -> bool:
+    return box.uses > 1 and box.copies == 1 and box.kind in ("operation", "parameter")

@@ -1,0 +1,103 @@
+"""The expression tree that a graph stands for: its size, counted without unfolding it, and as much of it as fits."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codegen.heads import Alias
+from codegen.program import Rows, reachable
+from symad.drawing.boxes import Box, Diagram, Edge, Kind, Reading, Source
+
+WRITTEN_OUT = 10**9  # larger numbers are written in powers of ten
+
+
+def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
+    """Return how many operations the unfolded expressions have: a shared one counts at every use, an alias nowhere.
+
+    >>> from symad.graph.table import Graph
+    >>> import sympy as sp
+    >>> graph = Graph()
+    >>> node = graph.leaf(sp.Symbol("x"))
+    >>> for _ in range(100):
+    ...     node = graph.node(sp.Mul, node, node)
+    >>> tree_operations(graph, [node]) == 2**100 - 1
+    True
+    """
+    order = reachable(rows, outputs)
+    waiting = Counter(operand for node in order for operand in operands_in(rows, node))
+    waiting.update(outputs)
+    sizes: dict[int, int] = {}
+    for node in order:
+        operands = operands_in(rows, node)
+        sizes[node] = sum(sizes[operand] for operand in operands) + (bool(operands) and rows.heads[node] is not Alias)
+        for operand in operands:
+            waiting[operand] -= 1
+            if not waiting[operand]:  # large numbers of a deep graph are not all kept
+                del sizes[operand]
+    return sum(sizes[node] for node in outputs)
+
+
+def operands_in(rows: Rows, node: int) -> tuple[int, ...]:
+    """Return the operands of a row, of an alias only the one that it stands for."""
+    return rows.operands[node][:1] if rows.heads[node] is Alias else rows.operands[node]
+
+
+def count_label(count: int) -> str:
+    """Return a count as people read it: digits in groups of three, a power of ten where it is huge.
+
+    >>> count_label(1234567), count_label(3**1000)
+    ('1 234 567', '≈ 1.32·10^477')
+    """
+    if count < WRITTEN_OUT:
+        return f"{count:,}".replace(",", " ")
+    exponent = math.floor(math.log10(count))
+    return f"≈ {count / 10**exponent if exponent < 300 else 10 ** (math.log10(count) - exponent):.2f}·10^{exponent}"
+
+
+def unfolded(source: Source, limit: int) -> Diagram:
+    """Return the expression tree as a diagram of about `limit` boxes; what is left out is told by its size.
+
+    A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
+
+    >>> from symad.graph.table import Graph
+    >>> import sympy as sp
+    >>> graph = Graph()
+    >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
+    >>> drawn = unfolded(Source(graph, (graph.node(sp.Mul, s, s),), ("y",)), 50)
+    >>> [box.label for box in drawn.boxes], drawn.operations
+    (['x', 'x', 'sin', 'sin', '×'], 3)
+    """
+    reading = Reading(source)
+    made: list[Box] = []
+    found: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    waiting = [(node, -1) for node in dict.fromkeys(reading.seen_as.get(node, node) for node in source.outputs)]
+    for place, (node, user) in enumerate(waiting):  # grows while it is read
+        if user >= 0:
+            found.append((place, user))
+        operands = reading.operands[node]
+        hidden = operands and len(waiting) + len(operands) > limit
+        made.append(_left_out(reading, node) if hidden else _one_use(reading, node, user, node in seen))
+        seen.add(node)
+        waiting += [] if hidden else [(operand, place) for operand in operands]
+    last = len(made) - 1
+    return Diagram(tuple(made[::-1]), tuple(Edge(last - source, last - target) for source, target in found[::-1]))
+
+
+def _one_use(reading: Reading, node: int, user: int, again: bool) -> Box:
+    box = reading.box(node)
+    kind: Kind = "again" if again and box.kind == "operation" else box.kind
+    return replace(box, kind=kind, uses=1, results=box.results if user < 0 else ())
+
+
+def _left_out(reading: Reading, node: int) -> Box:
+    count = tree_operations(reading.source.graph, [node])
+    return Box(
+        f"… {count_label(count)}",
+        kind="more",
+        formula=f"{count_label(count)} operations that are not drawn",
+        operations=count,
+    )
