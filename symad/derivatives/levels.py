@@ -64,7 +64,7 @@ class Opened:
     around: Opened | None
     parameters: tuple[int, ...]
     names: tuple[str, ...]
-    body: int  # the first node that its function wrote
+    made: int  # the first node that is not its function's
     function: str = ""
     results: tuple[int, ...] = ()
     linears: list[Linear] = field(default_factory=list)
@@ -132,14 +132,14 @@ class History:
 
     def _called(self, event: Event, name: str, result: Any) -> None:
         level = self._open[-1]
-        level.function, level.results = name, tuple(result.flat)
+        level.function, level.results, level.made = name, tuple(result.flat), event.end
         self.finished.append(level)
         self._mark_rest(range(event.start, event.end), event.level, "primal")
 
     def _closed(self, event: Event) -> None:
         level = self._open.pop()
         if level.ways:  # what is left was made of what was carried: factors, sums, selects
-            self._mark_region(level.body, event.end, level.depth, level.ways[-1].kind, ())
+            self._mark_region(level.made, event.end, level.depth, level.ways[-1].kind, ())
 
     def _linearized(self, event: Event, linear: Linear) -> None:
         level = self._by_parameters.get(linear.inputs)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TypeVar
 
+import sympy as sp
+
 from symad.derivatives.levels import Opened, Role
 from symad.display.document import Block, Cell, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.styles import LOOKS, Style
@@ -47,7 +49,7 @@ def _blocks(shown: Explained) -> Iterator[Block]:
     yield Heading("The program of the result")
     yield Paragraph("What is left of all stages: only what the result needs, each operation once.")
     yield _lines(shown.lines, "explanation.lines")
-    yield Paragraph(("result: ", *_joined(shown.results)))
+    yield Paragraph(("result: ", *_joined([shown.book.symbol(node) for node in shown.outputs])))
     if shown.levels:
         yield from _kept(shown)
         yield from _operations(shown)
@@ -74,7 +76,7 @@ def _levels(shown: Explained) -> Table:
     for level in sorted(shown.levels, key=lambda level: level.depth)[:STAGES_SHOWN]:
         ways = ", ".join(dict.fromkeys(way.name for way in level.ways)) or "not used"
         edges = sum(len(linear.rows) for linear in level.linears)
-        parameters = _joined([shown.book.name(node) for node in level.parameters])
+        parameters = _joined([shown.book.symbol(node) for node in level.parameters])
         opened = Marked(level.transform or "a transform", "strong")
         rows.append((str(level.depth), opened, ", ".join(level.names), parameters, ways, str(edges)))
     more = len(shown.levels) - len(rows)
@@ -102,7 +104,7 @@ def _stage(number: int, stage: Stage) -> Iterator[Block]:
     yield Paragraph(stage.sentence)
     if stage.lines:
         yield _lines(stage.lines, f"explanation.stages[{number - 1}].lines")
-    results = ("; results: ", *_joined(stage.results)) if stage.results else ()
+    results = ("; results: ", *_joined(stage.symbols)) if stage.ends else ()
     yield Paragraph((f"{stage.operations} new operation{'s'[: stage.operations != 1]}", *results))
 
 
@@ -119,9 +121,10 @@ def _lines(lines: Sequence[Statement], where: str) -> Table:
 
 def _cells(line: Statement) -> tuple[Cell, ...]:
     style, level = _look(line.roles)
-    becomes = Marked(line.becomes, style, level) if line.becomes else ""
+    becomes = [Marked(part, style, level) for part in line.becomes]
+    where: Cell = (becomes[0], " where ", becomes[1]) if len(becomes) == 2 else tuple(becomes)
     source = Marked(line.source, "muted") if line.source else ""
-    return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), becomes, source)
+    return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), where, source)
 
 
 def _look(roles: Sequence[Role]) -> tuple[Style, int]:
@@ -176,7 +179,7 @@ def _kept_table(shown: Explained, level: Opened, kept: Sequence[Line]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for _, line in chosen:
         targets = users[line.node]
-        names = (*_joined([row.name for row in targets[:4]]), *(["…"] if len(targets) > 4 else []))
+        names = (*_joined([row.symbol for row in targets[:4]]), *([", …"] if len(targets) > 4 else []))
         why = "the parameter itself" if line.node in level.parameters else "a value of the program"
         why = why if line.node in body or line.node in level.parameters else "made for the rows"
         rows.append((Marked(line.symbol, "residual", level.depth), line.expression, f"R{level.depth}", names, why))
@@ -232,10 +235,10 @@ def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]
     return [(k, items[k]) for k in chosen], start - first
 
 
-def _joined(names: Sequence[str]) -> tuple[str, ...]:
-    if len(names) > FIRST_LINES:
-        return (", ".join(names[:FIRST_LINES]), f", … ({len(names)} in all)")
-    return (", ".join(names),)
+def _joined(symbols: Sequence[sp.Basic]) -> tuple[str | sp.Basic, ...]:
+    """Return symbols with commas between them, the first ones where there are many."""
+    parts = [part for symbol in symbols[:FIRST_LINES] for part in (", ", symbol)][1:]
+    return (*parts, f", … ({len(symbols)} in all)") if len(symbols) > FIRST_LINES else tuple(parts)
 
 
 def _ratio(number: int, base: int) -> str:

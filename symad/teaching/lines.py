@@ -125,9 +125,9 @@ class Statement:
         return ", ".join(map(str, self.roles)) or "primal"
 
     @property
-    def becomes(self) -> str:
-        """The variable or number of the program that this is when the map is applied; "" where it is the same."""
-        return ""
+    def becomes(self) -> tuple[sp.Basic, ...]:
+        """What this is in the program when the map is applied, and the condition under which it is not 0."""
+        return ()
 
     @property
     def source(self) -> str:
@@ -210,11 +210,10 @@ class Row(Statement):
         return (Role(self.level, self.kind),)
 
     @property
-    def becomes(self) -> str:
-        if self.value is None or not self.book.knows(self.value[0]):
-            return ""
-        guard = "" if self.value[1] is None else f" where {self.book.name(self.value[1])}"
-        return self.book.name(self.value[0]) + guard
+    def becomes(self) -> tuple[sp.Basic, ...]:
+        if self.value is None or not all(node is None or self.book.knows(node) for node in self.value):
+            return ()
+        return tuple(self.book.symbol(node) for node in self.value if node is not None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import sympy as sp
+
 from symad.derivatives.levels import History, Opened, Way, kept_by
 from symad.derivatives.linear import Linear
 from symad.derivatives.roles import Kind
@@ -62,11 +64,16 @@ class Stage:
         return _SENTENCES[self.kind] if self.level else "What is computed outside of all levels."
 
     @property
-    def results(self) -> tuple[str, ...]:
-        """The names of the results: variables, tangents or cotangents."""
+    def symbols(self) -> tuple[sp.Basic, ...]:
+        """The results as they stand in formulas: variables, tangents or cotangents."""
         if self.carries is None:
-            return tuple(self.book.name(node) for node in self.ends)
-        return tuple(self.book.adjoint(node, self.carries).name for node in self.ends)
+            return tuple(self.book.symbol(node) for node in self.ends)
+        return tuple(self.book.adjoint(node, self.carries) for node in self.ends)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results."""
+        return tuple(map(str, self.symbols))
 
 
 class Stages:
