@@ -266,6 +266,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
 def _letters(name: str, multiple: str) -> str:
     """Return one part of a name: a Greek letter, one letter, a number, or several letters."""
+    if name == "epsilon":
+        return r"\varepsilon"  # as the symbols of levels are written
     if name.lower() in greek_letters_set and name in (name.lower(), name.capitalize()):
         return str(tex_greek_dictionary.get(name, rf"\{name}"))
     if name[1:].isdigit() and name[0].isalpha():

@@ -30,7 +30,7 @@ overflow-wrap:break-word}
 .symad pre code{font-size:1em;background:none;color:inherit;padding:0}
 .symad figure{margin:1em 0;overflow-x:auto}
 .symad svg{max-width:100%;height:auto}
-.symad .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,17em),1fr));gap:1.2em}
+.symad .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:1.2em}
 .symad .columns section{border-top:3px solid #8886;padding-top:.4em;min-width:0}
 .symad .columns section>:first-child{margin-top:.2em}
 @media print{

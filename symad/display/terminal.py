@@ -162,7 +162,7 @@ class _Blocks:
         """Return a table with a line under its header."""
         made = RichTable(
             box=box.SIMPLE_HEAD, show_header=bool(table.header), show_edge=False, pad_edge=True, padding=(0, 1),
-            title=self.prose(table.caption) or None, title_justify="left", title_style="",
+            title=Text(self.prose(table.caption)) if table.caption else None, title_justify="left", title_style="",
         )  # fmt: skip
         width = max((len(row) for row in (table.header, *table.rows)), default=0)
         for column in range(width):
