@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
 from codegen.program import reachable
 from codegen.sympy_forms import can_be_input
 from codegen.sympy_in import flattened
 from symad.errors import ArgumentError
+from symad.graph.formulas import read_formula
 from symad.tracing.from_sympy import Formula, formula_of
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.place import user_place
-from symad.tracing.trace import input_symbols
-from symad.tracing.trees import object_array, paths_of
+from symad.tracing.trace import symbols_of
+from symad.tracing.trees import object_array
 
 _EXPRESSIONS = (sp.Expr, sp.MatrixBase, sp.NDimArray)
 _FORMS = "a symbol, a list of symbols, or a dict {symbol: value}"
@@ -38,28 +38,44 @@ def given(f: Any, x: Any = None, *, parameters: bool = False) -> Given:
     """Return what f and x stand for: a function of one argument, and that argument.
 
     f is a function and x its argument (a number, array, container, SymPy symbol); or f is a SymPy expression (or a
-    Matrix, Array or list of them) and x a symbol or its name, a list of them (a vector), or a dict {symbol: value}.
-    `parameters` lets the expression have further symbols, which stay symbols. ArgumentError for everything else.
+    Matrix, Array or list of them) or a formula in a string, and x a symbol or its name, a list of them (a vector), or
+    a dict {symbol: value}. `parameters` lets an expression have further symbols, which stay symbols. ArgumentError
+    for everything else, and for names in a string that are not in x.
 
     >>> x, y = sp.symbols("x y")
     >>> found = given(x * sp.sin(y), {x: 2.0, y: 0.5})
     >>> found.argument, found.symbols, found.function(np.array([1.0, 0.0]))
     (array([2. , 0.5]), (x, y), 0.0)
+    >>> given("2x^3", "x").function(2.0)
+    16.0
     """
     if x is None:
         raise _refusal("no argument x", "a function is looked at somewhere", f"give x: a value, {_FORMS}")
     if _is_formula(f):
-        return _formula(f, x, parameters)
+        return _formula(_read(f, x), x, parameters)
     if not callable(f):
         what = f"f of type {type(f).__name__}"
-        raise _refusal(what, "it is neither a function nor a SymPy expression", "give f as a lambda, or with symbols")
-    return Given(f, x, _symbols_of(f, x), name_of(f) if name_of(f).isidentifier() else "f")
+        raise _refusal(what, "it is neither a function nor a formula", "give f as a lambda, or with symbols")
+    return Given(f, x, tuple(symbols_of((x,), argument_names(f, 1))), name_of(f) if name_of(f).isidentifier() else "f")
 
 
 def _is_formula(f: Any) -> bool:
     if isinstance(f, list | tuple) and f:
         return all(isinstance(part, sp.Basic) or _is_formula(part) for part in f)
-    return isinstance(f, _EXPRESSIONS) and not isinstance(f, sp.Lambda)
+    return isinstance(f, (*_EXPRESSIONS, str)) and not isinstance(f, sp.Lambda)
+
+
+def _read(f: Any, x: Any) -> Any:
+    """Return f with the formulas in it read; they know the names in x, and no others."""
+    if isinstance(f, list | tuple):
+        return [_read(part, x) for part in f]
+    return read_formula(f, _names(list(x) if isinstance(x, Mapping) else x), others=False) if isinstance(f, str) else f
+
+
+def _names(x: Any) -> list[Any]:
+    if isinstance(x, str | sp.Symbol):
+        return [x]
+    return [name for part in x for name in _names(part)] if isinstance(x, list | tuple | sp.Tuple) else []
 
 
 def _formula(expression: Any, x: Any, parameters: bool) -> Given:
@@ -134,18 +150,6 @@ def _vector(values: Sequence[Any]) -> Any:
     """Return the values of several symbols: floats where all are numbers."""
     numeric = all(isinstance(value, int | float | np.number) for value in values)
     return np.array(values, dtype=float) if numeric else object_array(values, (len(values),))
-
-
-def _symbols_of(f: Callable[..., Any], x: Any) -> tuple[sp.Basic, ...]:
-    """Return how the numbers of a function's argument are written: as themselves where they are symbols."""
-    leaves, _ = containers.flatten(x)
-    found: list[sp.Basic] = []
-    for leaf, path in zip(leaves, paths_of((x,), argument_names(f, 1)), strict=True):
-        shape = np.shape(leaf)
-        items = np.ravel(leaf).tolist() if shape else [leaf]
-        named = input_symbols(path, shape)
-        found += [item if can_be_input(item) else name for item, name in zip(items, named, strict=True)]
-    return tuple(found)
 
 
 def _refusal(what: str, why: str, do: str) -> ArgumentError:

@@ -54,6 +54,12 @@ def test_matrices_and_lists_of_expressions():
     assert given([x, x**2], x).function(2.0) == [2.0, 4.0]
 
 
+def test_formulas_in_strings():
+    assert given("2x^3 + sin(x)", "x").function(y) == 2 * y**3 + sp.sin(y)
+    assert given("x y", [x, y]).function(np.array([2.0, 3.0])) == 6.0
+    assert given(["x^2", "x y"], {"x": 2.0, "y": 3.0}).argument.tolist() == [2.0, 3.0]
+
+
 def test_further_symbols_where_they_are_wanted():
     assert given(a * x, x, parameters=True).function(2 * x) == 2 * a * x
 
@@ -75,6 +81,8 @@ REFUSED = {
     "two namesakes": (x * sp.Symbol("x", real=True), "x", "several symbols"),
     "a number as f": (3.0, x, "f of type float"),
     "an equation as f": (sp.Eq(x, y), x, "f of type Equality"),
+    "an unknown name in a string": ("2x + z", "x", "name 'z'.*known are x"),
+    "a formula that is none": ("__import__('os')", "x", "'_'"),
     "an empty list as f": ([], x, "f of type list"),
 }
 
