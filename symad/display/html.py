@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from symad.display.characters import visible
@@ -24,6 +25,7 @@ from symad.display.mathematics import mathml_of, mathml_pieces
 from symad.display.styles import class_of
 from symad.display.stylesheet import PAGE_STYLESHEET, STYLESHEET
 
+_LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide
 _ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}
 
 
@@ -109,7 +111,7 @@ def _cell(cell: Cell) -> str:
 def _inline(inline: Inline, alone: bool) -> str:
     if not isinstance(inline, Marked):
         if isinstance(inline, str):
-            return _prose(inline)
+            return "<wbr>".join(map(_prose, filter(None, _LONG_WORD.split(inline))))
         return "<wbr>".join(mathml_pieces(inline)) if alone else mathml_of(inline)
     tag = "code" if inline.style == "code" else "span"
     return f'<{tag} class="{class_of(inline.style, inline.level)}">{_inline(inline.content, alone)}</{tag}>'

@@ -40,7 +40,7 @@ class ForMathML(Latex):
 
     def operator(self, name: str) -> str:
         """Return the name of a function in upright letters."""
-        return rf"\operatorname{{{name}}}" if name.isalpha() and name.isascii() else self.any_text(name)
+        return super().operator(name) if name.isalpha() and name.isascii() else self.any_text(name)
 
 
 def mathml(expression: sp.Basic, display: bool = False) -> str:

@@ -144,8 +144,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         return rf"\text{{{latex_text(text)}}}"
 
     def operator(self, name: str) -> str:
-        """Return the name of a function in upright letters."""
-        return rf"\operatorname{{{latex_text(name)}}}"
+        """Return the name of a function: several letters upright."""
+        return name if name.isalpha() and len(name) == 1 else rf"\operatorname{{{latex_text(name)}}}"
 
     def name(self, name: str, multiple: str = r"\mathrm") -> str:
         """Return a name: Greek, one letter, or more letters in a face of their own; what follows _ stands below."""
@@ -239,14 +239,16 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         if not rest:
             return levels
         if is_literal(expr):
-            return f"{self._product(rest)} {levels}".rstrip()
+            return self._product(rest) + (rf" \, {levels}" if levels else "")
         sign, rest = _without_sign(rest)
         above, below = _above_and_below(rest)
         if below:
-            return rf"{sign}\frac{{{self._product(above)}}}{{{self._product(below)}}} {levels}".rstrip()
-        if not above and levels:
+            coefficient = rf"\frac{{{self._product(above)}}}{{{self._product(below)}}}"
+        elif not above and levels:
             return sign + levels
-        return f"{sign}{self._product(above, alone=not sign and not levels)} {levels}".rstrip()
+        else:
+            coefficient = self._product(above, alone=not sign and not levels)
+        return sign + coefficient + (rf" \, {levels}" if levels else "")
 
     def _product(self, factors: list[sp.Expr], alone: bool = True) -> str:
         """Return factors side by side, with a dot where they would run into each other."""

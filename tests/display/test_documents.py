@@ -136,6 +136,11 @@ def test_a_page_is_at_rest_and_alone() -> None:
         assert forbidden not in bare, forbidden
 
 
+def test_a_long_word_may_be_broken() -> None:
+    assert f"{'x' * 30}<wbr>{'x' * 30}<wbr>" in html.fragment((Paragraph("a word: " + "x" * 99),))
+    assert "<wbr>" not in html.fragment((Paragraph("word " * 99),))
+
+
 def test_every_style_and_level_has_a_rule_and_a_colour_on_both_grounds() -> None:
     sheet = html.STYLESHEET
     for name, look in [*LOOKS.items(), *((f"level-{k}", look) for k, look in enumerate(LEVELS, 1))]:
