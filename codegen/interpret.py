@@ -9,10 +9,10 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-from codegen.errors import ArgumentError
+from codegen.errors import ArgumentError, LimitError
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.functions.reference_functions import precision
-from codegen.lowering.constants import leaf_constant, precise, to_float
+from codegen.lowering.constants import ANY_SIZE, LARGEST_OPERAND, leaf_constant, precise, to_float
 from codegen.program import Head, Rows
 
 NUMBERS: dict[Head, Callable[..., Any]] = {head: row.number for head, row in INTRINSICS.items()}
@@ -30,7 +30,7 @@ def evaluate(
     Only rows that are needed and not yet in `values` are visited, so a growing graph is evaluated step by step.
     `arithmetic="reference"` works with mpmath at `digits` decimal digits (give the inputs as exact numbers). A
     Piecewise evaluates all its branches. UnboundSymbolError for a symbol without a value, LoweringError for a head
-    without a row in the table of intrinsics.
+    without a row in the table of intrinsics, LimitError for a function of a number beyond 2**65536 (reference only).
 
     >>> from codegen.program import Input, Output, Program
     >>> x = sp.Symbol("x")
@@ -107,9 +107,18 @@ def _evaluate_reference(rows: Rows, order: list[int], values: dict[int, Any], di
             if heads[row] not in REFERENCES:
                 intrinsic(heads[row])
             numbers = [_high_precision(values[part]) for part in parts]
+            if heads[row] not in ANY_SIZE:
+                _check_size(heads[row], numbers)
             values[row] = REFERENCES[heads[row]](*numbers)
         else:
             values[row] = _reference_leaf(rows.atoms[row], digits)
+
+
+def _check_size(head: Head, numbers: list[Any]) -> None:
+    """Raise LimitError for an operand so large that mpmath would work on it for hours: sin(exp(1e30))."""
+    for number in numbers[1:] if head is sp.Pow else numbers:
+        if type(number) is mp.mpf and number._mpf_[2] + number._mpf_[3] > LARGEST_OPERAND:
+            raise LimitError(f"{head.__name__} of a number beyond 2**{LARGEST_OPERAND} in high precision")
 
 
 def _high_precision(value: Any) -> Any:

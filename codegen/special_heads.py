@@ -181,5 +181,5 @@ def jacobi_value(kind: str, u: Any, m: Any) -> Any:
     """Return sn, cn, dn or am of mpmath numbers; the amplitude follows u through the periods."""
     if kind != "am":
         return mp.ellipfun(kind, u, m=m)
-    angle = mp.atan2(mp.ellipfun("sn", u, m=m), mp.ellipfun("cn", u, m=m))
+    angle = mp.atan2(*(mp.re(mp.ellipfun(name, u, m=m)) for name in ("sn", "cn")))  # far out they have an i0
     return angle + 2 * mp.pi * mp.nint((mp.pi * u / (2 * mp.ellipk(m)) - angle) / (2 * mp.pi))

@@ -1,33 +1,62 @@
-"""Kernels against arbitrary precision: the same program, or another route to the same derivative, in 50 digits."""
+"""Kernels against arbitrary precision: the same program, or another route to the same derivative, in 50 digits or more.
+
+At one point, or over a box: at random points and at those where kernels go wrong.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 import mpmath
 import numpy as np
 
-import symad.tracing.containers as containers
 from codegen import Kernel
 from codegen.interpret import evaluate
+from symad.checking.balls import flat_floats, numbered
+from symad.checking.verify_box import Search
+from symad.checking.verify_boxes import box_of
+from symad.checking.verify_exact import (
+    Exact,
+    Known,
+    as_exact,
+    by_balls,
+    by_digits,
+    check_kernel,
+    condition,
+    error_bound,
+    rounded,
+    ulp_error,
+)
+from symad.checking.verify_result import ROWS, BoxVerification, EntryError, entry_names, error_tables
+from symad.display.document import Document, Heading, Paragraph
+from symad.display.shown import Shown
 from symad.errors import ArgumentError
+from symad.limits import LONGEST
+from symad.tracing.names import name_of
 from symad.tracing.trace import Trace, trace
 
+__all__ = [
+    "BoxVerification", "EntryError", "Verification", "compare_exact", "exact_values", "flat_floats", "ulp_error",
+    "verify",
+]  # fmt: skip
+
 CANCELLED = 2.0**-26  # entries smaller than this part of the largest one have lost half their digits by cancelling
+FEW = 32  # inputs up to which the condition at a point is computed unasked
 
 
 @dataclass(frozen=True)
-class Verification:
-    """How far a kernel's numbers are from exact ones.
+class Verification(Shown):
+    """How far a kernel's numbers are from exact ones at a point.
 
     `worst_ulp` is the largest error in units of the last place of its own entry, over the entries that do not cancel;
     `worst_index` is its flat index, `value` and `exact` are its two numbers. An entry smaller than CANCELLED times the
     largest one is the difference of numbers that agree in half their digits: no float64 program can have it to the
     last place, so these are counted apart and measured like all others by `scaled`, the largest absolute error
-    divided by the largest magnitude of the result.
+    divided by the largest magnitude of the result. `rows` has the worst entries, with the error that rounding the
+    inputs alone would cause. `undecided` entries have no exact number that is known well enough to compare with.
     """
 
     entries: int
@@ -37,92 +66,169 @@ class Verification:
     value: float
     exact: float
     scaled: float
+    rows: tuple[EntryError, ...] = ()
+    undecided: int = 0
+    rigorous: bool = False
 
-    def __str__(self) -> str:
+    @property
+    def statement(self) -> str:
+        """What was found, in a sentence."""
         apart = f"{self.cancelled} entries cancel to less than 2**-26 of the largest; " if self.cancelled else ""
+        if self.undecided:
+            apart += f"of {self.undecided} the exact number could not be told; "
         return (
-            f"{self.entries} entries: largest error {self.worst_ulp:.3g} ULP (flat index {self.worst_index}: "
-            f"{self.value!r}, exact {self.exact!r}); {apart}largest absolute error {self.scaled:.2g} of the "
-            "largest entry"
+            f"{self.entries} entries: largest error {'at most ' if self.rigorous else ''}{self.worst_ulp:.3g} ULP "
+            f"(flat index {self.worst_index}: {self.value!r}, exact {self.exact!r}); {apart}largest absolute error "
+            f"{self.scaled:.2g} of the largest entry"
         )
 
+    @property
+    def title(self) -> str:
+        return "Verification at a point"
 
-def verify(kernel: Kernel, *args: Any, against: Callable[..., Any] | None = None, digits: int = 50) -> Verification:
-    """Compare a kernel's result with arbitrary precision at one point.
+    def document(self) -> Document:
+        """Return the statement and the table of the worst entries."""
+        shown = error_tables(self.rows, self.entries, points=False) if self.rows else ()
+        return (Heading(self.title, 1), Paragraph(self.statement + "."), *shown)
+
+
+@overload
+def verify(
+    kernel: Kernel, *args: Any, against: Callable[..., Any] | None = None, digits: int = 50, rigorous: bool = False
+) -> Verification: ...
+
+
+@overload
+def verify(
+    kernel: Kernel,
+    *,
+    box: Any,
+    points: int = 1000,
+    seed: int = 0,
+    against: Callable[..., Any] | None = None,
+    digits: int = 50,
+    rigorous: bool = False,
+    max_seconds: float = 60.0,
+) -> BoxVerification: ...
+
+
+def verify(
+    kernel: Kernel,
+    *args: Any,
+    box: Any = None,
+    points: int = 1000,
+    seed: int = 0,
+    against: Callable[..., Any] | None = None,
+    digits: int = 50,
+    rigorous: bool = False,
+    max_seconds: float = 60.0,
+) -> Verification | BoxVerification:
+    """Compare a kernel's results with exact ones: at the point `args`, or at many points of a box.
 
     Without `against`, the kernel's own program is evaluated in `digits` digits: that measures rounding alone. With
     `against`, a function of the same arguments is traced and evaluated instead, for example the same derivative taken
-    in another mode: that checks the derivative too. ArgumentError when the sizes differ.
+    in another mode: that checks the derivative too. With `rigorous`, exact numbers are enclosed by ball arithmetic
+    (extra "rigorous"), so that the error at every point is a proven bound.
+
+    `box` has a pair (low, high) for each argument, or is one such pair for the only argument; bounds are numbers,
+    arrays, or containers like the argument. Up to `points` points are measured, called alone and in a batch: random
+    ones, corners and faces, special numbers, equal components, both sides of branches, zeros and overflows of the
+    program, and steps of a search that climbs from the worst points. It stops after `max_seconds` and says so. The
+    same `seed` gives the same points. Errors at the sampled points say nothing certain about the others.
+
+    ArgumentError for complex kernels, a box that does not fit the arguments, and sizes that differ.
 
     >>> import symad as sa
     >>> kernel = sa.compile(sa.grad(lambda x: x**3), 0.1)
     >>> sa.verify(kernel, 0.1, against=sa.jacfwd(lambda x: x * x * x)).worst_ulp < 1
     True
+    >>> found = sa.verify(sa.compile(lambda x: 1 - np.cos(x), 1.0), box=(-1, 1), points=200)
+    >>> found.worst_ulp > 1e12, abs(found.worst_point[0]) < 1e-5, found.worst.condition < 2
+    (True, True, True)
     """
-    found = flat_floats(kernel(*args))
-    if against is None:
-        program = kernel.program
-        inputs = dict(enumerate(flat_floats(args)))
-        rows = [row for output in program.outputs for row in output.rows]
-        exact = evaluate(program, rows, as_exact(inputs, digits), arithmetic="reference", digits=digits)
-        positions = _stored_positions(program.outputs)
-        found = [found[k] for k in positions]
-    else:
-        exact = exact_values(trace(against, *args), args, digits)
-    if len(found) != len(exact):
-        raise ArgumentError(f"a kernel with {len(found)} results against {len(exact)} exact ones")
-    return compare_exact(found, exact)
+    single = check_kernel(kernel)
+    if box is None:
+        return _at_point(kernel, args, _route(kernel, against, args, digits, rigorous), single, rigorous)
+    if args:
+        raise ArgumentError("a point and a box", why="errors are measured at the one or over the other", do="give one")
+    _check_limits(points, max_seconds)
+    found = box_of(kernel, box)
+    exact = _route(kernel, against, found.arguments(found.low / 2 + found.high / 2), digits, rigorous)
+    search = Search(kernel, found, exact, max_seconds)
+    return search.run(
+        points, seed, digits=digits, rigorous=rigorous, against="" if against is None else name_of(against)
+    )
+
+
+def _check_limits(points: int, max_seconds: float) -> None:
+    if type(points) is not int or points < 1:
+        raise ArgumentError(f"points={points!r}", do="give a positive whole number")
+    if not 0 < max_seconds < LONGEST:
+        raise ArgumentError(f"max_seconds={max_seconds!r}", do=f"give a positive time of less than {LONGEST:g} s")
+
+
+def _route(
+    kernel: Kernel, against: Callable[..., Any] | None, args: tuple[Any, ...], digits: int, rigorous: bool
+) -> Exact:
+    """Return what gives the exact results; ArgumentError where there are not as many as the kernel has."""
+    source = kernel if against is None else trace(against, *args)
+    if isinstance(source, Trace):
+        size, wanted = sum(output.size for output in kernel.program.outputs), len(source.outputs.flat)
+        if size != wanted:
+            raise ArgumentError(f"a kernel with {size} results against {wanted} exact ones")
+    return by_balls(source) if rigorous else by_digits(source, digits)
+
+
+def _at_point(kernel: Kernel, args: tuple[Any, ...], exact: Exact, single: bool, rigorous: bool) -> Verification:
+    values = flat_floats(kernel(*args))
+    numbers = [rounded(number, single) for number in flat_floats(args)]
+    known = exact(numbers)
+    found, ranked = _compared(values, known, single)
+    conditions = condition(exact, numbers, single) if len(numbers) <= FEW else None
+    names = entry_names(kernel)
+    rows = tuple(
+        EntryError(
+            names[k], k, error, args, values[k], known[k].middle, known[k].radius, conditions[k] if conditions else None
+        )
+        for k, error in ranked
+    )
+    return replace(found, rows=rows, rigorous=rigorous)
 
 
 def exact_values(traced: Trace, args: Sequence[Any], digits: int = 50) -> list[Any]:
     """Return the outputs of a trace at a point as mpmath numbers, in flat order."""
-    inputs = dict(zip(traced.inputs.flat, flat_floats(tuple(args)), strict=True))
-    return evaluate(traced.graph, traced.outputs.flat, as_exact(inputs, digits), arithmetic="reference", digits=digits)
+    inputs = as_exact(numbered(traced, args), digits)
+    return evaluate(traced.graph, traced.outputs.flat, inputs, arithmetic="reference", digits=digits)
 
 
 def compare_exact(values: Sequence[float], exact: Sequence[Any]) -> Verification:
-    """Return how far floats are from exact numbers; NaN against a number is an infinite error."""
-    rounded = np.array([float(number) for number in exact])
-    largest = float(np.max(np.abs(rounded), initial=0.0))
-    cancels = np.abs(rounded) < CANCELLED * largest
-    pairs = list(zip(values, exact, strict=True))
-    gaps = np.array([abs(float(mpmath.mpf(value) - number)) for value, number in pairs])
-    errors = np.array([0.0 if skip else ulp_error(*pair) for pair, skip in zip(pairs, cancels, strict=True)])
-    worst = int(np.argmax(errors)) if pairs else 0
-    value, number = (values[worst], float(rounded[worst])) if pairs else (0.0, 0.0)
-    scaled = float(np.max(gaps, initial=0.0)) / (largest or 1.0)
-    found = float(errors[worst]) if pairs else 0.0
-    return Verification(len(pairs), int(cancels.sum()), found, worst, value, number, scaled)
+    """Return how far floats are from exact numbers (mpmath); NaN against a number is an infinite error.
 
-
-def ulp_error(value: float, exact: Any) -> float:
-    """Return |value - exact| in units of the last place of the exact number rounded to double.
-
-    >>> ulp_error(1.0, mpmath.mpf(1)), ulp_error(1.0 + 2**-52, mpmath.mpf(1))
-    (0.0, 1.0)
+    >>> compare_exact([1.0, 2.0], [mpmath.mpf(1), mpmath.mpf(2)]).worst_ulp
+    0.0
     """
-    rounded = float(exact)
-    if math.isnan(value) or math.isnan(rounded) or math.isinf(rounded):
-        return 0.0 if value == rounded or (math.isnan(value) and math.isnan(rounded)) else math.inf
-    return float(abs(mpmath.mpf(value) - exact) / mpmath.mpf(math.ulp(rounded)))
+    return _compared(values, [Known(number) for number in exact], False)[0]
 
 
-def flat_floats(values: Any) -> list[float]:
-    """Return all numbers of a container in flat order."""
-    leaves, _ = containers.flatten(values)
-    return [float(number) for leaf in leaves for number in np.asarray(leaf, dtype=float).ravel().tolist()]
+def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> tuple[Verification, list[Any]]:
+    """Return the verification of values, and the worst entries with their errors, the worst first."""
+    near = np.array([rounded(number.middle, single) for number in known])
+    finite = np.isfinite(near)
+    largest = float(np.max(np.abs(near[finite]), initial=0.0))
+    cancels = np.abs(near) < CANCELLED * largest
+    errors = [error_bound(*pair, single) for pair in zip(values, known, strict=True)]
+    counted = {k: error for k, error in enumerate(errors) if error is not None and not cancels[k]}
+    ranked = sorted(counted.items(), key=lambda pair: -pair[1])
+    worst = ranked[0][0] if ranked else 0
+    value, number = (values[worst], float(near[worst])) if values else (0.0, 0.0)
+    gaps = [_gap(value, number.middle) for value, number, known in zip(values, known, finite, strict=True) if known]
+    undecided = sum(error is None for error in errors)
+    found = Verification(
+        len(values), int(cancels.sum()), counted.get(worst, 0.0), worst, value, number,
+        max(gaps, default=0.0) / (largest or 1.0), undecided=undecided,
+    )  # fmt: skip
+    return found, ranked[:ROWS]
 
 
-def as_exact(inputs: dict[int, float], digits: int) -> dict[int, Any]:
-    """Return floats as mpmath numbers, without rounding."""
-    with mpmath.workdps(max(digits, 17)):
-        return {row: mpmath.mpf(value) for row, value in inputs.items()}
-
-
-def _stored_positions(outputs: Sequence[Any]) -> list[int]:
-    positions, start = [], 0
-    for output in outputs:
-        places = range(output.size) if output.positions is None else output.positions
-        positions += [start + place for place in places]
-        start += output.size
-    return positions
+def _gap(value: float, exact: Any) -> float:
+    return abs(float(mpmath.mpf(value) - exact)) if math.isfinite(value) else math.inf

@@ -209,7 +209,7 @@ def report(found: Study) -> str:
     lines.append("")
     rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
     lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
-    lines += [f"check against {found.other} evaluated in {DIGITS} digits: {found.verification}"]
+    lines += [f"check against {found.other} evaluated in {DIGITS} digits: {found.verification.statement}"]
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from mpmath import mp
 
 from codegen import (
     ArgumentError,
+    LimitError,
     LoweringError,
     Program,
     UnboundSymbolError,
@@ -18,6 +19,8 @@ from codegen import (
     evaluate,
     program_from_sympy,
 )
+from codegen.functions.intrinsics import INTRINSICS
+from codegen.special_heads import jacobi_am
 
 X, Y = sp.symbols("x y", real=True)
 
@@ -85,3 +88,15 @@ def test_piecewise_and_errors() -> None:
     for arithmetic in ("float64", "reference"):
         with pytest.raises(LoweringError, match="head fibonacci"):
             evaluate(unknown, [1], {0: 1.0}, arithmetic)
+
+
+def test_a_number_that_would_take_hours_is_refused() -> None:
+    program = program_from_sympy([X], [sp.exp(X), sp.sin(sp.exp(X))])
+    rows = [row for output in program.outputs for row in output.rows]
+    with pytest.raises(LimitError, match="sin of a number beyond"):
+        evaluate(program, rows, {0: mp.mpf("1e30")}, "reference")
+    assert evaluate(program, rows[:1], {0: mp.mpf("1e30")}, "reference")[0] > 0
+
+
+def test_the_amplitude_is_real_far_out() -> None:
+    assert mp.isfinite(INTRINSICS[jacobi_am].reference(mp.mpf(1e10), mp.mpf(0.5)))
