@@ -49,6 +49,7 @@ class Way:
     name: str
     kind: Kind
     linear: Linear | None
+    outputs: tuple[int, ...]  # what is differentiated
     results: tuple[int, ...]
     seeds: tuple[tuple[int, int], ...] = ()
     values: Mapping[int, Term] = field(default_factory=dict)
@@ -95,6 +96,7 @@ class History:
         self.finished: list[Opened] = []  # in the order in which their functions returned
         self._roles: dict[int, tuple[Role, ...]] = {}
         self._derived: set[int] = set()  # what no user wrote
+        self._not_taken: set[Role] = set()  # what only ways did that were tried and not taken
         self._open: list[Opened] = []
         self._residuals: list[int] = []  # of an elimination that is not finished yet
         self._by_parameters: dict[tuple[int, ...], Opened] = {}
@@ -104,7 +106,19 @@ class History:
 
     def roles(self, node: int) -> tuple[Role, ...]:
         """Return the roles of a node, sorted; none for what was written outside of all levels."""
-        return tuple(sorted(self._roles.get(node, ())))
+        found = tuple(sorted(self._roles.get(node, ())))
+        return tuple(role for role in found if role not in self._not_taken) or found
+
+    def keep(self, level: Opened, taken: list[Way]) -> None:
+        """Forget the ways of a level that were not taken, with their maps and roles."""
+        for way in level.ways:
+            if way not in taken and all(other.kind != way.kind for other in taken):
+                self._not_taken.add(_role(level.depth, way.kind))
+        outputs = {way.outputs for way in taken if way.linear is not None}
+        if level.ways:
+            level.linears = [linear for linear in level.linears if linear.outputs in outputs]
+        level.ways = taken
+        self._not_taken -= {_role(level.depth, way.kind) for way in taken}
 
     def is_written(self, node: int) -> bool:
         """Whether a user's function wrote a node, and not a derivative."""
@@ -169,7 +183,8 @@ class History:
             began = tuple((node, seed) for node, seed in zip(linear.inputs, seeds, strict=True) if seed is not None)
             results = tuple(node for node in found if node is not None)
             name = "pullback" if linear.transposed else "pushforward"
-            level.ways.append(Way(name, kind, linear, results, began, values))
+            outputs = linear.inputs if linear.transposed else linear.outputs
+            level.ways.append(Way(name, kind, linear, outputs, results, began, values))
 
     def _residual(self, event: Event, node: int) -> None:
         self._residuals.append(node)
@@ -191,7 +206,8 @@ class History:
         self._mark_region(event.start, event.end, level.depth, kind, [*residuals, *primal])
         if name != "gradients":
             entries = found if results and name in ("fwd", "rev", "cross-country", "edge", "dyadic") else {}
-            level.ways.append(Way(name, kind, linear, results, (), {}, entries))
+            outputs = tuple(more[1]) if linear is None else linear.outputs
+            level.ways.append(Way(name, kind, linear, outputs, results, (), {}, entries))
 
     def _owner(self, event: Event, linear: Linear | None) -> Opened | None:
         if linear is not None:

@@ -20,7 +20,8 @@ from symad.tracing.place import is_library
 Kind = Literal["tangent", "cotangent"]
 Step = Literal["opened", "called", "closed", "linearized", "carried", "residual", "eliminated"]
 
-_INNER = {"described", "open_level", "Level", "linearize", "require_scalar", "note"}
+_INNER = {"described", "open_level", "Level", "require_scalar", "note", "jit"}
+_MODULES = ("symad.tracing", "symad.derivatives.linear")  # where no transform is
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def _transform() -> str:
         module, top = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".")[0]
         if module == "symad.tracing.shadows":
             break  # a level calls its function there
-        if module.startswith("symad.") and top not in _INNER and not top.startswith("_"):
-            name = top
+        if module.startswith("symad.") and not module.startswith(_MODULES):
+            name = name if top in _INNER or top.startswith("_") else top
         frame = frame.f_back
     return name

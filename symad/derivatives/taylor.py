@@ -59,7 +59,18 @@ def taylor_coefficients(
     found = [[expansion.known(node, k) for node in outputs] for k in range(order + 1)]
     scope = innermost_scope()
     level = 0 if scope is None else scope.depth
-    note("eliminated", build.graph, level, start, None, "taylor", "tangent", expansion.series, expansion.residuals)
+    note(
+        "eliminated",
+        build.graph,
+        level,
+        start,
+        None,
+        "taylor",
+        "tangent",
+        expansion.series,
+        expansion.residuals,
+        outputs,
+    )
     return [[None if term is None else settle(build, term) for term in row] for row in found]
 
 

@@ -30,7 +30,8 @@ class Explained:
         made = Stages(book, self.sharing, book.history, outputs)
         self.levels: tuple[Opened, ...] = tuple(made.levels)
         self.stages: tuple[Stage, ...] = tuple(made.made)
-        book.number({*made.listed, *needed})
+        self._listed = {*made.listed, *needed}
+        book.number(self._listed)
         self.lines = tuple(Line(book, node) for node in needed)
 
     @property
@@ -50,13 +51,11 @@ class Explained:
 
     @cached_property
     def primal_operations(self) -> int:
-        """How many operations were there before anything was differentiated."""
-        own = [line.node for line in self.lines if not line.roles]
-        innermost = [level for level in self.levels if all(other.around is not level for other in self.levels)]
-        places = {self.sharing.there[node] for node in own}
-        found = {place for place in places if self.sharing.plain.operands[place]}
-        self.sharing.operations([node for level in innermost for node in level.results], counted := set[int]())
-        return len(found | {place for place in counted if self.sharing.plain.operands[place]})
+        """How many operations the user's own code has, before anything is differentiated."""
+        graph, history = self.book.graph, self.book.history
+        written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
+        places = {self.sharing.there[node] for node in written}
+        return sum(bool(self.sharing.plain.operands[place]) for place in places)
 
     @property
     def tapes(self) -> Tapes:

@@ -150,6 +150,8 @@ class Line(Statement):
     def expression(self) -> sp.Basic:
         graph = self.book.graph
         head, operands = graph.heads[self.node], graph.operands[self.node]
+        if not self.book.is_line(self.node):
+            return self.symbol
         if head is Alias:  # of its argument; further operands are those of a rule
             return self.book.symbol(operands[0])
         return rebuild(head, [self.book.symbol(operand) for operand in operands])

@@ -91,7 +91,7 @@ class Stages:
 
     def _of_level(self, level: Opened) -> Iterator[Stage]:
         what = self._what(level)
-        yield self._stage("program", what, level, level.results, [], level.results)
+        yield self._stage("program", what, level, [*level.parameters, *level.results], [], level.results)
         for linear in level.linears:
             ways = [way for way in level.ways if way.linear is not None and _same(way.linear, linear)]
             if [way.name for way in ways] != ["pushforward"]:  # else the pass shows the rows
@@ -105,7 +105,8 @@ class Stages:
     def _linearized(self, level: Opened, linear: Linear, what: str) -> Stage:
         rows = [Row(self.book, level.depth, "tangent", target, edges) for target, edges in linear.rows]
         ends = [node for node in linear.outputs if node in {*linear.inputs, *(target for target, _ in linear.rows)}]
-        return self._stage("linearized", f"{what}, linearized", level, kept_by(linear), rows, ends, "tangent")
+        needed, kept = [*linear.outputs, *kept_by(linear)], kept_by(linear)
+        return self._stage("linearized", f"{what}, linearized", level, needed, rows, ends, "tangent", kept)
 
     def _way(self, level: Opened, way: Way, what: str) -> Stage:
         if way.name == "pullback":
@@ -137,7 +138,7 @@ class Stages:
                 rows.append(Row(self.book, level.depth, way.kind, target, live, (), target in carried, value))
                 carried.add(target)
         kept = kept_by(linear)
-        needed = [*(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
+        needed = [*way.outputs, *(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
         made = [*kept, *(node for term in way.values.values() for node in term if node is not None)]
         ends = [node for node in linear.outputs if node in carried]
         return self._stage(kind, title, level, needed, rows, ends, way.kind, made)
@@ -189,28 +190,43 @@ def _shown(history: History, sharing: Sharing, outputs: Sequence[int]) -> list[O
             sharing.operations(outputs if level is None else level.products(), needed)
         found = [level for level in history.finished if level.around in around]
         for level in found:
-            if not level.ways or any(_used(way, sharing, needed) for way in level.ways):
-                level.ways = _taken(level.ways, sharing, needed)
+            results = [way.results for way in level.ways] or [level.results]
+            if any(_used(nodes, sharing, needed) for nodes in results):
+                history.keep(level, _taken(level.ways, sharing, needed))
                 shown.add(level)
         around = [level for level in found if level in shown]
     return [level for level in history.finished if level in shown]
 
 
-def _used(way: Way, sharing: Sharing, needed: set[int]) -> float:
-    """Return the share of a way's results that is needed; a way whose results are all numbers counts as used."""
-    places = [sharing.there[node] for node in way.results]
+def _used(results: Sequence[int], sharing: Sharing, *needed: set[int]) -> float:
+    """Return the share of results that is needed; where all are numbers they count as used."""
+    places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
-    return sum(place in needed for place in computed) / len(computed) if computed else 1.0
+    return sum(any(place in some for some in needed) for place in computed) / len(computed) if computed else 1.0
 
 
 def _taken(ways: Sequence[Way], sharing: Sharing, needed: set[int]) -> list[Way]:
-    """Return the ways that were taken: of several eliminations of one map, the one whose results are needed most."""
-    best: dict[tuple[int, ...], Way] = {}
-    for way in ways:
-        if way.entries and way.linear is not None:
-            known = best.setdefault(way.linear.outputs, way)
-            if _used(way, sharing, needed) > _used(known, sharing, needed):
-                best[way.linear.outputs] = way
-    chosen = list(best.values())
-    passes = [way for way in ways if not way.entries and _used(way, sharing, needed)]
-    return [way for way in ways if way in chosen or way in passes] or list(ways)
+    """Return the ways that were taken: of those that were tried for one result, the one that is needed most.
+
+    What a later way differentiates is needed as well, so they are looked at from the last one back.
+    """
+    tried: dict[tuple[int, ...], dict[str, list[Way]]] = {}
+    for way in reversed(ways):
+        tried.setdefault(way.outputs, {}).setdefault(way.name, []).append(way)
+    taken, inside = list[Way](), set[int]()
+    for outputs, by_name in tried.items():
+        shares = {name: _mean_use(some, sharing, needed, inside) for name, some in by_name.items()}
+        best = max((name for name in reversed(shares) if name != "pullback"), key=shares.__getitem__, default="")
+        chosen = [way for name, some in by_name.items() if name in ("pullback", best) and shares[name] for way in some]
+        if chosen:
+            taken += chosen
+            sharing.operations(outputs, inside)
+    if {"taylor", "pushforward"} <= {way.name for way in taken}:  # two ways to one derivative of higher order
+        nested = next(way for way in taken if way.name == "pushforward")
+        left_out = "taylor" if _used(nested.results, sharing, needed) == 1.0 else "pushforward"
+        taken = [way for way in taken if way.name != left_out]
+    return [way for way in ways if way in taken]
+
+
+def _mean_use(ways: Sequence[Way], sharing: Sharing, *needed: set[int]) -> float:
+    return sum(_used(way.results, sharing, *needed) for way in ways) / len(ways)
