@@ -11,7 +11,6 @@ from mpmath import mp
 
 from codegen import (
     ArgumentError,
-    LimitError,
     LoweringError,
     Program,
     UnboundSymbolError,
@@ -19,6 +18,7 @@ from codegen import (
     evaluate,
     program_from_sympy,
 )
+from codegen.errors import LimitError
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.special_heads import jacobi_am
 
