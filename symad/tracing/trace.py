@@ -10,6 +10,8 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
+from symad.display.document import Document, Paragraph, Table
+from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
@@ -20,9 +22,13 @@ from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
 
+SHOWN_OPERATIONS = 2000  # of a trace that is shown line by line
 
-class Trace:
+
+class Trace(Shown):
     """The graph of a function: `inputs` (symbols) and `outputs` are trees of nodes of `graph`.
+
+    Its forms for people (`text`, `latex`, `html`, `save`) are its let form, a line for each value used more than once.
 
     >>> trace(lambda x, y: x * y + x, 1.0, 2.0)
     <Trace: 2 inputs, 1 output, 2 operations>
@@ -53,10 +59,34 @@ class Trace:
         """Return the number of operations of the graph (shared ones once; leaves and aliases not)."""
         return self.graph.count_operations(self.outputs.flat)
 
+    def document(self) -> Document:
+        """Return the let form as a table, or the size of a trace that has more lines than are read.
+
+        >>> print(trace(lambda x: (x + 1) * (x + 1), 1.0).text())
+        <Trace: 1 input, 1 output, 2 operations>
+        <BLANKLINE>
+         name     is
+        ────────────────
+         x0       x + 1
+         result   x0*x0
+        """
+        head = Paragraph(repr(self))
+        if self.count_ops() > SHOWN_OPERATIONS:
+            return (head, Paragraph(f"More than {SHOWN_OPERATIONS} operations are not shown line by line."))
+        replacements, reduced = self.let()
+        results = (f"result {k}" if len(reduced) > 1 else "result" for k in range(len(reduced)))
+        return (head, Table(("name", "is"), (*replacements, *zip(results, reduced, strict=True))))
+
     def __repr__(self) -> str:
         inputs, outputs = len(self.inputs.flat), len(self.outputs.flat)
         parts = (f"{inputs} input{'s'[: inputs != 1]}", f"{outputs} output{'s'[: outputs != 1]}")
         return f"<Trace: {', '.join(parts)}, {self.count_ops()} operations>"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
 
 
 def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trace:
