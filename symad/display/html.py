@@ -43,7 +43,8 @@ def page(document: Document, title: str) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_prose(title)}</title>\n<style>{PAGE_STYLESHEET}</style>\n</head>\n<body>\n"
+        f"<title>{_prose(title)}</title>\n<style>{PAGE_STYLESHEET}</style>\n</head>\n"
+        '<body class="symad-page">\n'
         f"<main>{fragment(document)}</main>\n</body>\n</html>\n"
     )
 

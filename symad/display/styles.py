@@ -24,6 +24,7 @@ class Look:
     bold: bool = False
 
 
+GROUND = Look("FFFFFF", "16181C")  # of a page
 LOOKS: dict[Style, Look] = {
     "primal": Look("1A1A1A", "E8E8E8", "P"),
     "parameter": Look("6B4C9A", "B9A3E3", "A"),

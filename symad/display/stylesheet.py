@@ -1,8 +1,18 @@
-"""The stylesheet of pages and notebooks, made from the table of styles: light and dark ground, screen and paper."""
+"""The stylesheet of pages and notebooks, made from the table of styles: light and dark ground, screen and paper.
+
+A page follows the wish of the reader's system. A fragment in a notebook follows the notebook, whose theme need not be
+that of the system: dark text on a dark ground, or light on light, would be the price.
+"""
 
 from __future__ import annotations
 
-from symad.display.styles import LEVELS, LOOKS
+from symad.display.styles import GROUND, LEVELS, LOOKS
+
+# How JupyterLab, VS Code, Colab, marimo and Sphinx say that their ground is dark.
+_DARK_NOTEBOOKS = (
+    '[data-jp-theme-light="false"]', ".vscode-dark", ".vscode-high-contrast", 'html[theme="dark"]', ".dark",
+    '[data-theme="dark"]',
+)  # fmt: skip
 
 _RULES = """\
 .symad h1{font-size:1.55em;margin:.2em 0 .6em;line-height:1.2}
@@ -42,7 +52,7 @@ overflow-wrap:break-word}
 """
 PAGE_STYLESHEET = """
 :root{color-scheme:light dark}
-body{font:18px/1.5 system-ui,"DejaVu Sans",sans-serif;margin:0}
+body{font:18px/1.5 system-ui,"DejaVu Sans",sans-serif;margin:0;background:var(--ground);color:var(--primal)}
 main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}
 @media (min-width:1700px){body{font-size:22px}main{max-width:1500px}}
 @media print{:root{color-scheme:light}body{font-size:11pt}main{max-width:none;padding:0}}
@@ -50,7 +60,7 @@ main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}
 
 
 def _colours(ground: str) -> str:
-    named = [(name, look) for name, look in LOOKS.items()]
+    named = [("ground", GROUND), *LOOKS.items()]
     levels = [(f"level-{k}", look) for k, look in enumerate(LEVELS, 1)]
     return "".join(f"--{name}:#{getattr(look, ground)};" for name, look in [*named, *levels] if look.light)
 
@@ -62,10 +72,11 @@ def _stylesheet() -> str:
         if look.light or look.bold
     )
     levels = "\n".join(f".symad .level-{k}{{color:var(--level-{k})}}" for k in range(1, len(LEVELS) + 1))
+    notebooks = ",".join(f"{theme} .symad" for theme in _DARK_NOTEBOOKS)
     grounds = (
-        f".symad{{{_colours('light')}}}\n"
-        f"@media (prefers-color-scheme:dark){{.symad{{{_colours('dark')}}}}}\n"
-        f"@media print{{.symad{{{_colours('light')}}}}}\n"
+        f".symad,.symad-page{{{_colours('light')}}}\n{notebooks}{{{_colours('dark')}}}\n"
+        f"@media (prefers-color-scheme:dark){{.symad-page,.symad-page .symad{{{_colours('dark')}}}}}\n"
+        f"@media print{{.symad.symad,.symad-page.symad-page{{{_colours('light')}}}}}\n"
     )
     return f"{grounds}{coloured}\n{levels}\n{_RULES}"
 

@@ -29,7 +29,7 @@ from symad.display.document import (
     Picture,
     Table,
 )
-from symad.display.styles import LEVELS, LOOKS, Look
+from symad.display.styles import GROUND, LEVELS, LOOKS, Look
 
 x, y = sp.symbols("x y")
 f = sp.Function("f")
@@ -146,10 +146,16 @@ def test_every_style_and_level_has_a_rule_and_a_colour_on_both_grounds() -> None
     for name, look in [*LOOKS.items(), *((f"level-{k}", look) for k, look in enumerate(LEVELS, 1))]:
         if look.light:
             assert sheet.count(f"--{name}:#{look.light};") == 2  # on screen, and on paper
-            assert f"--{name}:#{look.dark};" in sheet
+            assert sheet.count(f"--{name}:#{look.dark};") == 2  # in notebooks, and on pages
             assert f".symad .{name}{{color:var(--{name})" in sheet
-    assert "prefers-color-scheme:dark" in sheet
     assert "@media print" in sheet
+
+
+def test_a_notebook_is_dark_where_it_says_so_and_a_page_where_the_system_does() -> None:
+    (by_system,) = re.findall(r"prefers-color-scheme:dark\)\{([^{]*)\{", html.STYLESHEET)
+    assert all(".symad-page" in selector for selector in by_system.split(","))
+    assert '[data-jp-theme-light="false"] .symad,.vscode-dark .symad' in html.STYLESHEET
+    assert '<body class="symad-page">' in html.page((), "")
 
 
 def luminance(colour: str) -> float:
@@ -164,7 +170,7 @@ def luminance(colour: str) -> float:
 def test_colours_can_be_read_from_afar(look: Look) -> None:
     """A contrast of 4.5 and more, as the guidelines for accessible pages ask for text."""
     assert (1 + 0.05) / (luminance(look.light) + 0.05) >= 4.5
-    assert (luminance(look.dark) + 0.05) / (luminance("121212") + 0.05) >= 4.5
+    assert (luminance(look.dark) + 0.05) / (luminance(GROUND.dark) + 0.05) >= 4.5
 
 
 def documents_with(name: str) -> Iterator[Document]:
