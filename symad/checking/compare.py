@@ -49,23 +49,20 @@ def compare(
     with np.errstate(all="ignore"):
         measures = Measures(problem, reference_of(problem), samples_of(problem), times)
     rows: list[Row] = []
-    formula: Trace | None = None
+    formulas: dict[str, Trace] = {}
     for name, variant, route in routes(order, np.shape(problem.x)):
         if only is None or name.startswith(tuple(only)):
-            row, built = row_of(replace(measures, provable=_can_be_proved(rows)), name, variant, route)
+            provable = any(known.startswith("sympy.diff") for known in formulas)
+            row, exact = row_of(replace(measures, provable=provable), name, variant, route)
             rows.append(row)
-            if formula is None and built is not None and row.verdict in ("proved", "tested", "inaccurate"):
-                formula = built.traced
-    enclosure = Enclosure((), (), "no formula is right") if formula is None else enclosure_of(formula, problem)
+            if exact is not None:
+                formulas[name] = exact
+    none = Enclosure((), (), "no formula is exact")
+    enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
     return Comparison(
         problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
         times, _pictures(f, x, order, max_seconds) if plots else (),
     )  # fmt: skip
-
-
-def _can_be_proved(rows: Sequence[Row]) -> bool:
-    """Whether there is a formula of sympy.diff, found right at random points: what a proof may rest on."""
-    return any(row.route.startswith("sympy.diff") and row.verdict in ("tested", "inaccurate") for row in rows)
 
 
 def _bounded(row: Row, enclosure: Enclosure) -> Row:

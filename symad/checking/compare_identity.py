@@ -27,9 +27,11 @@ from symad.limits import time_limit
 from symad.tracing.trace import Trace
 
 AGREED_DIGITS = 30
+ROUNDED_DIGITS = 10
 GRID = 2**40  # each coordinate of a random point is one of so many
 POINTS = 4
 LARGEST_PROOF = 400  # nodes of the trees of both sides
+UNPROVABLE = (sp.Max, sp.Min, sp.Piecewise, sp.Heaviside)  # SymPy takes cases apart, which takes long
 
 Degree = tuple[int, int]
 
@@ -51,10 +53,13 @@ class Agreement:
     agreed: int
     points: int
     degree: int | None = None
+    least: float = 0.0  # right digits at the worst of the points
+    rounded: bool = False  # floats in the formula are rounded where it multiplies or adds them
 
     @property
     def passed(self) -> bool:
-        return self.points > 0 and self.agreed == self.points
+        """Whether it agrees to AGREED_DIGITS digits; a formula with floats of its own, to ROUNDED_DIGITS."""
+        return self.points > 0 and (self.agreed == self.points or (self.rounded and self.least >= ROUNDED_DIGITS))
 
     @property
     def probability(self) -> float | None:
@@ -63,8 +68,12 @@ class Agreement:
 
     def __str__(self) -> str:
         digits = f"{AGREED_DIGITS} digits at {self.agreed} of {self.points} random points"
+        if not self.points:
+            return "no random point had a number"
+        if self.passed and self.agreed < self.points:
+            return f"{self.least:.2g} digits at {self.points} random points: constants that are floats were rounded"
         if not self.passed:
-            return digits if self.points else "no random point had a number"
+            return digits
         if self.probability is None:
             return f"{digits}; no bound on luck: not a rational function"
         luck = f"with probability < {self.probability:.0e} (Schwartz, Zippel)"
@@ -118,17 +127,25 @@ def contracted(tensor: Any, directions: Sequence[Any]) -> Any:
 
 def agreement(problem: Problem, traced: Trace, points: Sequence[Sample]) -> Agreement:
     """Return at how many random points a formula is the derivative, to AGREED_DIGITS digits."""
-    digits, agreed, numbers = working_digits(problem.order), 0, 0
+    digits, found = working_digits(problem.order), list[float]()
     with mpmath.workdps(digits):
         for point in points:
             values = dict(zip(traced.inputs.flat, point.x, strict=True))
-            found = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=digits)
-            if all(map(mpmath.isfinite, found)):
-                numbers += 1
-                gap = abs(contracted(np.array(found, dtype=object), point.directions) - point.exact)
-                largest = contracted(abs(np.array(found, dtype=object)), [abs(v) for v in point.directions])
-                agreed += bool(gap <= max(largest, abs(point.exact)) * _tenth(AGREED_DIGITS) + point.noise * _tenth(10))
-    return Agreement(agreed, numbers, difference_degree(problem, traced))
+            tensor = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=digits)
+            if all(map(mpmath.isfinite, tensor)):
+                found.append(_digits(np.array(tensor, dtype=object), point))
+    agreed = sum(right >= AGREED_DIGITS for right in found)
+    rounded = any(isinstance(atom, sp.Float) for atom in traced.graph.atoms.values())
+    return Agreement(agreed, len(found), difference_degree(problem, traced), min(found, default=0.0), rounded)
+
+
+def _digits(tensor: Any, point: Sample) -> float:
+    """Return how many digits of a contraction are right, of the largest of its terms; noise does not count."""
+    gap = abs(contracted(tensor, point.directions) - point.exact)
+    if gap <= point.noise * _tenth(10):
+        return math.inf
+    largest = max(contracted(abs(tensor), [abs(v) for v in point.directions]), abs(point.exact))
+    return float(-mpmath.log10(gap / largest))
 
 
 def digits_at(problem: Problem, call: Any, points: Sequence[Sample]) -> float:
@@ -216,7 +233,7 @@ def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.S
         with time_limit(seconds, "a proof"):
             found = to_sympy(traced.graph, traced.outputs.flat, evaluate=True)
             size = sizes_of_expressions([*found, *expressions]).tree
-            if size > LARGEST_PROOF:
+            if size > LARGEST_PROOF or any(expression.has(*UNPROVABLE) for expression in expressions):
                 return False
             names = dict(zip((traced.graph.atoms[node] for node in traced.inputs.flat), symbols, strict=True))
             pairs = dict.fromkeys(zip(found, expressions, strict=True))
@@ -226,8 +243,13 @@ def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.S
 
 
 def _equal(left: sp.Expr, right: sp.Expr) -> bool:
-    gap = sp.expand(left - right)
+    gap = sp.expand(_written_out(left) - _written_out(right))
     return bool(gap == 0 or sp.simplify(gap) == 0)
+
+
+def _written_out(expression: sp.Expr) -> sp.Expr:
+    """Return an expression with the functions that SymPy lacks in those that it has: expit, hypot..."""
+    return sp.expand_func(expression.doit())
 
 
 def _rational(expression: sp.Expr) -> sp.Expr:

@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 import sympy as sp
 
+from codegen.heads import negative_zero
 from codegen.interpret import evaluate
 from symad.checking.compare_sizes import Sizes
 from symad.checking.differences import spread
@@ -85,7 +86,7 @@ class Problem:
     def formula(self) -> sp.Expr:
         """The function as a SymPy expression; LimitError where its tree is too large for SymPy."""
         (expression,) = to_sympy(self.traced.graph, self.traced.outputs.flat, evaluate=True)
-        return expression
+        return expression.xreplace({negative_zero: sp.S.Zero})  # which printers of SymPy do not know
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import mpmath
 import numpy as np
 
 from codegen.limits import limits
@@ -20,12 +21,14 @@ from symad.checking.precision import compare_exact
 from symad.checking.routes import Route
 from symad.checking.routes_peers import NotInstalledError
 from symad.limits import time_limit
+from symad.tracing.trace import Trace
 
 Verdict = Literal[
     "proved", "tested", "agrees", "inaccurate", "wrong", "no derivative", "no number", "failed", "not installed"
 ]
 
 FEWEST_DIGITS = 6.0  # right digits below which a route that truncates nothing is called inaccurate
+LONGEST_PROOF = 3.0  # seconds
 PROOF = "SymPy shows that the formula equals that of sympy.diff, which is tested"
 
 
@@ -35,8 +38,9 @@ class Row:
 
     `ulp` is the largest error in units of the last place over the entries that do not cancel (None where all exact
     values are 0), `ulp_bound` a proven bound of it by ball arithmetic, `absolute` the largest absolute error, `digits`
-    the right digits of the worst entry compared with the largest one; None where nothing exact is known. Operations
-    and sizes are None where there is nothing to count, seconds where nothing was measured.
+    the right digits of the worst entry compared with the largest one, `lost` how many entries have no right digit of
+    their own; None where nothing exact is known. Operations and sizes are None where there is nothing to count,
+    seconds where nothing was measured.
     """
 
     route: str
@@ -48,6 +52,7 @@ class Row:
     ulp_bound: float | None = None
     digits: float | None = None
     absolute: float | None = None
+    lost: int | None = None
     operations: int | None = None
     sizes: Sizes | None = None
     build_seconds: float | None = None
@@ -65,8 +70,17 @@ class Measures:
     provable: bool = False
 
 
-def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[Row, Built | None]:
-    """Build a route, call it and judge it; whatever goes wrong is the row's reason."""
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, what it rests on, and the formula where that agrees to all digits that are asked for."""
+
+    verdict: Verdict
+    reason: str
+    exact: Trace | None = None
+
+
+def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[Row, Trace | None]:
+    """Build a route, call it and judge it; whatever goes wrong is the row's reason. With a formula that is exact."""
     problem, called = measures.problem, None
     guards = time_limit(problem.seconds, name), limits(None, problem.seconds)
     try:
@@ -77,17 +91,17 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
             taken = time.perf_counter() - start if built.seconds is None else built.seconds
             values = _flat(problem, built.call(problem.x))
             called = calling_time(built.call, problem.x) if measures.times else None
-            verdict, reason = _verdict(measures, built, route.expected(problem.order))
+            judged = _judged(measures, built, route.expected(problem.order))
     except NotInstalledError as error:
         return Row(name, route.family, "not installed", str(error)), None
     except Exception as error:  # also what another library raises, whatever that is
         text = next(iter(str(error).splitlines()), "")
         return Row(name, route.family, "failed", f"{type(error).__name__}: {text}"), None
     row = Row(
-        name, route.family, verdict, reason, values, operations=built.operations, sizes=built.sizes,
+        name, route.family, judged.verdict, judged.reason, values, operations=built.operations, sizes=built.sizes,
         build_seconds=taken if measures.times else None, call_seconds=called,
     )  # fmt: skip
-    return _measured(row, measures.reference, route.expected(problem.order)), built
+    return _measured(row, measures.reference, route.expected(problem.order)), judged.exact
 
 
 def _flat(problem: Problem, found: Any) -> tuple[float, ...]:
@@ -97,30 +111,33 @@ def _flat(problem: Problem, found: Any) -> tuple[float, ...]:
     return tuple(values.tolist())
 
 
-def _verdict(measures: Measures, built: Built, expected: float) -> tuple[Verdict, str]:
-    """Return whether a route computes the derivative at all, from its formula or from its values elsewhere."""
+def _judged(measures: Measures, built: Built, expected: float) -> Judged:
+    """Judge whether a route computes the derivative at all, by its formula or by its values elsewhere."""
     problem, samples = measures.problem, measures.samples
     if not samples:
-        return "no number", "f has no number at any random point"
+        return Judged("no number", "f has no number at any random point")
     if built.traced is None:
-        return _verdict_by_values(digits_at(problem, built.call, samples), len(samples), expected)
+        return _judged_by_values(digits_at(problem, built.call, samples), len(samples), expected)
     found = agreement(problem, built.traced, samples)
     if not found.points:
-        return "no number", str(found)
+        return Judged("no number", str(found))
     if not found.passed:
-        return "wrong", str(found)
-    if measures.provable and proved(built.traced, problem.by_sympy()[0], problem.symbols, problem.seconds / 2):
-        return "proved", PROOF
-    return "tested", str(found)
+        return Judged("wrong", str(found))
+    if found.agreed < found.points:
+        return Judged("agrees", str(found))
+    seconds = min(LONGEST_PROOF, problem.seconds / 2)
+    if measures.provable and proved(built.traced, problem.by_sympy()[0], problem.symbols, seconds):
+        return Judged("proved", PROOF, built.traced)
+    return Judged("tested", str(found), built.traced)
 
 
-def _verdict_by_values(digits: float, points: int, expected: float) -> tuple[Verdict, str]:
-    """Return the verdict on a route without a formula: one that truncates may be inaccurate, others are wrong."""
+def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
+    """Judge a route without a formula: one that truncates may be inaccurate, another one is wrong."""
     reason = f"{digits:.2g} digits at the best of {points} random points"
     needed = needed_digits(expected)
     if expected:
-        return ("agrees" if digits >= needed else "inaccurate"), f"{reason}; {needed:.2g} are ordinary"
-    return ("agrees" if digits >= needed else "wrong"), reason
+        return Judged("agrees" if digits >= needed else "inaccurate", f"{reason}; {needed:.2g} are ordinary")
+    return Judged("agrees" if digits >= needed else "wrong", reason)
 
 
 def needed_digits(expected: float) -> float:
@@ -137,7 +154,7 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
     if reference.refusal:
         return replace(row, verdict="no derivative", reason=f"f has none at this point; elsewhere: {row.reason}")
     errors = errors_of(row.values, reference)
-    row = replace(row, ulp=errors.ulp, digits=errors.digits, absolute=errors.absolute)
+    row = replace(row, ulp=errors.ulp, digits=errors.digits, absolute=errors.absolute, lost=errors.lost)
     if row.verdict == "wrong":
         return row
     odd = [value for value in row.values if not math.isfinite(value)]
@@ -155,22 +172,25 @@ class Errors:
     ulp: float | None
     digits: float | None
     absolute: float
+    lost: int
 
 
 def errors_of(values: Sequence[float], reference: Reference) -> Errors:
     """Return how far values are from the exact ones.
 
     >>> errors_of([1.0, 2.0], Reference((1, 2)))
-    Errors(ulp=0.0, digits=16.0, absolute=0.0)
+    Errors(ulp=0.0, digits=16.0, absolute=0.0, lost=0)
     """
     found = compare_exact(values, reference.values)
-    largest = max(abs(float(value)) for value in reference.values)
+    pairs = list(zip(values, reference.values, strict=True))
+    largest = max(abs(float(exact)) for exact in reference.values)
+    lost = sum(not abs(mpmath.mpf(value) - exact) < abs(exact) for value, exact in pairs if exact)
     if not largest:
-        return Errors(None, None, found.scaled)
+        return Errors(None, None, found.scaled, 0)
     if not math.isfinite(found.scaled):
-        return Errors(math.inf, 0.0, math.inf)
+        return Errors(math.inf, 0.0, math.inf, lost)
     digits = -math.log10(found.scaled) if found.scaled else 16.0
-    return Errors(found.worst_ulp, min(16.0, max(0.0, digits)), found.scaled * largest)
+    return Errors(found.worst_ulp, min(16.0, max(0.0, digits)), found.scaled * largest, lost)
 
 
 def calling_time(call: Callable[[Any], Any], x: Any) -> float:

@@ -24,7 +24,8 @@ STYLES: dict[str, Style] = {
     "no derivative": "strong", "no number": "strong", "failed": "muted", "not installed": "muted",
 }  # fmt: skip
 ABOUT_COLUMNS = (
-    "Modes: F forward, R reverse, outermost first. ULP: the largest error in units of the last place. Operations are "
+    "Modes: F forward, R reverse, outermost first. ULP: the largest error in units of the last place, without entries "
+    "below 2**-26 of the largest one; those without a right digit are counted as lost. Operations are "
     "those of one call; tree and graph are nodes of the formula, with equal parts repeated and shared."
 )
 
@@ -72,7 +73,8 @@ class Comparison(Shown):
     def table(self) -> tuple[tuple[Cell, ...], tuple[tuple[Cell, ...], ...], str]:
         """Return header, rows and alignment: value only for a scalar, times only where they were measured."""
         scalar = all(len(row.values) <= 1 for row in self.rows)
-        left_out = {"value": not scalar, "build": not self.times, "call": not self.times}
+        none_lost = scalar or not any(row.lost for row in self.rows)
+        left_out = {"value": not scalar, "lost": none_lost, "build": not self.times, "call": not self.times}
         columns = [column for column in COLUMNS if not left_out.get(column[0])]
         header: tuple[Cell, ...] = tuple(name for name, _, _ in columns)
         rows = tuple(tuple(cell(row) for _, _, cell in columns) for row in self.rows)
@@ -112,7 +114,7 @@ class Comparison(Shown):
             {
                 "route": row.route, "family": row.family, "verdict": row.verdict,
                 "value": row.values[0] if len(row.values) == 1 else None, "ulp": row.ulp, "ulp_bound": row.ulp_bound,
-                "digits": row.digits, "absolute_error": row.absolute, "operations": row.operations,
+                "digits": row.digits, "absolute_error": row.absolute, "lost": row.lost, "operations": row.operations,
                 "tree": row.sizes and row.sizes.tree, "graph": row.sizes and row.sizes.graph,
                 "build_seconds": row.build_seconds, "call_seconds": row.call_seconds, "reason": row.reason,
             }
@@ -153,6 +155,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Row], Cell]], ...] = (
     ("verdict", "l", lambda row: Marked(row.verdict, STYLES[row.verdict])),
     ("value", "l", lambda row: f"{row.values[0]:.12g}" if row.values else ""),
     ("ULP", "r", ulp_text),
+    ("lost", "r", lambda row: whole(row.lost)),
     ("operations", "r", lambda row: whole(row.operations)),
     ("tree", "r", lambda row: whole(row.sizes.tree if row.sizes else None)),
     ("graph", "r", lambda row: whole(row.sizes.graph if row.sizes else None)),

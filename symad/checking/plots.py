@@ -54,7 +54,9 @@ class StepErrors(Shown):
             Heading(self.title),
             line_chart(series, "step", "relative error", log_x=True, log_y=True),
             Table(("method", "least error", "at step", "step of the rule"), rows, "lrrr"),
-            Paragraph("Large steps truncate, small ones cancel; the rule balances both. A complex step has no minus."),
+            Paragraph(
+                "Large steps truncate, small ones cancel; a rule balances both. A complex step subtracts nothing."
+            ),
         )
 
 

@@ -153,7 +153,7 @@ def _first(order: int, shape: Shape) -> bool:
 
 def _truncation(power: int) -> Callable[[int], float]:
     """What a difference of that power in its step can give at the standard step, with a factor for the function."""
-    return lambda order: 1e3 * 2.0 ** (-52 * power / (order + power))
+    return lambda order: 1e4 * 2.0 ** (-52 * power / (order + power))
 
 
 ROUTES: tuple[Route, ...] = (
