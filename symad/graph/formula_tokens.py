@@ -24,6 +24,7 @@ _TOKENS = re.compile(
     rf"|(?P<name>[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*)"
     r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕])"
     r"|(?P<prime>['′’″‴]+)"
+    r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
     r"|(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
 )
 _ADVICE = {
@@ -98,6 +99,8 @@ def _token(text: str, match: re.Match[str], spaced: bool) -> Token:
         word = _OPERATORS.get(word, word)
     elif kind == "prime":
         word = "'" * sum(_PRIMES[letter] for letter in word)
+    elif kind == "partial":
+        word = match.group("partial").translate(LOWERED)
     elif kind == "power":
         word = word.translate(RAISED)
     return Token(kind, word, column, spaced)

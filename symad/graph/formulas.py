@@ -8,7 +8,7 @@ ArgumentError with the column and what to write instead.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import sympy as sp
@@ -143,7 +143,7 @@ class _Parser:
 
     def _goes_on(self) -> bool:
         """Return whether a factor follows that no sign stands before."""
-        return self.token.kind == "name" or (self.token.kind == "operator" and self.token.text == "(")
+        return self.token.kind in ("name", "partial") or (self.token.kind == "operator" and self.token.text == "(")
 
     def _refuse_fraction(self) -> None:
         do = "write parentheses, a/(b*c), or the sign, a/b*c"
@@ -190,6 +190,8 @@ class _Parser:
             return self._number()
         if self.token.kind == "name":
             return self._named()
+        if self.token.kind == "partial":
+            return self._partials()
         if opened := self._accept("("):
             value = self._deeper(self._sum)
             self._expect(")", opened)
@@ -294,26 +296,49 @@ class _Parser:
             refuse(self.text, at.column, f"a power of {token.text!r} before its argument", do, "it may be an inverse")
         return self._computed(exponent, lambda: constant(self._integer(exponent)))
 
+    def _partials(self) -> Value:
+        """Return a partial derivative by argument number: ∂₁f(x, y), ∂₁∂₂²f(x, y)."""
+        places: list[int] = []
+        while self.token.kind == "partial":
+            place = int(self._take().text) - 1
+            many = int(self._take().text) if self.token.kind == "power" else 1
+            places += [place] * many if 0 < many <= ORDER_LIMIT else [-1]
+        token = self._take()
+        function = known(self.names, token.text)
+        if token.kind != "name" or not isinstance(function, UndefinedFunction):
+            refuse(self.text, token.column, f"{token.text!r} after ∂", "write a declared function, as in ∂₁f(x, y)")
+        at = [argument.expression for argument in self._arguments(token)]
+        if len(places) > ORDER_LIMIT or not all(0 <= place < len(at) for place in places):
+            refuse(self.text, token.column, f"{token.text} of {len(at)} arguments", "number the arguments from 1")
+        return Value(derivative(function, at, [places.count(place) for place in range(len(at))]))
+
     def _undefined(self, token: Token, function: UndefinedFunction) -> Value:
-        """Return f(x), f''(x), f'(x)[v] or, at the point that is given, f'[v]."""
-        order = self._primes()
+        """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at the point that is given, f'[v]."""
+        order = self._primes() or self._order(token)
         if order and self.token.kind == "operator" and self.token.text == "[":
             if self.point is None:
                 refuse(self.text, token.column, f"{token.text}' at no point", f"write {token.text}'(x)[v]")
-            arguments = [Value(self.point)]
+            at = [self.point]
         else:
-            arguments = self._arguments(token)
-        if order and len(arguments) != 1:
-            refuse(self.text, token.column, f"primes on {token.text} of {len(arguments)} arguments", "name the partial")
-        made = (
-            _derivative(function, arguments[0].expression, order)
-            if order
-            else function(*(argument.expression for argument in arguments))
-        )
+            at = [argument.expression for argument in self._arguments(token)]
+        if order and len(at) != 1:
+            do = f"write a partial derivative as ∂₁{token.text}(x, y)"
+            refuse(self.text, token.column, f"primes on {token.text} of {len(at)} arguments", do)
+        made = Value(derivative(function, at, [order] if order else []))
         opened = self._accept("[")
-        if not opened:
-            return Value(made)
-        return self._along(token, opened, order, Value(made))
+        return self._along(token, opened, order, made) if opened else made
+
+    def _order(self, token: Token) -> int:
+        """Return the order of f^(4)(x), 0 where there is none."""
+        if not self._accept("**"):
+            return 0
+        opened, number = self._accept("("), self._take()
+        if opened is None or not number.text.isdigit() or not 0 < int(number.text) <= ORDER_LIMIT:
+            name = token.text
+            do = f"write {name}^(4)(x) for a derivative (order at most {ORDER_LIMIT}), ({name}(x))^4 for a power"
+            refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
+        self._expect(")", opened)
+        return int(number.text)
 
     def _along(self, token: Token, opened: Token, order: int, made: Value) -> Value:
         """Return a derivative along the directions in brackets: one for each prime."""
@@ -327,9 +352,20 @@ class _Parser:
         return self._computed(token, lambda: product([made, *directions]))
 
 
-def _derivative(function: UndefinedFunction, at: sp.Expr, order: int) -> sp.Expr:
-    """Return the derivative of an undefined function of one argument, in SymPy's form."""
-    if at._diff_wrt:
-        return sp.Derivative(function(at), (at, order))
-    slot = sp.Dummy("xi")
-    return sp.Subs(sp.Derivative(function(slot), (slot, order)), slot, at)
+def derivative(function: UndefinedFunction, at: Sequence[sp.Expr], orders: Sequence[int]) -> sp.Expr:
+    """Return a derivative of a function that has only a name, of an order in each argument, in SymPy's form.
+
+    >>> f, x, y = sp.Function("f"), sp.Symbol("x"), sp.Symbol("y")
+    >>> derivative(f, [x, y], [1, 1]), derivative(f, [x * y], [2]) == f(x * y).diff(x, 2) / y**2
+    (Derivative(f(x, y), x, y), True)
+    """
+    slots, wanted, places = list(at), [], []
+    for k, (argument, order) in enumerate(zip(at, orders, strict=bool(orders))):
+        others = [other for j, other in enumerate(at) if j != k]
+        if order and not (argument._diff_wrt and not any(argument in other.free_symbols for other in others)):
+            slots[k] = sp.Dummy("xi")
+            places.append((slots[k], argument))
+        if order:
+            wanted.append((slots[k], order))
+    found = function(*slots).diff(*wanted) if wanted else function(*slots)
+    return sp.Subs(found, *zip(*places, strict=True)) if places else found

@@ -8,13 +8,14 @@ import pytest
 import sympy as sp
 
 from codegen.heads import expit, log1p
+from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
 from symad.errors import ArgumentError
 from symad.graph.formula_tokens import LENGTH_LIMIT, TOKEN_LIMIT
 from symad.graph.formulas import read_formula
 
 x, v, w, eps_1, eps_2 = sp.symbols("x v w eps_1 eps_2")
-f = sp.Function("f")
+f, g = sp.Function("f"), sp.Function("g")
 NAMES = [x, v, w, eps_1, eps_2, f]
 
 READ = {
@@ -56,6 +57,8 @@ READ = {
     "f’’(x)[v, w]": f(x).diff(x, 2) * v * w,
     "f''(x)v²/2": f(x).diff(x, 2) * v**2 / 2,
     "f(x)(x+1)": f(x) * (x + 1),
+    "f^(4)(x) v": f(x).diff(x, 4) * v,
+    "2∂₁f(x, v)∂_2∂₂f(x, v)": 2 * f(x, v).diff(x) * f(x, v).diff(v, 2),
 }
 
 
@@ -104,6 +107,16 @@ REFUSED = {
     "f'(x)[v, w]": (6, "1 directions"),
     "f''''''''''''(x)": (2, "primes"),
     "x'": (2, "no term"),
+    "f^4(x)": (1, "for a derivative"),
+    "f^(99)(x)": (1, "for a derivative"),
+    "f^(x": (1, "for a derivative"),
+    "∂₁x": (3, "declared function"),
+    "∂₃f(x)": (3, "from 1"),
+    "∂₀f(x)": (3, "from 1"),
+    "∂₁⁻²f(x)": (6, "from 1"),
+    "∂₁⁹⁹⁹f(x)": (6, "from 1"),
+    "∂f(x)": (1, "PARTIAL"),
+    "f'(x, v)": (1, "∂₁f(x, y)"),
     "|x|": (1, "abs"),
     "5!": (2, "factorial"),
     "√x": (1, "sqrt"),
@@ -200,19 +213,39 @@ ORDINARY = [
     sp.sinh(x) / sp.cosh(v) + sp.E * sp.pi**x,
     -(x + 1) * (v - 2) / (w * (x - v) ** 2),
     (sp.sin(x) + 1) ** (x + v),
+    f(f(x**2) * x).diff(x, 2) + f(x).diff(x, 5) ** 2,
+    g(x * v, v).diff(x) + g(x, v).diff(x, v, v) * g(x, x).diff(x),
+    Epsilon.of_level(1) * Epsilon.of_level(2) * x**2,
 ]
 
 
 @pytest.mark.parametrize("expression", ORDINARY, ids=str)
 def test_round_trip(expression: sp.Expr) -> None:
-    assert read_formula(text_of(expression), NAMES) == expression
+    names = [*NAMES[:3], f, g, Epsilon.of_level(1), Epsilon.of_level(2)]
+    names = [*NAMES, g] if expression.has(eps_1) else names
+    assert read_formula(text_of(expression), names) == expression
 
 
 def pieces(source: random.Random) -> str:
     """Return a formula-like text: words that mean something, in any order."""
     words = ["x", "v", "f", "sin", "exp", "gamma", "floor", "max", "1", "2.5", "9", "1000", "170", "e", "pi", "+", "-"]
     words += ["*", "/", "**", "^", "(", ")", "(", ")", "[", "]", ",", "'", "²", "⁻¹", " ", "ε₁", "eps_2", "sqrt", "0"]
-    words += ["log", "cosh", "abs", "min", "tan", "polygamma", "(x)", "(9)", "(2)", "(1/7)", "LambertW"]
+    words += [
+        "∂₁",
+        "∂₂²",
+        "f^(2)",
+        "log",
+        "cosh",
+        "abs",
+        "min",
+        "tan",
+        "polygamma",
+        "(x)",
+        "(9)",
+        "(2)",
+        "(1/7)",
+        "LambertW",
+    ]
     return "".join(source.choice(words) for _ in range(source.randrange(1, 25)))
 
 
