@@ -113,7 +113,7 @@ REFUSED = {
     "∂₁x": (3, "declared function"),
     "∂₃f(x)": (3, "from 1"),
     "∂₀f(x)": (3, "from 1"),
-    "∂₁⁻²f(x)": (6, "from 1"),
+    "∂₁⁻²f(x)": (5, "from 1"),
     "∂₁⁹⁹⁹f(x)": (6, "from 1"),
     "∂f(x)": (1, "PARTIAL"),
     "f'(x, v)": (1, "∂₁f(x, y)"),
