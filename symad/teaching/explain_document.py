@@ -81,7 +81,7 @@ def _levels(shown: Explained) -> Table:
         rows.append((str(level.depth), opened, ", ".join(level.names), parameters, ways, str(edges)))
     more = len(shown.levels) - len(rows)
     caption = f"{more} more levels are in explanation.levels" if more else ""
-    return Table(("level", "opened by", "in", "parameters", "way", "rows"), tuple(rows), "rllllr", caption)
+    return Table(("level", "opened by", "argument", "parameters", "way", "rows"), tuple(rows), "rllllr", caption)
 
 
 def _beside(stages: Sequence[tuple[int, Stage]]) -> Iterator[list[tuple[int, Stage]]]:
@@ -110,8 +110,9 @@ def _stage(number: int, stage: Stage) -> Iterator[Block]:
 
 def _lines(lines: Sequence[Statement], where: str) -> Table:
     chosen, hidden = _ends(lines, FIRST_LINES, LAST_LINES)
-    cells = [_cells(line) for _, line in chosen]
-    header: tuple[Cell, ...] = ("variable", "is", "marks", "in the program", "written in")
+    files = sorted({line.source[0] for _, line in chosen} - {""})
+    cells = [_cells(line, files) for _, line in chosen]
+    header: tuple[Cell, ...] = ("variable", "is", "marks", "in the program", f"written in {', '.join(files)}")
     used = [any(row[k] for row in cells) for k in range(len(header))]
     if hidden:
         cells.insert(FIRST_LINES, (f"… {hidden} lines", f"hidden here, all are in {where}", "", "", ""))
@@ -119,11 +120,13 @@ def _lines(lines: Sequence[Statement], where: str) -> Table:
     return Table(tuple(cell for cell, keep in zip(header, used, strict=True) if keep), rows)
 
 
-def _cells(line: Statement) -> tuple[Cell, ...]:
+def _cells(line: Statement, files: Sequence[str]) -> tuple[Cell, ...]:
     style, level = _look(line.roles)
     becomes = [Marked(part, style, level) for part in line.becomes]
     where: Cell = (becomes[0], " where ", becomes[1]) if len(becomes) == 2 else tuple(becomes)
-    source = Marked(line.source, "muted") if line.source else ""
+    file, number, text = line.source
+    place = f"{file} {number}" if len(files) > 1 else number
+    source = Marked(f"{place}: {text}", "muted") if text else ""
     return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), where, source)
 
 
@@ -160,11 +163,8 @@ def _kept(shown: Explained) -> Iterator[Block]:
         if kept:
             yield _kept_table(shown, level, kept)
         if dropped:
-            names, hidden = _ends([line.name for line in dropped], FIRST_LINES, LAST_LINES)
-            more = (f", … ({hidden} more)",) if hidden else ()
-            yield Paragraph(
-                ("Not kept, because no row multiplies by it: ", ", ".join(name for _, name in names), *more)
-            )
+            listed = _joined([line.symbol for line in dropped])
+            yield Paragraph(("Not kept, because no row multiplies by it: ", *listed))
 
 
 def _kept_table(shown: Explained, level: Opened, kept: Sequence[Line]) -> Table:

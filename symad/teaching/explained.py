@@ -10,7 +10,7 @@ from symad.derivatives.levels import Opened, kept_by
 from symad.teaching.lines import Book, Line
 from symad.teaching.sharing import Sharing
 from symad.teaching.stages import Stage, Stages
-from symad.teaching.tapes import Tapes
+from symad.teaching.tapes import Tapes, followed
 
 
 class Explained:
@@ -70,8 +70,8 @@ class Explained:
         ]
 
     def body(self, level: Opened) -> set[int]:
-        """Return the nodes that a level computes from its parameters: those that depend on them."""
-        return {target for linear in level.linears for target, _ in linear.rows}
+        """Return the operations that a level follows: those that depend on its parameters."""
+        return followed(self.book.graph, level)
 
     def not_kept(self, level: Opened) -> list[Line]:
         """Return the variables of a level's program that no row multiplies by."""

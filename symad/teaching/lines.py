@@ -130,9 +130,9 @@ class Statement:
         return ()
 
     @property
-    def source(self) -> str:
-        """The user's line that wrote it, with its number; "" where there is none in a file."""
-        return ""
+    def source(self) -> tuple[str, str, str]:
+        """The file, the number and the text of the user's line that wrote it; empty where there is no file."""
+        return "", "", ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,13 +161,13 @@ class Line(Statement):
         return self.book.history.roles(self.node)
 
     @property
-    def source(self) -> str:
+    def source(self) -> tuple[str, str, str]:
         if not self.book.history.is_written(self.node) or self.book.graph.heads[self.node] is Alias:
-            return ""
+            return super().source
         file, _, number = written_place(self.book.graph, self.node).rpartition(":")
         text = linecache.getline(file, int(number)).strip() if file and not file.startswith("<") else ""
         shown = text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 1] + "…"
-        return f"{Path(file).name}:{number}  {shown}" if text else ""
+        return (Path(file).name, number, shown) if text else super().source
 
 
 @dataclass(frozen=True, eq=False)

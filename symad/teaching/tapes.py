@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from codegen.heads import Alias
 from symad.derivatives.levels import Opened
+from symad.graph.table import Graph
 from symad.teaching.lines import Book
 
 
@@ -60,8 +62,7 @@ class Tapes:
     def __init__(self, book: Book, levels: Sequence[Opened]) -> None:
         self.book, self.chain = book, _longest_chain(levels)
         self.reverse = [level for level in self.chain if level.reverse]
-        self.recorded = [_targets(level) for level in self.reverse]
-        self.followed = [len(_targets(level)) for level in self.chain]
+        self.recorded = [followed(book.graph, level) for level in self.reverse]
         self.phases = ["the program runs", *(f"sweep of level {level.depth}" for level in reversed(self.reverse))]
 
     @property
@@ -115,10 +116,9 @@ class Tapes:
             return []
         inner, roles = self.chain[1:], self.book.history.roles
         written = {level.depth for level in inner}
-        body = set().union(*(_targets(level) for level in inner))
-        return sorted(
-            node for node in _targets(self.chain[0]) - body if any(role.level in written for role in roles(node))
-        )
+        graph = self.book.graph
+        derived = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in inner))
+        return sorted(node for node in derived if any(role.level in written for role in roles(node)))
 
     def _corruption(self) -> str:
         if len(self.reverse) < 2:
@@ -178,8 +178,10 @@ def _longest_chain(levels: Sequence[Opened]) -> list[Opened]:
     return chain[::-1]
 
 
-def _targets(level: Opened) -> set[int]:
-    return {target for linear in level.linears for target, _ in linear.rows}
+def followed(graph: Graph, level: Opened) -> set[int]:
+    """Return the operations that a level follows from its parameters on; an alias is none, but for that of a rule."""
+    targets = {target for linear in level.linears for target, _ in linear.rows}
+    return {node for node in targets if graph.heads[node] is not Alias or node in graph.rules}
 
 
 def _count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from symad.display.document import Picture
 from symad.drawing.svg import Canvas
 from symad.teaching.tapes import Design, Tape, Tapes
 
-WIDTH, LABEL, TOP, STEP, BAR = 560.0, 118.0, 62.0, 40.0, 24.0  # pixels of a panel, of its names, of its rows
+WIDTH, LABEL, TOP, STEP, BAR = 560.0, 128.0, 88.0, 42.0, 28.0  # pixels of a panel, of its names, of its rows
 LETTERS = 22  # of a phase in characters
 
 
@@ -31,16 +31,16 @@ def _panel(tapes: Tapes, design: Design, kept: Sequence[tuple[int, int]], operat
     canvas, phases = Canvas(WIDTH, height), len(tapes.phases)
     width = (WIDTH - LABEL - 16) / phases
     canvas.box(0.6, 0.6, WIDTH - 1.2, height - 1.2, stroke="tangent" if design.name == "staged" else "muted", radius=6)
-    canvas.text(12, 22, design.name, size=15, anchor="start", bold=True)
-    canvas.text(LABEL - 8, 22, design.rule, size=12.5, anchor="start", colour="muted")
+    canvas.text(12, 24, design.name, size=17, anchor="start", bold=True)
+    canvas.text(12, 46, design.rule, size=14, anchor="start", colour="muted")
     for k, phase in enumerate(tapes.phases):
         x = LABEL + k * width
-        canvas.text(x + width / 2, 46, phase, size=12, colour="muted")
-        canvas.segment((x, 52), (x, height - 12), stroke="muted", line=0.6, dashed=True)
+        canvas.text(x + width / 2, 72, phase, size=14)
+        canvas.segment((x, 60), (x, height - 10), stroke="muted", line=0.6, dashed=True)
     for row, tape in enumerate(design.tapes):
         _bar(canvas, tape, LABEL, TOP + row * STEP, width)
         if row and tape.refers:
-            x = LABEL + 16
+            x = LABEL + 14
             canvas.segment((x, TOP + row * STEP), (x, TOP + (row - 1) * STEP + BAR), stroke="parameter", arrow=True)
     if not design.tapes:
         _staged(canvas, tapes, kept, operations, width)
@@ -49,30 +49,30 @@ def _panel(tapes: Tapes, design: Design, kept: Sequence[tuple[int, int]], operat
 
 def _bar(canvas: Canvas, tape: Tape, left: float, y: float, width: float) -> None:
     """Draw the life of a tape: a bar up to the sweep after which it is freed, in steps where it grows."""
-    canvas.text(12, y + 16, f"tape, {tape.owner}", size=12.5, anchor="start", colour="cotangent")
+    canvas.text(12, y + 19, f"tape, {tape.owner}", size=14, anchor="start", colour="cotangent")
     end = left + (tape.freed + 1) * width - 4
     if tape.grows:
         for k, entries in enumerate(tape.grows[: tape.freed + 1]):
             high = BAR * entries / tape.entries if tape.entries else BAR
             x, part = left + k * width, width if k < tape.freed else width - 4
             canvas.box(x, y + BAR - high, part, high, fill="cotangent", opacity=0.22, radius=0)
-            canvas.text(x + 8, y + 16, _entries(entries), size=12.5, anchor="start")
+            canvas.text(x + 8, y + 19, _entries(entries), size=14, anchor="start")
     else:
         canvas.box(left, y, end - left, BAR, fill="cotangent", opacity=0.22, stroke="cotangent", radius=3)
         refers = f" + {tape.refers} referred to" if tape.refers else ""
-        canvas.text(left + 24, y + 16, f"{_entries(tape.entries)}{refers}", size=12.5, anchor="start")
-    canvas.text(end - 6, y + 16, "freed", size=11.5, anchor="end", colour="muted")
+        canvas.text(left + 28, y + 19, f"{_entries(tape.entries)}{refers}", size=14, anchor="start")
+    canvas.text(end - 6, y + 19, "freed", size=13, anchor="end", colour="muted")
 
 
 def _staged(canvas: Canvas, tapes: Tapes, kept: Sequence[tuple[int, int]], operations: int, width: float) -> None:
     """Draw what is there instead of tapes: values that wait in a program that was written before."""
-    canvas.text(12, TOP + 16, "values kept", size=12.5, anchor="start", colour="residual")
+    canvas.text(12, TOP + 19, "values kept", size=14, anchor="start", colour="residual")
     for row, (depth, count) in enumerate(kept):
         y, end = TOP + row * STEP, LABEL + (row + 2) * width - 4
         canvas.box(LABEL, y, end - LABEL, BAR, fill="residual", opacity=0.22, stroke="residual", radius=3)
-        canvas.text(LABEL + 8, y + 16, f"{count} for level {depth}", size=12.5, anchor="start")
-    y = TOP + max(1, len(kept)) * STEP + 12
-    canvas.text(LABEL, y, f"{operations} operations in one program, nothing recorded", size=12.5, anchor="start")
+        canvas.text(LABEL + 8, y + 19, f"{count} for level {depth}", size=14, anchor="start")
+    y = TOP + max(1, len(kept)) * STEP + 14
+    canvas.text(LABEL, y, f"{operations} operations in one program, nothing recorded", size=14, anchor="start")
 
 
 def _characters(tapes: Tapes, kept: Sequence[tuple[int, int]], operations: int) -> str:
