@@ -139,7 +139,7 @@ class Exhibit(Shown):
         return (
             Heading(made.design.name.capitalize(), 3),
             Paragraph(leaves_out),
-            Table((), rows, "lll"),
+            *([Table((), rows, "lll")] if rows else []),
             Paragraph(self._verdict(made, difference)),
         )
 

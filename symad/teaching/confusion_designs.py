@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from codegen.interpret import evaluate
+from symad.derivatives.level import Epsilon
 from symad.derivatives.linear import linearize
 from symad.display.document import Cell, Inline, Marked
 from symad.graph.builder import Builder
@@ -145,9 +146,8 @@ class Right(Design):
 
 def epsilons(levels: Sequence[int]) -> Marked:
     """Return the product of the epsilons of levels, marked as such."""
-    return Marked(
-        sp.Mul(*(sp.Symbol(f"epsilon_{level}") for level in levels)), "epsilon", levels[0] * (len(levels) == 1)
-    )
+    product = sp.Mul(*map(Epsilon.of_level, levels))
+    return Marked(product, "epsilon", levels[0] if len(levels) == 1 else 0)
 
 
 def polynomial(terms: Sequence[Term], symbol: Callable[[Sequence[int]], Inline]) -> tuple[Inline, ...]:
