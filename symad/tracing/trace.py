@@ -10,6 +10,8 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
+from codegen.program import reachable
+from codegen.sympy_forms import can_be_input
 from symad.display.document import Document, Paragraph, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
@@ -110,11 +112,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         shapes = lift(scope, args, paths_of(args, names), differentiable=True)
-        symbols = _distinct(
-            symbol
-            for array, path in zip(shapes.arrays, paths_of(args, names), strict=True)
-            for symbol in input_symbols(path, array.shape)
-        )
+        symbols = _distinct(symbols_of(args, names))
         inputs = shapes.refill([scope.graph.own_leaf(symbol) for symbol in symbols])
         scope.parameters = frozenset(inputs.flat)
         scope.graph.place_all(0, user_frame)
@@ -124,8 +122,24 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
             lambda: call(f, lambda: wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
         )
         traced = Trace(scope.graph, names, inputs, outputs)
-        _refuse_namesakes(scope.graph, symbols)
+        _refuse_namesakes(scope.graph, inputs, outputs)
         return traced
+
+
+def symbols_of(args: Sequence[Any], names: Sequence[str]) -> list[sp.Basic]:
+    """Return how the numbers of arguments are written: those that are symbols as themselves, others by their place.
+
+    >>> symbols_of((1.0, [sp.Symbol("t"), np.zeros(2)]), ["x", "y"])
+    [x, t, y_1_0, y_1_1]
+    """
+    leaves, _ = containers.flatten(tuple(args))
+    found: list[sp.Basic] = []
+    for leaf, path in zip(leaves, paths_of(args, names), strict=True):
+        shape = np.shape(leaf)
+        items = np.ravel(leaf).tolist() if shape else [leaf]
+        named = input_symbols(path, shape)
+        found += [item if can_be_input(item) else name for item, name in zip(items, named, strict=True)]
+    return found
 
 
 def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
@@ -138,7 +152,7 @@ def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
 
 
-def _distinct(symbols: Iterable[sp.Symbol]) -> list[sp.Symbol]:
+def _distinct(symbols: Iterable[Any]) -> list[Any]:
     """Return the symbols with the later of two equal ones renamed: `p["a_0"]` and `p["a"][0]` spell the same name."""
     found: dict[sp.Symbol, None] = {}
     for symbol in symbols:
@@ -148,15 +162,18 @@ def _distinct(symbols: Iterable[sp.Symbol]) -> list[sp.Symbol]:
     return list(found)
 
 
-def _refuse_namesakes(graph: Graph, inputs: Sequence[sp.Symbol]) -> None:
+def _refuse_namesakes(graph: Graph, inputs: Tree, outputs: Tree) -> None:
     """Raise ArgumentError for a symbol in the traced function that would be taken for one of its inputs."""
-    for symbol in inputs:
-        if graph.has(symbol):
+    names = {graph.atoms[node] for node in inputs.flat}
+    if not any(graph.has(name) for name in names):
+        return
+    for node in set(reachable(graph, outputs.flat)) - set(inputs.flat):
+        if graph.atoms.get(node) in names:
             raise ArgumentError(
-                f"the symbol {symbol} in the traced function",
+                f"the symbol {graph.atoms[node]} in the traced function",
                 why="an argument has the same name, and in expressions the two could not be told apart",
                 do="rename the symbol or the argument, or pass the symbol in",
             )
 
 
-__all__ = ["Trace", "input_symbols", "trace"]
+__all__ = ["Trace", "input_symbols", "symbols_of", "trace"]

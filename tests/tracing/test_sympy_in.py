@@ -267,3 +267,12 @@ def test_column_matrices_keep_their_shape():
     assert sa.grad(lambda m: m[0, 0] * m[1, 0])(column).tolist() == [[y], [x]]
     assert sa.compile(lambda m: m * 2, sp.ImmutableMatrix([1, 2]))(np.ones((2, 1))).shape == (2, 1)
     assert sa.trace(lambda m: m.T @ m, column).expr().shape == (1, 1)
+
+
+def test_a_symbol_given_as_argument_keeps_its_name():
+    x, y = sp.symbols("x y")
+    traced = trace(lambda a: a[0] * a[1], np.array([x, y], dtype=object))
+    assert traced.expr() == x * y
+    assert [str(traced.graph.atoms[node]) for node in traced.inputs.flat] == ["x", "y"]
+    with pytest.raises(ArgumentError, match="the symbol y in the traced function"):
+        trace(lambda a: a * y, y)

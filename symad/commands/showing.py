@@ -1,0 +1,140 @@
+"""What the commands that show something share: the target, the point, the directions, where the result goes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from rich.console import Console
+
+import symad.tracing.containers as containers
+from symad.commands.loading import load_function
+from symad.display.shown import Shown
+from symad.errors import ArgumentError
+from symad.graph.formulas import read_formula
+from symad.tracing.given import Given, given
+from symad.tracing.names import name_of
+
+_FILE = re.compile(r".+\.py:\w+")
+
+
+def add_target(command: argparse.ArgumentParser) -> None:
+    """Declare what is looked at, and where."""
+    command.add_argument("target", metavar="FORMULA or FILE.py:FUNCTION", help='such as "exp(x)*sin(x)" or model.py:f')
+    command.add_argument(
+        "--at", nargs="+", default=[], metavar="NAME=NUMBER", help="a point; without it a formula stays symbolic"
+    )
+    command.add_argument(
+        "--variables", nargs="+", default=[], metavar="NAME", help="variables of a formula, by default all its symbols"
+    )
+    command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+
+
+def add_output(command: argparse.ArgumentParser, more: str = "") -> None:
+    """Declare where the result goes."""
+    command.add_argument("--html", metavar="FILE", type=Path, help="write a page that opens offline in any browser")
+    command.add_argument(
+        "--output", metavar="FILE", type=Path, help=f"write .html, .tex or .txt{more}, by the end of the name"
+    )
+
+
+def read_target(options: argparse.Namespace) -> Given:
+    """Return the function of one argument that a target names, and its argument."""
+    if _FILE.fullmatch(options.target):
+        return _from_file(options)
+    expression = read_formula(options.target, options.variables)
+    free = sorted((symbol for symbol in expression.free_symbols), key=lambda symbol: _place(options.target, symbol))
+    variables = [_namesake(free, name) for name in options.variables] or free
+    if not variables:
+        raise ArgumentError(f"no variable in {options.target!r}", do="write a formula of x, or name --variables")
+    values = {name: _number(text) for name, text in map(_assignment, options.at)}
+    if unknown := sorted(values.keys() - {symbol.name for symbol in variables}):
+        raise ArgumentError(f"--at {unknown[0]}=...", do=f"the variables are {', '.join(map(str, variables))}")
+    if not values:
+        return given(expression, variables[0] if len(variables) == 1 else variables)
+    return given(expression, {symbol: values.get(symbol.name, symbol) for symbol in variables})
+
+
+def present(shown: Shown, options: argparse.Namespace) -> int:
+    """Print a result, in the colours of a terminal where there is one, or write it to files; exit status 0."""
+    files = [path for path in (options.html, options.output) if path is not None]
+    if options.html is not None and options.html.suffix != ".html":
+        raise ArgumentError(f"--html {options.html}", do="end the name in .html, or use --output")
+    for path in files:
+        print(f"written: {shown.save(path)}")
+    if not files and sys.stdout.isatty():
+        Console().print(shown)
+    elif not files:
+        print(shown)
+    return 0
+
+
+def read_directions(texts: Sequence[str], argument: Any) -> list[Any]:
+    """Return directions of the argument's shape: numbers (`1,0`), or names, which stand for one symbol each entry.
+
+    >>> read_directions(["v", "2"], 1.0)
+    [v, 2]
+    >>> read_directions(["v"], np.zeros(2))
+    [array([v_1, v_2], dtype=object)]
+    """
+    return [_direction(text, np.shape(argument)) for text in texts]
+
+
+def _direction(text: str, shape: tuple[int, ...]) -> Any:
+    parts = [read_formula(part) for part in text.split(",")]
+    if len(parts) == 1 and shape and parts[0].is_Symbol:
+        size = int(np.prod(shape))
+        parts = [sp.Symbol(f"{parts[0].name}_{k}", real=True) for k in range(1, size + 1)]
+    if len(parts) != int(np.prod(shape)):
+        raise ArgumentError(
+            f"--directions {text}: {len(parts)} numbers for an argument of shape {shape}",
+            do="give one number for each entry, with commas between them, or one name",
+        )
+    return np.array(parts, dtype=object).reshape(shape) if shape else parts[0]
+
+
+def _from_file(options: argparse.Namespace) -> Given:
+    if options.at or options.variables:
+        raise ArgumentError("--at and --variables with a file", do="the file gives the point: see symad hessian --help")
+    function, arguments = load_function(options.target)
+    first, *others = arguments
+    leaves, _ = containers.flatten(first)
+    if not leaves:
+        raise ArgumentError(f"the first argument of {name_of(function)} holds no number", where=options.target)
+    if not others:
+        return given(function, first)
+
+    def of_first(x: Any) -> Any:
+        return function(x, *others)
+
+    of_first.__name__ = name_of(function)
+    return given(of_first, first)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator:
+        raise ArgumentError(f"--at {text}", do="write it as name=number, such as x=0.5")
+    return name.strip(), value
+
+
+def _number(text: str) -> float:
+    value = read_formula(text)
+    if value.free_symbols or not value.is_finite:
+        raise ArgumentError(f"--at ...={text}", do="give a finite number, such as 0.5 or pi/4")
+    return float(value)
+
+
+def _namesake(symbols: Sequence[sp.Symbol], name: str) -> sp.Symbol:
+    found = [symbol for symbol in symbols if symbol.name == name]
+    return found[0] if found else sp.Symbol(name, real=True)
+
+
+def _place(text: str, symbol: sp.Symbol) -> tuple[int, str]:
+    return text.find(symbol.name) % (len(text) + 1), symbol.name
