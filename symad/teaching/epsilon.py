@@ -1,0 +1,190 @@
+"""The algebra of epsilon as it is written on a board: sums in the order of the levels, nested sums, set partitions.
+
+Everything here is for display. Derivatives are nested pairs on the graph (`expand_levels`); SymPy's own products of
+epsilons are never relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import sympy as sp
+
+from symad.derivatives.level import Epsilon
+from symad.display.mathematics import too_large
+
+Levels: TypeAlias = tuple[int, ...]
+
+EXPANDED_TERMS = 60  # of a coefficient that is multiplied out for reading
+FACTORED_TERMS = 16
+ATOMS = 16  # symbols and functions in it
+
+
+class Nested(sp.Expr):  # type: ignore[misc]
+    """A sum that is written in the order in which it is given: coefficient, monomial, coefficient, monomial...
+
+    >>> x, (one, two) = sp.Symbol("x"), map(Epsilon.of_level, (1, 2))
+    >>> Nested(x**2, 1, Nested(x, 1, -1, one), two, -x, one * two)
+    x**2 + (x - epsilon_1)*epsilon_2 - x*epsilon_1*epsilon_2
+    """
+
+    def __new__(cls, *parts: Any) -> Nested:
+        """Make the sum of coefficient * monomial; SymPy reorders nothing in it."""
+        made: Nested = super().__new__(cls, *map(sp.sympify, parts))
+        return made
+
+    def _sympystr(self, printer: Any) -> str:
+        return self._joined(printer._print, lambda text: f"({text})", "*")
+
+    def _latex(self, printer: Any) -> str:
+        return self._joined(printer._print, lambda text: rf"\left({text}\right)", r" \, ")
+
+    def _joined(self, show: Callable[[Any], str], bracket: Callable[[str], str], times: str) -> str:
+        written = ""
+        for coefficient, monomial in zip(self.args[::2], self.args[1::2], strict=True):
+            text = show(coefficient)
+            if isinstance(coefficient, Nested) or (coefficient.is_Add and monomial != 1):
+                text = bracket(text)
+            if monomial != 1:
+                sign, factor = {"1": "", "-1": "-"}.get(text), show(monomial)
+                factor = bracket(factor) if isinstance(monomial, Nested) else factor
+                text = f"{text}{times}{factor}" if sign is None else sign + factor
+            negative = text.startswith("-")
+            joint = (" - " if negative else " + ") if written else ("-" if negative else "")
+            written += joint + (text[1:].lstrip() if negative else text)
+        return written or "0"
+
+
+def monomial(levels: Levels) -> sp.Expr:
+    """Return the product of the epsilons of some levels.
+
+    >>> monomial(()), monomial((1, 3))
+    (1, epsilon_1*epsilon_3)
+    """
+    return sp.Mul(*map(Epsilon.of_level, levels))
+
+
+def subsets(count: int) -> list[Levels]:
+    """Return all sets of levels 1..count, the smaller first.
+
+    >>> subsets(2)
+    [(), (1,), (2,), (1, 2)]
+    """
+    return [chosen for size in range(count + 1) for chosen in combinations(range(1, count + 1), size)]
+
+
+def expanded(coefficients: Mapping[Levels, sp.Expr], count: int) -> Nested:
+    """Return the expanded sum of coefficients times epsilons, without zeros.
+
+    >>> expanded({(): sp.Symbol("a"), (1,): sp.Integer(2)}, 1)
+    a + 2*epsilon_1
+    """
+    present = [(coefficients[chosen], monomial(chosen)) for chosen in subsets(count) if coefficients[chosen] != 0]
+    return Nested(*(part for term in present for part in term))
+
+
+def nested(coefficients: Mapping[Levels, sp.Expr], count: int) -> Nested | sp.Expr:
+    """Return the sum as pairs of pairs: (a + b eps_1) + (c + d eps_1) eps_2.
+
+    >>> a, b, c, d = sp.symbols("a:d")
+    >>> nested({(): a, (1,): b, (2,): c, (1, 2): d}, 2)
+    (a + b*epsilon_1) + (c + d*epsilon_1)*epsilon_2
+    """
+    found: dict[Levels, Any] = dict(coefficients)
+    for level in range(1, count + 1):
+        pairs = [chosen for chosen in found if level not in chosen]
+        found = {
+            chosen: Nested(found[chosen], 1, found[_with(chosen, level)], Epsilon.of_level(level)) for chosen in pairs
+        }
+    return found[()]
+
+
+def polynomial(coefficients: Mapping[Levels, sp.Expr]) -> sp.Expr:
+    """Return the sum as an ordinary SymPy expression."""
+    return sp.Add(*(coefficient * monomial(levels) for levels, coefficient in coefficients.items()))
+
+
+def partitions(levels: Levels, blocks: Sequence[Levels]) -> Iterator[tuple[Levels, ...]]:
+    """Yield the ways to cut a set of levels into some of the given blocks: the terms of the chain rule.
+
+    >>> list(partitions((1, 2), [(1,), (2,), (1, 2)]))
+    [((1,), (2,)), ((1, 2),)]
+    """
+    stack: list[tuple[Levels, tuple[Levels, ...]]] = [(levels, ())]
+    while stack:
+        rest, taken = stack.pop()
+        if not rest:
+            yield taken
+        fitting = [block for block in blocks if rest and block[0] == rest[0] and set(block) <= set(rest)]
+        for block in sorted(fitting, key=len, reverse=True):
+            stack.append((tuple(level for level in rest if level not in block), (*taken, block)))
+
+
+def readable(expression: sp.Expr) -> sp.Expr:
+    """Return the shortest of an expression, the same multiplied out, and its factors; only where that is quick.
+
+    Functions and denominators are taken as names, so that nothing is rewritten but sums and products; floats are left
+    as they are, because another order of operations rounds differently.
+
+    >>> x, v, w = sp.symbols("x v w")
+    >>> readable(v * (sp.cos(x) * w * x + w * sp.sin(x)) + v * w * sp.sin(x))
+    v*w*(x*cos(x) + 2*sin(x))
+    """
+    if not expression.args or too_large(expression) or expression.has(sp.Float, sp.nan, sp.oo, sp.zoo):
+        return expression
+    names = _names(expression)
+    plain = expression.xreplace(names)
+    if len(plain.free_symbols) > ATOMS or _expanded_terms(plain) > EXPANDED_TERMS:
+        return expression
+    shortest = _shortest(plain)
+    return shortest.xreplace({name: part for part, name in names.items() if name.is_Dummy})
+
+
+def _shortest(expression: sp.Expr) -> sp.Expr:
+    """Return the shortest form of a polynomial; a sum rather than a product that is hardly shorter."""
+    expanded, factored = sp.expand(expression), sp.factor_terms(expression)
+    inner = {part: sp.Dummy() for part in factored.atoms(sp.Add) if not any(a.has(sp.Add) for a in part.args)}
+    collected = sp.factor_terms(sp.expand(factored.subs(inner)))  # a sum inside a longer sum too
+    collected = collected.xreplace({name: part for part, name in inner.items()})
+    forms = [expression, factored, collected]
+    if len(sp.Add.make_args(expanded)) <= FACTORED_TERMS:
+        forms.append(sp.factor(expanded))
+    shortest = min(forms, key=sp.count_ops)
+    return expanded if sp.count_ops(expanded) <= sp.count_ops(shortest) + 1 else shortest
+
+
+def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:
+    """Return names for the outermost parts that are no sums, products or powers; 1/u**2 is the square of a name."""
+    names: dict[sp.Basic, sp.Expr] = {}
+    traversal = sp.preorder_traversal(expression)
+    for part in traversal:
+        if part.is_Pow and part.exp.is_Integer and part.exp < 0:
+            names[part] = names.setdefault(1 / part.base, sp.Dummy()) ** -part.exp
+        elif part.args and not (part.is_Add or part.is_Mul or (part.is_Pow and part.exp.is_Integer)):
+            names.setdefault(part, sp.Dummy())
+        else:
+            continue
+        traversal.skip()
+    return names
+
+
+def _expanded_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of an expression that is multiplied out."""
+    terms: dict[sp.Basic, int] = {}
+    for part in sp.postorder_traversal(expression):
+        counts = [terms[argument] for argument in part.args]
+        if part.is_Add:
+            terms[part] = sum(counts)
+        elif part.is_Mul:
+            terms[part] = sp.prod(counts)
+        elif part.is_Pow:
+            terms[part] = sp.binomial(counts[0] + part.exp - 1, part.exp)
+        else:
+            terms[part] = 1
+    return int(terms[expression])
+
+
+def _with(levels: Levels, level: int) -> Levels:
+    return tuple(sorted((*levels, level)))
