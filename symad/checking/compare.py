@@ -61,7 +61,7 @@ def compare(
     enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
     return Comparison(
         problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
-        times, _pictures(f, x, order, max_seconds) if plots else (),
+        problem.short_formula, times, _pictures(f, x, order, max_seconds) if plots else (),
     )  # fmt: skip
 
 

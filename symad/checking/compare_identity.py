@@ -148,15 +148,19 @@ def _digits(tensor: Any, point: Sample) -> float:
     return float(-mpmath.log10(gap / largest))
 
 
-def digits_at(problem: Problem, call: Any, points: Sequence[Sample]) -> float:
-    """Return the most digits that a route has at any of the random points (16 where it is exact)."""
-    best = 0.0
-    for point in points:
+def digits_at(problem: Problem, call: Any, points: Sequence[Sample]) -> float | None:
+    """Return the most digits that a route has at any of the random points (16 where it is exact).
+
+    None where no derivative is in the range of floats with all their digits.
+    """
+    held = [point for point in points if abs(point.exact) <= point.noise or 1e-280 < abs(point.exact) < 1e300]
+    best = 0.0 if held else None
+    for point in held:
         with np.errstate(all="ignore"):
             values = np.asarray(call(problem.shaped(point.x.astype(float))), dtype=float).ravel()
         found = float(contracted(values, [v.astype(float) for v in point.directions]))
         if math.isfinite(found):
-            best = max(best, right_digits(found, point.exact, point.noise))
+            best = max(best or 0.0, right_digits(found, point.exact, point.noise))
     return best
 
 

@@ -14,7 +14,7 @@ import sympy as sp
 
 from codegen.heads import negative_zero
 from codegen.interpret import evaluate
-from symad.checking.compare_sizes import Sizes
+from symad.checking.compare_sizes import Sizes, sizes
 from symad.checking.differences import spread
 from symad.errors import ArgumentError, LimitError
 from symad.graph.sympy_io import to_sympy
@@ -23,6 +23,7 @@ from symad.tracing.given import given
 from symad.tracing.place import user_place
 from symad.tracing.trace import Trace, trace
 
+SHORT = 40  # nodes of a formula that is shown
 LARGEST_TENSOR = 4096  # entries of all derivatives of an order
 
 
@@ -87,6 +88,12 @@ class Problem:
         """The function as a SymPy expression; LimitError where its tree is too large for SymPy."""
         (expression,) = to_sympy(self.traced.graph, self.traced.outputs.flat, evaluate=True)
         return expression.xreplace({negative_zero: sp.S.Zero})  # which printers of SymPy do not know
+
+    @property
+    def short_formula(self) -> sp.Expr | None:
+        """The function as it was written, where that fits on a line."""
+        graph, outputs = self.traced.graph, self.traced.outputs.flat
+        return to_sympy(graph, outputs)[0] if sizes(graph, outputs).tree <= SHORT else None
 
     @cached_property
     def symbols(self) -> tuple[sp.Symbol, ...]:

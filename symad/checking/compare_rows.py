@@ -20,6 +20,7 @@ from symad.checking.compare_sizes import Sizes
 from symad.checking.precision import compare_exact
 from symad.checking.routes import Route
 from symad.checking.routes_peers import NotInstalledError
+from symad.errors import WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.trace import Trace
 
@@ -95,13 +96,19 @@ def row_of(measures: Measures, name: str, variant: str, route: Route) -> tuple[R
     except NotInstalledError as error:
         return Row(name, route.family, "not installed", str(error)), None
     except Exception as error:  # also what another library raises, whatever that is
-        text = next(iter(str(error).splitlines()), "")
-        return Row(name, route.family, "failed", f"{type(error).__name__}: {text}"), None
+        return Row(name, route.family, "failed", _told(error)), None
     row = Row(
         name, route.family, judged.verdict, judged.reason, values, operations=built.operations, sizes=built.sizes,
         build_seconds=taken if measures.times else None, call_seconds=called,
     )  # fmt: skip
     return _measured(row, measures.reference, route.expected(problem.order)), judged.exact
+
+
+def _told(error: Exception) -> str:
+    """Return an error in one line; what users can do about it, and where, is no business of a table."""
+    if isinstance(error, WorkbenchError):
+        return f"{error.what}: {error.why}" if error.why else error.what
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _flat(problem: Problem, found: Any) -> tuple[float, ...]:
@@ -117,7 +124,10 @@ def _judged(measures: Measures, built: Built, expected: float) -> Judged:
     if not samples:
         return Judged("no number", "f has no number at any random point")
     if built.traced is None:
-        return _judged_by_values(digits_at(problem, built.call, samples), len(samples), expected)
+        digits = digits_at(problem, built.call, samples)
+        if digits is None:
+            return Judged("inaccurate", "no random point has a derivative in the range of floats")
+        return _judged_by_values(digits, len(samples), expected)
     found = agreement(problem, built.traced, samples)
     if not found.points:
         return Judged("no number", str(found))
@@ -153,13 +163,13 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
     """Return a row with its error at the point, and what that says of its verdict."""
     if reference.refusal:
         return replace(row, verdict="no derivative", reason=f"f has none at this point; elsewhere: {row.reason}")
+    odd = [value for value in row.values if not math.isfinite(value)]
+    if odd and row.verdict != "wrong":
+        return replace(row, verdict="no number", reason=f"the result is {odd[0]}; elsewhere: {row.reason}")
     errors = errors_of(row.values, reference)
     row = replace(row, ulp=errors.ulp, digits=errors.digits, absolute=errors.absolute, lost=errors.lost)
     if row.verdict == "wrong":
         return row
-    odd = [value for value in row.values if not math.isfinite(value)]
-    if odd:
-        return replace(row, verdict="no number", reason=f"the result is {odd[0]}; elsewhere: {row.reason}")
     if row.digits is not None and row.digits < needed_digits(expected) and row.verdict != "inaccurate":
         return replace(row, verdict="inaccurate", reason=f"{row.digits:.2g} digits here; elsewhere: {row.reason}")
     return row

@@ -10,11 +10,12 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy as sp
 
 from symad.checking.compare_reference import Enclosure, Reference
 from symad.checking.compare_rows import Row
 from symad.checking.compare_sizes import derivative_name, whole
-from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table, inlines
+from symad.display.document import Cell, Document, Formula, Heading, Marked, Paragraph, Table, inlines
 from symad.display.shown import Shown
 from symad.display.styles import Style
 from symad.extras import optional
@@ -32,7 +33,7 @@ ABOUT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Comparison(Shown):
-    """The rows of `compare`, what they were held against, and plots where they were asked for."""
+    """The rows of `compare`, what they were held against, f itself where it is short, and plots where asked for."""
 
     name: str
     x: Any
@@ -40,6 +41,7 @@ class Comparison(Shown):
     reference: Reference
     enclosure: Enclosure
     rows: tuple[Row, ...]
+    formula: sp.Expr | None = None
     times: bool = True
     pictures: Document = ()
 
@@ -61,6 +63,7 @@ class Comparison(Shown):
         """Return the table of the routes, the exact value, and the reasons behind the verdicts."""
         return (
             Heading(self.title, 1),
+            *([Formula(self.formula, sp.Symbol(self.name))] if self.formula is not None else []),
             Paragraph(self._about()),
             *([Paragraph(Marked(f"wrong: {', '.join(self.wrong)}", "wrong"))] if self.wrong else []),
             Table(*self.table()),

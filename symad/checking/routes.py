@@ -26,6 +26,7 @@ from symad.transforms import derivative, grad, hessian, jacfwd, jacrev
 
 SYMBOLIC, AD, NUMERIC, PEER = "symbolic", "AD", "numeric", "other library"
 ALL_WORDS = 3  # orders up to which every mix of modes is a route
+LONGEST_WORD = 6  # of modes, written out
 COMPLEX_STEP = 2.0**-600
 
 Shape = tuple[int, ...]
@@ -56,6 +57,19 @@ def mode_words(order: int) -> list[str]:
     if order <= ALL_WORDS:
         return ["".join(letters) for letters in product("FR", repeat=order)]
     return [(letters * order)[:order] for letters in ("F", "R", "FR", "RF")]
+
+
+def short_word(word: str) -> str:
+    """Return a long word of modes by its repeated part.
+
+    >>> short_word("FRF"), short_word("F" * 12), short_word("FR" * 6 + "F")
+    ('FRF', 'F^12', '(FR)^6 F')
+    """
+    if len(word) <= LONGEST_WORD or set(word) - {"F", "R"}:
+        return word
+    if len(set(word)) == 1:
+        return f"{word[0]}^{len(word)}"
+    return f"({word[:2]})^{len(word) // 2} {word[0] if len(word) % 2 else ''}".strip()
 
 
 def _compiled(problem: Problem, transformed: Transformed) -> Built:
@@ -183,7 +197,7 @@ def routes(order: int, shape: Shape) -> list[tuple[str, str, Route]]:
     ['AD FF', 'AD FR', 'AD RF', 'AD RR', 'AD edge', 'AD dyadic', 'Taylor']
     """
     return [
-        (f"{route.name} {variant}".strip(), variant, route)
+        (f"{route.name} {short_word(variant)}".strip(), variant, route)
         for route in ROUTES
         if route.applies(order, shape)
         for variant in route.variants(order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import time
 from dataclasses import replace
 
@@ -105,6 +106,15 @@ def test_a_wrong_rule_is_called_wrong_and_the_right_routes_are_not():
     assert "wrong: AD FF, AD FR" in found.text(200)
     assert "0 of 4 random points" in found["AD RR"].reason
     assert found.enclosure.contains(found.reference.values), "balls are put around a formula that is right"
+
+
+def test_a_wrong_rule_of_the_user_is_called_wrong():
+    @sa.custom_derivative(derivative=lambda primals, tangents: 1.001 * np.cos(primals[0]) * tangents[0])
+    def sine(x):
+        return np.sin(x)
+
+    found = compare(lambda x: sine(x) * x, 0.5, times=False)
+    assert found.wrong == ("AD F", "AD R", "Taylor")
 
 
 def planted(monkeypatch, **changes):
@@ -222,6 +232,20 @@ def test_overflow_is_no_number_and_says_so():
     row = found["sympy.diff, sympy.lambdify"]
     assert row.verdict == "no number"
     assert "nan" in row.reason
+    assert row.ulp is None
+
+
+def test_underflow_is_not_called_wrong():
+    found = compare(lambda x: np.exp(x) * 1e-320, 0.5, only=["complex", "AD"], times=False)
+    assert found["complex step"].verdict == "inaccurate"
+    assert found["AD F"].verdict == "tested"
+
+
+def test_high_orders():
+    found = compare(lambda x: np.exp(2 * x), 0.8, 13, only=["AD", "Taylor"], times=False)
+    assert [row.route for row in found.rows] == ["AD F^13", "AD R^13", "AD (FR)^6 F", "AD (RF)^6 R", "Taylor"]
+    assert {row.verdict for row in found.rows} == {"tested"}
+    assert float(found.reference.values[0]) == pytest.approx(2**13 * math.exp(1.6), rel=1e-15)
 
 
 def test_other_libraries_are_rows_that_say_so_where_they_are_not_installed(monkeypatch):
@@ -240,6 +264,7 @@ def test_differences_are_exact_references_to_50_digits():
 
 
 def test_expressions_and_vectors_of_symbols():
+    assert compare("x sin(x)", {"x": 0.5}, only=["AD"], times=False)["AD F"].ulp < 2
     x, y = sp.symbols("x y")
     found = compare(x**2 * sp.sin(y), {x: 2.0, y: 0.5}, 2, times=False)
     np.testing.assert_allclose(found["AD edge"].values, [2 * np.sin(0.5), *[4 * np.cos(0.5)] * 2, -4 * np.sin(0.5)])
