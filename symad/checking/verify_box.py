@@ -21,6 +21,7 @@ from symad.tracing.containers import flatten
 
 BINS = (0.5, 1.0, 2.0, 4.0, 16.0, 1e8, math.inf)  # ULP; 1e8 is half of the digits
 CLIMB = 16  # neighbours in one step of the search
+IDLE = 20  # steps without a new point after which a box has no more
 SHARES = (0.3, 0.15, 0.3)  # of the points: adversarial, at edges, random; the rest is for the search
 SEARCH = 0.85  # of the time; the rest is for condition numbers
 LARGE = 2.0**20  # ULP from which a zero's sign may be the reason
@@ -92,6 +93,8 @@ class Search:
         self.started = monotonic()
         self.seconds = seconds
         self.tally = Tally()
+        self.seen: set[bytes] = set()
+        self.stopped = False  # for want of time
 
     def left(self) -> float:
         """Seconds that are left."""
@@ -110,7 +113,8 @@ class Search:
 
         kinds = tally.kinds
         return BoxVerification(
-            tally.points, count, len(names), tuple(row(entry, tally.of(entry)) for entry in tally.ranked()),
+            tally.points, count, not self.stopped, len(names),
+            tuple(row(entry, tally.of(entry)) for entry in tally.ranked()),
             {bound: tally.bins[bound] for bound in BINS},
             max((sample.error for sample in tally.worst.values()), default=math.nan),
             kinds["infinite"], kinds["undefined"], kinds["disputed"], kinds["undecided"], kinds["signed"],
@@ -124,15 +128,11 @@ class Search:
             kinds.append(edge_points(self.kernel, self.box, edges, random)[:edges])
         first = self.box.inside(np.concatenate([*kinds, random_points(self.box, 1, random)]))
         self.measure(random.permutation(first)[:count])
-        while self.tally.points < count and self.in_time():
+        idle = 0
+        while self.tally.points < count and not self.stopped and idle < IDLE:
             before = self.tally.points
-            self.measure(self._next(random)[: count - self.tally.points])
-            if self.tally.points == before:
-                return
-
-    def in_time(self) -> bool:
-        """Whether the search may go on."""
-        return self.left() > (1 - SEARCH) * self.seconds
+            self.measure(self._next(random)[: count - before])
+            idle = idle + 1 if self.tally.points == before else 0
 
     def _next(self, random: np.random.Generator) -> Points:
         """Points around the worst one of all entries, or of any entry; random ones where there is none."""
@@ -143,13 +143,16 @@ class Search:
         return neighbours(self.box, self.tally.worst[entry].point, CLIMB, random)
 
     def measure(self, points: Points) -> None:
-        """Measure the kernel's results at points, one by one and as a batch; the worse of the two counts."""
+        """Measure the kernel's results at new points, one by one and as a batch; the worse of the two counts."""
+        points = points[[point.tobytes() not in self.seen for point in points]]
         if not len(points):
             return
         together = values_of(self.kernel.batch(*self.box.arguments(points)), len(points))
         for point, values in zip(points, together, strict=True):
-            if self.tally.points and not self.in_time():
+            self.stopped = self.left() < (1 - SEARCH) * self.seconds
+            if self.stopped and self.tally.points:
                 return
+            self.seen.add(point.tobytes())
             alone = values_of(self.kernel(*self.box.arguments(point)), 1)[0]
             self._compare(point, alone, values, self.exact(point.tolist()))
             self.tally.points += 1

@@ -111,8 +111,8 @@ def _known(before: Any, found: Any) -> Known:
 
 def _decades(numbers: Sequence[Any]) -> int:
     """How many decades the numbers lie away from 1 at most: digits that may cancel beside them."""
-    sizes = [abs(float(number)) for number in numbers if number != 0 and math.isfinite(number)]
-    return int(max((abs(math.log10(size)) for size in sizes), default=0.0))
+    sizes = [abs(float(number)) for number in numbers if math.isfinite(number)]
+    return int(max((abs(math.log10(size)) for size in sizes if size), default=0.0))
 
 
 def as_exact(inputs: Mapping[int, float], digits: int) -> dict[int, Any]:

@@ -27,6 +27,7 @@ THRESHOLDS = (1e-154, 1.4916681462400413e-154, 1.3407807929942596e154, 88.722839
 COMPARED = (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.Max, sp.Min)  # heads whose branch changes at equal operands
 VANISHING = (sp.Abs, sp.sign, sp.Heaviside, sp.Pow, sp.log)  # heads with an edge where their first operand is 0
 MOST_PLACES, BISECTIONS = 64, 64
+ZEROS = 0.15  # of the special numbers, where there are any
 
 
 def ordinals(points: Points) -> NDArray[np.int64]:
@@ -92,7 +93,10 @@ def _specials(box: Box, numbers: Points, count: int, random: np.random.Generator
     for k, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
         near = numbers[(numbers >= low) & (numbers <= high)]
         known = np.concatenate([near, [low, high]])
-        columns.append(random.choice(known, count) if k else random.permutation(np.resize(known, count)))
+        column = random.choice(known, count) if k else random.permutation(np.resize(known, count))
+        if low <= 0 <= high:
+            column = np.where(random.random(count) < ZEROS, random.choice([0.0, -0.0], count), column)
+        columns.append(column)
     return np.stack(columns, axis=1) if columns else np.zeros((count, 0))
 
 
@@ -158,7 +162,7 @@ def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generato
         middle = _between(high, low)
         up = signs(box, middle)[rows, place][:, None]
         high, low = np.where(up, middle, high), np.where(up, low, middle)
-    return box.inside(np.concatenate([high, low]))
+    return box.inside(np.stack([high, low], axis=1).reshape(-1, len(box.low)))  # both sides of a place together
 
 
 def _between(first: Points, second: Points) -> Points:

@@ -73,11 +73,13 @@ class BoxVerification(Shown):
     largest of the other errors. Set apart, and in no error: `undefined` results, where exact arithmetic gives no number
     (in `disputed` of them the kernel gave one), `undecided` ones, whose exact number could not be told well enough, and
     `signed_zeros`, which are right but for the sign of a zero among the inputs. `bins` counts errors up to a bound.
+    It is not `complete` where time was up before all points that were wanted.
     With `rigorous`, exact numbers are enclosed by ball arithmetic, and errors at the points are proven bounds.
     """
 
     points: int
     wanted: int
+    complete: bool
     entries: int
     rows: tuple[EntryError, ...]
     bins: dict[float, int]
@@ -107,11 +109,6 @@ class BoxVerification(Shown):
     def worst_point(self) -> tuple[Any, ...]:
         """The kernel's arguments there."""
         return self.rows[0].point if self.rows else ()
-
-    @property
-    def complete(self) -> bool:
-        """Whether all points that were wanted were measured in time."""
-        return self.points >= self.wanted
 
     @property
     def statement(self) -> str:
@@ -152,8 +149,8 @@ class BoxVerification(Shown):
             notes.append(f"{self.undefined} results are undefined in exact arithmetic{also}.")
         if self.undecided:
             notes.append(
-                f"{self.undecided} results have no exact number to compare with: it may be an exact 0 behind "
-                "cancellation, or a branch that more digits do not decide."
+                f"{self.undecided} results have no exact number to compare with: no precision decides a branch, or a "
+                "number is too large for high precision."
             )
         if self.signed_zeros:
             notes.append(f"{self.signed_zeros} results are right but for the sign of a zero among the inputs.")
