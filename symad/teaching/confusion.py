@@ -170,10 +170,10 @@ def exhibit(program: str | Program) -> Exhibit:
     >>> shown.right.result, [made.result for made in shown.wrong], shown.tape.result
     (1.0, [2.0, 1.0, 1.0], 1.0)
     >>> for line in shown.text(70).splitlines()[9:15]:
-    ...     print(line)
+    ...     print(line.replace("\u00a0", " "))
      x       parameter   1 + epsilon
      y       parameter   1 + epsilon
-     >\u00a0t_1   x + y       2 + 2 epsilon
+     > t_1   x + y       2 + 2 epsilon
      t_2     dt_1 / dy   2
      t_3     x · t_2     2 + 2 epsilon
      t_4     dt_3 / dx   2

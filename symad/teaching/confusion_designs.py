@@ -18,6 +18,7 @@ from symad.teaching.confusion_runs import Design, Opened
 from symad.tracing.scalar import Scalar
 from symad.transforms import derivative, grad
 
+SPACE = "\u00a0"  # where no line is broken
 Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the epsilons that it stands at
 
 
@@ -45,7 +46,7 @@ class _DualNumbers(Design):
             return polynomial(terms, self.epsilons)
         parts = [self._polynomial(part) for part in (number.primal, number.tangent)]
         left, right = (("(", *part, ")") if len(part) > 1 else part for part in parts)
-        return (*left, " + ", *(() if right == ("1",) else (*right, " ")), self.epsilons([number.tag]))
+        return (*left, f" +{SPACE}", *(() if right == ("1",) else (*right, SPACE)), self.epsilons([number.tag]))
 
     def seen(self, number: Any, opened: Sequence[Opened]) -> tuple[float, float]:
         slope = naive.tangent(number, opened[-1].parameter.number.tag) if opened else 0.0
@@ -151,17 +152,18 @@ def epsilons(levels: Sequence[int]) -> Marked:
 
 
 def polynomial(terms: Sequence[Term], symbol: Callable[[Sequence[int]], Inline]) -> tuple[Inline, ...]:
-    """Return a polynomial in epsilons as text and symbols, in the order of the levels; zeros are left out.
+    r"""Return a polynomial in epsilons as text and symbols, in the order of the levels; zeros are left out.
 
     >>> polynomial([(2.0, ()), (-1.0, (1,)), (3.0, (1, 2))], lambda levels: f"e{levels}")
-    ('2', ' - ', 'e(1,)', ' + ', '3 ', 'e(1, 2)')
+    ('2', ' -\xa0', 'e(1,)', ' +\xa0', '3\xa0', 'e(1, 2)')
     """
     shown = list[Inline]()
     for coefficient, levels in sorted(terms, key=lambda term: (len(term[1]), term[1])):
         if coefficient or not levels:
-            shown.append(" - " if coefficient < 0 and shown else " + " if shown else "-" * (coefficient < 0))
+            sign = "-" if coefficient < 0 else "+" * bool(shown)
+            shown.append(f" {sign}{SPACE}" if shown else sign)
             if abs(coefficient) != 1 or not levels:
-                shown.append(f"{abs(coefficient):.6g}" + " " * bool(levels))
+                shown.append(f"{abs(coefficient):.6g}" + SPACE * bool(levels))
             shown.extend([symbol(levels)] if levels else [])
     return tuple(part for part in shown if part != "")
 

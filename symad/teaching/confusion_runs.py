@@ -9,6 +9,7 @@ arithmetic differs (dual numbers, symbols, a tape) are compared by these two num
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -210,10 +211,10 @@ class _Recorder:
     def _name(self, parameter: Parameter) -> sp.Symbol:
         """Return the name of a parameter: the one that the user gave it, unless another has it already."""
         if parameter.name is None:
-            while parameter.called in self.taken:
-                parameter.called += "'"
-            self.taken.add(parameter.called)
-            parameter.name = sp.Symbol(parameter.called)
+            names = itertools.chain([parameter.called], (f"{parameter.called}_{k}" for k in itertools.count(2)))
+            name = next(name for name in names if name not in self.taken)
+            self.taken.add(name)
+            parameter.name = sp.Symbol(name)
         return parameter.name
 
 
