@@ -271,8 +271,8 @@ def test_column_matrices_keep_their_shape():
 
 def test_a_symbol_given_as_argument_keeps_its_name():
     x, y = sp.symbols("x y")
-    traced = trace(lambda a: a[0] * a[1], np.array([x, y], dtype=object))
+    traced = sa.trace(lambda a: a[0] * a[1], np.array([x, y], dtype=object))
     assert traced.expr() == x * y
     assert [str(traced.graph.atoms[node]) for node in traced.inputs.flat] == ["x", "y"]
-    with pytest.raises(ArgumentError, match="the symbol y in the traced function"):
-        trace(lambda a: a * y, y)
+    with pytest.raises(sa.ArgumentError, match="the symbol y in the traced function"):
+        sa.trace(lambda a: a * y, y)
