@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -208,6 +209,8 @@ def _in_characters(
     for place, label in across.ticks():
         column = round(place * (_COLUMNS - 1))
         scale[column : column + len(label)] = label
-    names = [f"{letter}: {name}" for letter, name in zip(_LETTERS * len(placed), placed, strict=False)]
+    names = "   ".join(f"{letter}: {name}" for letter, name in zip(_LETTERS * len(placed), placed, strict=False))
     foot = [f"{'':>{margin}} └{'─' * _COLUMNS}", f"{'':>{margin}}  {''.join(scale).rstrip()}   {x_label}".rstrip()]
-    return "\n".join([*filter(None, [title, y_label]), *rows, *foot, ", ".join(names), *filter(None, [note])])
+    return "\n".join(
+        [*filter(None, [title, y_label]), *rows, *foot, *textwrap.wrap(names, _COLUMNS + 8), *filter(None, [note])]
+    )

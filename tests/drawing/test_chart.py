@@ -90,7 +90,7 @@ def test_the_chart_in_characters_has_a_letter_for_each_series() -> None:
     text = line_chart({"up": [(0, 0), (1, 1)], "down": [(0, 1), (1, 0)]}, "x", "y", title="Lines").text
     lines = text.split("\n")
     assert lines[0] == "Lines"
-    assert "a: up, b: down" in lines
+    assert "a: up   b: down" in lines
     assert sum(line.count("a") for line in lines if "│" in line) == 2
 
 
