@@ -19,6 +19,7 @@ from symad.teaching.tapes_picture import tapes_picture
 T = TypeVar("T")
 
 FIRST_LINES, LAST_LINES, MOST_LINES = 20, 10, 40  # of a table that is folded; of one that is not
+FEW = 6  # of symbols in a narrow column
 STAGES_SHOWN = 24
 _STRONGEST: tuple[Style, ...] = ("parameter", "cotangent", "tangent", "residual", "primal")
 _LEGEND: tuple[tuple[Style, str], ...] = (
@@ -222,8 +223,21 @@ def _tapes(shown: Explained) -> Iterator[Block]:
     if tapes.reverse:
         kept = [(level.depth, len(shown.kept(level))) for level in reversed(tapes.reverse)]
         yield tapes_picture(tapes, kept, shown.operations)
+        yield Table(
+            ("design", "tape of", "entries", "holds", "refers to", "freed after"), tuple(_tape_rows(shown)), "llrlrl"
+        )
     rows = tuple((Marked(failure.name, "strong"), failure.where) for failure in tapes.failures)
     yield Table(("what goes wrong with tapes", "where it would strike in this program"), rows)
+
+
+def _tape_rows(shown: Explained) -> Iterator[tuple[Cell, ...]]:
+    tapes = shown.tapes
+    for design in tapes.designs:
+        for tape in design.tapes:
+            holds = _joined([shown.book.symbol(node) for node in tape.holds], FEW)
+            refers = f"{tape.refers} more" if tape.refers else ""
+            yield (design.name, tape.owner, str(tape.entries), holds, refers, tapes.phases[tape.freed])
+    yield ("staged", "nobody", "0", "no tape: this is symad", "", "")
 
 
 def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]], int]:
@@ -235,10 +249,10 @@ def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]
     return [(k, items[k]) for k in chosen], start - first
 
 
-def _joined(symbols: Sequence[sp.Basic]) -> tuple[str | sp.Basic, ...]:
+def _joined(symbols: Sequence[sp.Basic], most: int = FIRST_LINES) -> tuple[str | sp.Basic, ...]:
     """Return symbols with commas between them, the first ones where there are many."""
-    parts = [part for symbol in symbols[:FIRST_LINES] for part in (", ", symbol)][1:]
-    return (*parts, f", … ({len(symbols)} in all)") if len(symbols) > FIRST_LINES else tuple(parts)
+    parts = [part for symbol in symbols[:most] for part in (", ", symbol)][1:]
+    return (*parts, f", … ({len(symbols)} in all)") if len(symbols) > most else tuple(parts)
 
 
 def _ratio(number: int, base: int) -> str:

@@ -61,7 +61,10 @@ class Stage:
     @property
     def sentence(self) -> str:
         """What the stage is, in one or two sentences."""
-        return _SENTENCES[self.kind] if self.level else "What is computed outside of all levels."
+        if self.level is None:
+            return "What is computed outside of all levels."
+        again = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
+        return ("This is the differentiated transposed program. " if again else "") + _SENTENCES[self.kind]
 
     @property
     def symbols(self) -> tuple[sp.Basic, ...]:

@@ -18,17 +18,21 @@ from symad.teaching.lines import Book
 
 @dataclass(frozen=True)
 class Tape:
-    """One tape: whose it is, how many entries it holds of its own, how many it refers to, when it is freed.
+    """One tape: whose it is, the operations that it holds, how many it refers to, after which phase it is freed.
 
     Phase 0 is the run of the program, phase k the k-th sweep; `grows` has the entries there are after each phase.
     """
 
     owner: str
-    entries: int
+    holds: tuple[int, ...]
     refers: int
-    born: int
     freed: int
     grows: tuple[int, ...] = ()
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has of its own."""
+        return len(self.holds)
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,13 @@ class Tapes:
         ]
         names = [f"level {level.depth}" for level in self.reverse]
         pairs = list(enumerate(names))
-        independent = [Tape(name, len(self.recorded[k]), 0, 0, after[k]) for k, name in pairs]
+        independent = [Tape(name, tuple(sorted(self.recorded[k])), 0, after[k]) for k, name in pairs]
         hierarchical = [
-            Tape(name, len(own[k]), len(self.recorded[k]) - len(own[k]), 0, count if count else 0) for k, name in pairs
+            Tape(name, tuple(sorted(own[k])), len(self.recorded[k]) - len(own[k]), count) for k, name in pairs
         ]
         grows = [len(set().union(*self.recorded[k:])) for k in reversed(range(count))]
-        one = [Tape("all levels", grows[-1], 0, 0, count, (*grows, grows[-1]))] if grows else []
+        everything = tuple(sorted(set().union(*self.recorded)))
+        one = [Tape("all levels", everything, 0, count, (*grows, grows[-1]))] if grows else []
         return (
             Design("independent", "each level records all that it follows, for itself", tuple(reversed(independent))),
             Design("hierarchical", "a level records what no inner tape has, and refers to the rest",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symad.display.document import Picture
+from symad.drawing.shapes import Colour
 from symad.drawing.svg import Canvas
 from symad.teaching.tapes import Design, Tape, Tapes
 
-WIDTH, LABEL, TOP, STEP, BAR = 560.0, 128.0, 88.0, 42.0, 28.0  # pixels of a panel, of its names, of its rows
+LABEL, PHASE, TOP, STEP, BAR = 128.0, 136.0, 88.0, 42.0, 28.0  # pixels of names, of phases, of rows
+NARROWEST, GAP, PAGE = 560.0, 20.0, 1180.0
 LETTERS = 22  # of a phase in characters
 
 
@@ -18,33 +20,37 @@ def tapes_picture(tapes: Tapes, kept: Sequence[tuple[int, int]], operations: int
     `kept` has for each reverse level, innermost first, its depth and how many values wait for its sweep.
     """
     designs = tapes.designs
-    heights = [TOP + STEP * max(1, len(tapes.reverse)) + 26 for _ in designs]
-    canvas = Canvas(2 * WIDTH + 24, 2 * heights[0] + 20)
+    width = max(NARROWEST, LABEL + 16 + PHASE * len(tapes.phases))
+    height = TOP + STEP * max(1, len(tapes.reverse)) + 26
+    columns = 2 if 2 * width + GAP <= PAGE else 1
+    rows = -(-len(designs) // columns)
+    canvas = Canvas(columns * (width + GAP) - GAP, rows * (height + GAP) - GAP)
     for k, design in enumerate(designs):
-        panel = _panel(tapes, design, kept, operations, heights[k])
-        canvas.place(panel, (k % 2) * (WIDTH + 24), (k // 2) * (heights[0] + 20))
+        panel = Canvas(width, height)
+        _draw(panel, tapes, design, kept, operations)
+        canvas.place(panel, (k % columns) * (width + GAP), (k // columns) * (height + GAP))
     words = "; ".join(f"{design.name}: {_in_words(design)}" for design in designs)
     return canvas.picture(f"Four designs of tapes for this program. {words}.", _characters(tapes, kept, operations))
 
 
-def _panel(tapes: Tapes, design: Design, kept: Sequence[tuple[int, int]], operations: int, height: float) -> Canvas:
-    canvas, phases = Canvas(WIDTH, height), len(tapes.phases)
-    width = (WIDTH - LABEL - 16) / phases
-    canvas.box(0.6, 0.6, WIDTH - 1.2, height - 1.2, stroke="tangent" if design.name == "staged" else "muted", radius=6)
+def _draw(canvas: Canvas, tapes: Tapes, design: Design, kept: Sequence[tuple[int, int]], operations: int) -> None:
+    """Draw one design: its rule, the phases, and the lives of its tapes."""
+    outline: Colour = "tangent" if design.name == "staged" else "muted"
+    canvas.box(0.6, 0.6, canvas.width - 1.2, canvas.height - 1.2, stroke=outline, radius=6)
     canvas.text(12, 24, design.name, size=17, anchor="start", bold=True)
     canvas.text(12, 46, design.rule, size=14, anchor="start", colour="muted")
+    width = (canvas.width - LABEL - 16) / len(tapes.phases)
     for k, phase in enumerate(tapes.phases):
         x = LABEL + k * width
         canvas.text(x + width / 2, 72, phase, size=14)
-        canvas.segment((x, 60), (x, height - 10), stroke="muted", line=0.6, dashed=True)
+        canvas.segment((x, 60), (x, canvas.height - 10), stroke="muted", line=0.6, dashed=True)
     for row, tape in enumerate(design.tapes):
         _bar(canvas, tape, LABEL, TOP + row * STEP, width)
         if row and tape.refers:
             x = LABEL + 14
             canvas.segment((x, TOP + row * STEP), (x, TOP + (row - 1) * STEP + BAR), stroke="parameter", arrow=True)
     if not design.tapes:
-        _staged(canvas, tapes, kept, operations, width)
-    return canvas
+        _staged(canvas, kept, operations, width)
 
 
 def _bar(canvas: Canvas, tape: Tape, left: float, y: float, width: float) -> None:
@@ -64,7 +70,7 @@ def _bar(canvas: Canvas, tape: Tape, left: float, y: float, width: float) -> Non
     canvas.text(end - 6, y + 19, "freed", size=13, anchor="end", colour="muted")
 
 
-def _staged(canvas: Canvas, tapes: Tapes, kept: Sequence[tuple[int, int]], operations: int, width: float) -> None:
+def _staged(canvas: Canvas, kept: Sequence[tuple[int, int]], operations: int, width: float) -> None:
     """Draw what is there instead of tapes: values that wait in a program that was written before."""
     canvas.text(12, TOP + 19, "values kept", size=14, anchor="start", colour="residual")
     for row, (depth, count) in enumerate(kept):
