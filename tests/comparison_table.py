@@ -99,7 +99,7 @@ def summary() -> str:
     lines = []
     for name, case in CASES.items():
         found = compared(name)
-        symbolic = found["sympy.diff, codegen.lambdify"]
+        symbolic = found["sympy.diff, codegen"]
         formulas = [row for row in found.rows if row.family == "AD" and row.sizes and row.ulp is not None]
         swell = symbolic.sizes.swell if symbolic.sizes else 0.0
         lines.append((

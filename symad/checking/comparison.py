@@ -26,7 +26,7 @@ STYLES: dict[str, Style] = {
 }  # fmt: skip
 ABOUT_COLUMNS = (
     "Modes: F forward, R reverse, outermost first. ULP: the largest error in units of the last place, without entries "
-    "below 2**-26 of the largest one; those without a right digit are counted as lost. Operations are "
+    "below 1.5e-8 of the largest one; those without a right digit are counted as lost. Operations are "
     "those of one call; tree and graph are nodes of the formula, with equal parts repeated and shared."
 )
 
@@ -156,7 +156,7 @@ def ulp_text(row: Row) -> str:
 COLUMNS: tuple[tuple[str, str, Callable[[Row], Cell]], ...] = (
     ("route", "l", lambda row: row.route),
     ("verdict", "l", lambda row: Marked(row.verdict, STYLES[row.verdict])),
-    ("value", "l", lambda row: f"{row.values[0]:.12g}" if row.values else ""),
+    ("value", "l", lambda row: f"{row.values[0]:.10g}" if row.values else ""),
     ("ULP", "r", ulp_text),
     ("lost", "r", lambda row: whole(row.lost)),
     ("operations", "r", lambda row: whole(row.operations)),

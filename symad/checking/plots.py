@@ -28,6 +28,8 @@ from symad.tracing.trace import trace
 STEPS = tuple(10.0 ** (-half / 2) for half in range(2, 33))  # from 0.1 down to 1e-16
 _KINDS: tuple[Kind, Kind] = ("forward", "central")
 _FORMS = ("tree", "graph")
+_LARGE_AND_SMALL = "Large steps truncate, small ones cancel; the rule balances the two."
+_NOTHING = " A complex step subtracts nothing, and may be as small as it likes."
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,7 @@ class StepErrors(Shown):
             Heading(self.title),
             line_chart(series, "step", "relative error", log_x=True, log_y=True),
             Table(("method", "least error", "at step", "step of the rule"), rows, "lrrr"),
-            Paragraph(
-                "Large steps truncate, small ones cancel; a rule balances both. A complex step subtracts nothing."
-            ),
+            Paragraph(_LARGE_AND_SMALL + (_NOTHING if "complex step" in self.errors else "")),
         )
 
 
