@@ -27,7 +27,7 @@ from symad.display.document import (
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.teaching.confusion_designs import NoAlias, OneTape, Right, SharedTag, Tagless
-from symad.teaching.confusion_runs import Difference, Line, Program, Run, equal, run
+from symad.teaching.confusion_runs import SPACE, Difference, Line, Program, Run, equal, run
 
 
 @dataclass(frozen=True)
@@ -171,12 +171,12 @@ def exhibit(program: str | Program) -> Exhibit:
     (1.0, [2.0, 1.0, 1.0], 1.0)
     >>> for line in shown.text(70).splitlines()[9:15]:
     ...     print(line.replace("\u00a0", " "))
-     x       parameter   1 + epsilon
-     y       parameter   1 + epsilon
-     > t_1   x + y       2 + 2 epsilon
-     t_2     dt_1 / dy   2
-     t_3     x · t_2     2 + 2 epsilon
-     t_4     dt_3 / dx   2
+     x       level 1   1 + epsilon
+     y       level 2   1 + epsilon
+     > t_1   x + y     2 + 2 epsilon
+     t_2     dt_1/dy   2
+     t_3     x · t_2   2 + 2 epsilon
+     t_4     dt_3/dx   2
     """
     heading, source = "a program of your own", ""
     if isinstance(program, str):
@@ -193,9 +193,8 @@ def exhibit(program: str | Program) -> Exhibit:
 
 
 def _row(line: Line, wrong: bool) -> tuple[Cell, ...]:
-    mark = (Marked(">\u00a0", "wrong"),) if wrong else ()
-    formula = line.formula if line.seen is not None else Marked("parameter", "muted")
-    return ((*mark, line.name), formula, _styled(line.value) if wrong else line.value)
+    mark = (Marked(f">{SPACE}", "wrong"),) if wrong else ()
+    return ((*mark, line.name), line.formula, _styled(line.value) if wrong else line.value)
 
 
 def _styled(cell: Cell) -> Cell:

@@ -14,11 +14,10 @@ from symad.derivatives.linear import linearize
 from symad.display.document import Cell, Inline, Marked
 from symad.graph.builder import Builder
 from symad.teaching import naive
-from symad.teaching.confusion_runs import Design, Opened
+from symad.teaching.confusion_runs import SPACE, Design, Opened
 from symad.tracing.scalar import Scalar
 from symad.transforms import derivative, grad
 
-SPACE = "\u00a0"  # where no line is broken
 Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the epsilons that it stands at
 
 

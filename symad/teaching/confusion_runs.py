@@ -25,6 +25,7 @@ from symad.teaching.naive import FUNCTIONS, Derivative, applied
 from symad.tracing.place import user_place
 
 Program = Callable[[Derivative], Any]
+SPACE = "\u00a0"  # where no line is broken
 MAX_LINES = 200  # of a run: more are not read
 
 
@@ -67,7 +68,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a run: its name, its formula, its value as the design has it; a parameter's line has no `seen`."""
+    """One line of a run: its name, its formula, its value as the design has it.
+
+    The line of a parameter says which level it is of, and has no `seen`.
+    """
 
     name: sp.Symbol
     formula: Cell
@@ -186,7 +190,7 @@ class _Recorder:
             return lambda *more: self._within(replace(opened), lambda: result(*more))
         if opened.returns_function:
             raise TypeError("the derivative of a function-valued function is a number here")
-        return self.write(("d", opened.result, " / d", self._name(opened.parameter)), result)
+        return self.write(("d", opened.result, "/d", self._name(opened.parameter)), result)
 
     def write(self, formula: Cell, number: Any) -> Watched:
         """Write down a line and return its number under a new name."""
@@ -205,7 +209,13 @@ class _Recorder:
             return f"{operand:.6g}"
         if operand.name is None:
             operand.name = self._name(operand.levels[-1].parameter)
-            self.lines.append(Line(operand.name, "parameter", self.design.shown(operand.number, operand.levels)))
+            self.lines.append(
+                Line(
+                    operand.name,
+                    f"level{SPACE}{len(operand.levels)}",
+                    self.design.shown(operand.number, operand.levels),
+                )
+            )
         return operand.name
 
     def _name(self, parameter: Parameter) -> sp.Symbol:
@@ -232,7 +242,7 @@ class Watched:
     def _binary(self, sign: str, left: Any, right: Any, operation: Callable[[Any, Any], Any]) -> Any:
         if not all(isinstance(side, Watched | int | float | np.floating) for side in (left, right)):
             return NotImplemented
-        formula = (self.recorder.name_of(left), f" {sign} ", self.recorder.name_of(right))
+        formula = (self.recorder.name_of(left), f"{SPACE}{sign}{SPACE}", self.recorder.name_of(right))
         return self.recorder.write(formula, operation(_plain(left), _plain(right)))
 
     def __add__(self, other: Any) -> Any:
@@ -273,7 +283,7 @@ class Watched:
             return _OPERATORS[ufunc.__name__](float(inputs[0]), inputs[1])
         if ufunc.__name__ not in FUNCTIONS or method != "__call__" or keywords:
             self._refuse_function(f"np.{ufunc.__name__}")
-        formula = (f"{ufunc.__name__}(", self.recorder.name_of(self), ")")
+        formula = sp.Function(ufunc.__name__)(self.recorder.name_of(self))
         return self.recorder.write(formula, self.recorder.design.function(ufunc.__name__, self.number))
 
     def _refuse(self, *_: Any) -> NoReturn:
