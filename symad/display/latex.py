@@ -123,10 +123,15 @@ def _code(code: Code) -> str:
     return "\\begin{flushleft}\\ttfamily\n" + " \\\\\n".join(marked) + "\n\\end{flushleft}"
 
 
+def _no_option(row: str) -> str:
+    """Return a row that the end of the row before does not read as its option, as in `\\\\[2, 2]`."""
+    return "{}" + row if row.startswith(("[", "*")) else row
+
+
 def _table(table: Table) -> str:
     width = max((len(row) for row in (table.header, *table.rows)), default=0)
     rows = [list(map(_cell, row)) for row in ((table.header,) if table.header else ()) + table.rows]
-    lines = [" & ".join(row) + r" \\" for row in rows]
+    lines = [_no_option(" & ".join(row)) + r" \\" for row in rows]
     if table.header:
         lines.insert(1, r"\midrule")
     kind = "longtable" if len(rows) > LONG_TABLE else "tabular"

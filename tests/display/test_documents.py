@@ -104,6 +104,13 @@ def test_latex_of_a_whole_document() -> None:
     assert r"\textcolor[HTML]{9C2E7C}{$\varepsilon_{2}$}" in text
 
 
+def test_a_row_that_begins_with_a_bracket_is_no_option_of_the_row_before() -> None:
+    text = latex.body((Table(("entry",), (("[2, 2]",), ("*",), ("a",))),))
+    assert "{}[2, 2]" in text
+    assert "{}*" in text
+    assert "{}a" not in text
+
+
 def test_long_formulas_and_tables_stay_on_the_page() -> None:
     assert latex.body((BLOCKS["long formula"],)).count("\\\\\n&") >= 3
     assert r"\begin{tabular}{p{0." in latex.body((BLOCKS["wide table"],))
