@@ -1,0 +1,231 @@
+"""check_expansion and check_derivative: right and wrong answers of pupils, and the line, term and mistake named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import sympy as sp
+
+from symad.derivatives.level import Epsilon
+from symad.errors import ArgumentError
+from symad.teaching.answers import CheckedAnswer, check_derivative, check_expansion
+from symad.teaching.answers_equal import agreement
+from symad.teaching.answers_problem import expansion_problem
+from symad.teaching.expand import expand
+
+x, y, v, w = sp.symbols("x y v w", real=True)
+one, two = Epsilon.of_level(1), Epsilon.of_level(2)
+ONE, TWO = ["v"], ["v", "w"]
+f, g = sp.Function("f"), sp.Function("g")
+
+
+@dataclass(frozen=True)
+class Pupil:
+    """An answer, the function and the directions; the line, term and mistakes to be named (none: it is right)."""
+
+    mine: Any
+    of: Any
+    directions: Any = None
+    line: int | None = None
+    term: sp.Expr | None = None
+    kinds: tuple[str, ...] = ()
+    x: Any = "x"
+    order: int = 1
+    finished: bool = True
+
+    def checked(self) -> CheckedAnswer:
+        if self.directions is None:
+            return check_derivative(self.mine, self.of, self.x, order=self.order)
+        return check_expansion(self.mine, self.of, self.x, self.directions)
+
+
+CUBE = "= x^3 + 3x^2 v eps_1 + 3x^2 w eps_2"
+SINE = "sin(x^2) + 2x cos(x^2) v eps_1 + 2x cos(x^2) w eps_2"
+
+RIGHT = {
+    "two levels": Pupil(CUBE + " + 6x v w eps_1 eps_2", "x**3", TWO),
+    "chain of steps": Pupil("f(x + v eps) = (x + v ε₁)^3\n= x³ + 3x²v ε + 3x v² ε² + v³ ε³\n= x³ + 3x²v ε", "x^3", ONE),
+    "factored": Pupil("x^2 (x + 3 v eps_1 + 3 w eps_2) + 6 v w x eps_1 eps_2", "x^3", TWO),
+    "nested pairs": Pupil("(x^3 + 3x^2 v eps_1) + (3x^2 w + 6x v w eps_1) eps_2", "x^3", TWO),
+    "not multiplied out": Pupil("(x + v eps_1 + w eps_2)^3", "x^3", TWO, finished=False),
+    "inside of a sine": Pupil("= sin(x^2 + 2x v eps_1)", "sin(x^2)", ONE, finished=False),
+    "double angle": Pupil("f'(x) = 2 sin(x) cos(x) = sin(2x)", "sin(x)^2"),
+    "tangent": Pupil(["1 + tan(x)^2", "sec(x)^2", "1/cos(x)^2"], "tan(x)"),
+    "side calculation": Pupil(f"f'(x) = 2x cos(x^2)\nf''(x) = 2cos(x^2) - 4x^2 sin(x^2)\n{SINE}"
+                              " + (2 cos(x^2) - 4x^2 sin(x^2)) v w eps_1 eps_2", "sin(x^2)", TWO),
+    "logarithms": Pupil("1/x + 1/(1+x)", "log(x + x^2)"),
+    "logistic": Pupil("= 1/(2 + exp(x) + exp(-x))  # symmetric", "1/(1 + exp(-x))"),
+    "a table": Pupil({1: "x y", "eps_1": "y v + x w"}, "x*y", [["v", "w"]], x=["x", "y"]),
+    "expressions": Pupil([x**3 + 3 * x**2 * v * one + 3 * x**2 * w * two + 6 * x * v * w * one * two], "x^3", TWO),
+    "numbers": Pupil("8 + 12 eps_1 + 24 eps_2 + 24 eps_1 eps_2", lambda x: x**3, [1, 2], x=2.0),
+    "undefined": Pupil("f(x + v eps) = f(x) + f'(x) v eps", f(x), ONE, x=x),
+    "chain rule itself": Pupil("f(g(x)) + f'(g(x)) g'(x) v eps", f(g(x)), ONE, x=x),
+    "still any f": Pupil("f(x + v eps) = f(x) + f'(x) v eps", "x^3", ONE, finished=False),
+    "steps": Pupil("sign(x) + floor(x)", "abs(x) + x*floor(x)"),
+    "nothing bends": Pupil("0", "abs(x) + max(x, 1)", order=2),
+    "third derivative": Pupil("f'(x) = 4x^3\nf''(x) = 12x^2\nf'''(x) = 24x", "x^4", order=3),
+    "two-level direction": Pupil("x^2 + 2x v eps_1 + 2x w eps_2 + (2v w + 2x u) eps_1 eps_2", "x^2",
+                                 {(1,): "v", (2,): "w", (1, 2): "u"}),
+}  # fmt: skip
+
+WRONG = {
+    "mixed term dropped": Pupil(CUBE, "x^3", TWO, 1, one * two, ("dropped mixed term",)),
+    "term dropped": Pupil("x^2 + 2x v eps_1", "x^2", TWO, 1, two, ("dropped term",)),
+    "mixed term twice": Pupil(CUBE + " + 12x v w eps_1 eps_2", "x^3", TWO, 1, one * two, ("double-counted",)),
+    "mixed term halved": Pupil(CUBE + " + 3x v w eps_1 eps_2", "x^3", TWO, 1, one * two, ("factorial", "power rule")),
+    "product of terms": Pupil(CUBE + " + 9x^4 v w eps_1 eps_2", "x^3", TWO, 1, one * two, ("product of terms",)),
+    "levels exchanged": Pupil("x^3 + 3x^2 w eps_1 + 3x^2 v eps_2", "x^3", TWO, 1, one, ("confused levels",)),
+    "direction of one level twice": Pupil(CUBE + " + 6x v² ε₁ε₂", "x^3", TWO, 1, one * two, ("confused levels",)),
+    "one epsilon for all": Pupil("x^3 + 3x^2(v + w) eps + 6x v w eps^2", "x^3", TWO, 1, sp.Symbol("epsilon"),
+                                 ("confused levels",)),
+    "square kept": Pupil("(x + v eps)^3\n= x^3 + 3x^2 v eps + 3x v^2 eps^2", "x^3", ONE, 2,
+                         sp.Pow(one, 2, evaluate=False), ("squared epsilon",)),
+    "square read as epsilon": Pupil("x^3 + (3x^2 v + 3x v^2) eps", "x^3", ONE, 1, one, ("squared epsilon",)),
+    "inner derivative": Pupil("sin(x^2)\n+ cos(x^2) v eps", "sin(x^2)", ONE, 1, one, ("dropped term",)),
+    "inner derivative forgotten": Pupil("= sin(x^2) + cos(x^2) v eps", "sin(x^2)", ONE, 1, one, ("chain rule",)),
+    "inner derivative in the mixed term": Pupil(
+        f"f'(x) = 2x cos(x^2)\n{SINE} + (2cos(x^2) - 2x sin(x^2)) v w eps_1 eps_2", "sin(x^2)", TWO, 2, one * two,
+        ("chain rule",)),
+    "side calculation": Pupil("f'(x) = cos(x^2)\nsin(x^2) + 2x cos(x^2) v eps", "sin(x^2)", ONE, 1, None,
+                              ("chain rule",)),
+    "second line": Pupil("f'(x) = 1/(1 + x^2) * 2x\n= 2/(1 + x^2)", "log(1 + x^2)", None, 2, "first", ("power rule",)),
+    "inner logarithm": Pupil("1/(1 + x^2)", "log(1 + x^2)", None, 1, "first", ("chain rule",)),
+    "sign of cosine": Pupil("f'(x) = sin(x)", "cos(x)", None, 1, "first", ("wrong sign",)),
+    "product of derivatives": Pupil("3x^2 cos(x)", "x^3 sin(x)", None, 1, "first", ("product rule",)),
+    "half of the product rule": Pupil("3x^2 sin(x)", "x^3 sin(x)", None, 1, "first", ("product rule",)),
+    "quotient upside down": Pupil("(sin(x) - x cos(x))/x^2", "sin(x)/x", None, 1, "first",
+                                  ("quotient rule", "wrong sign")),
+    "denominator not squared": Pupil("(x cos(x) - sin(x))/x", "sin(x)/x", None, 1, "first", ("quotient rule",)),
+    "exponent in front": Pupil("x^2", "x^3", None, 1, "first", ("power rule",)),
+    "exponent stays": Pupil("3x^3", "x^3", None, 1, "first", ("power rule",)),
+    "exponential as power": Pupil("x exp(x-1)", "exp(x)", None, 1, "first", ("power rule",)),
+    "wrong place": Pupil("2x cos(2x)", "sin(x^2)", None, 1, "first", ("wrong place",)),
+    "constant kept": Pupil("3x^2 + 5", "x^3 + 5", None, 1, "first", ("constant",)),
+    "constant factor lost": Pupil("cos(x)", "7 sin(x)", None, 1, "first", ("constant",)),
+    "wrong order": Pupil("6x", "x^3", None, 1, "first", ("wrong order",)),
+    "undefined at the wrong place": Pupil("f(g(x)) + f'(x) g'(x) v eps", f(g(x)), ONE, 1, one, ("wrong place",), x=x),
+    "division by epsilon": Pupil("x^2 + 2x v eps + sin(eps v)/eps - v", "x^2", ONE, 1, sp.S.One,
+                                 ("division by epsilon",)),
+    "rounded": Pupil("0.33", "x/3", None, 1, "first", ("rounded",)),
+    "numbers": Pupil("8 + 6 eps", "x^3", [1], 1, one, ("power rule",), x={"x": 2}),
+    "vector": Pupil("x y + y v eps", "x*y", [["v", "w"]], 1, one, ("product rule",), x=["x", "y"]),
+    "a table without the mixed term": Pupil({"1": "x^2", "eps_1": "2x v", "eps_2": "2x w"}, "x^2", TWO, 1, one * two,
+                                            ("dropped mixed term",)),
+    "nothing known": Pupil("x + 17 sin(x)", "x^2", None, 1, "first", ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_answer(name: str) -> None:
+    pupil = RIGHT[name]
+    answer = pupil.checked()
+    assert answer.right is True, (answer.term, answer.written, answer.expected)
+    assert answer.finished is pupil.finished
+    assert answer.line is answer.term is None
+    assert not answer.mistakes
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_answer_with_its_line_term_and_mistakes(name: str) -> None:
+    pupil = WRONG[name]
+    answer = pupil.checked()
+    term = sp.Derivative(f(x), x) if pupil.term == "first" else pupil.term
+    assert answer.right is False
+    assert answer.line is not None
+    assert (answer.line.number, answer.term) == (pupil.line, term)
+    assert tuple(mistake.kind for mistake in answer.mistakes) == pupil.kinds
+    if answer.written is not None:
+        assert answer.expected is not None
+        assert agreement(answer.written, answer.expected).equal is not True
+    assert answer.text(100)
+
+
+def test_the_place_of_a_mistake_is_named() -> None:
+    answer = check_derivative("cos(x^2) + 3 cos(3x)", "sin(x^2) + sin(3x)", "x")
+    assert [str(mistake) for mistake in answer.mistakes] == [
+        "chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it"
+    ]
+    twice = check_derivative("cos(x^2) + cos(3x)", "sin(x^2) + sin(3x)", "x")
+    assert [mistake.kind for mistake in twice.mistakes] == ["chain rule"]
+
+
+def test_what_cannot_be_decided_is_not_called_right() -> None:
+    answer = check_derivative("0", "sqrt(-1 - x^2)", "x")
+    assert answer.right is None
+    assert answer.line == (1, "0")
+    assert "cannot be decided" in answer.text(100)
+    known = check_derivative("-x/sqrt(-1 - x^2)", "sqrt(-1 - x^2)", "x")
+    assert known.right is True
+
+
+def test_only_the_left_side_is_no_answer() -> None:
+    answer = check_expansion("f(x + v eps)", "x^3", "x", ONE)
+    assert answer.right is False
+    assert [mistake.kind for mistake in answer.mistakes] == ["unfinished"]
+    assert check_derivative("f(x) = x^3", "x^3", "x").right is False
+
+
+HOSTILE = [
+    "__import__('os').system('ls')", "x.__class__", "(lambda: 1)()", "[x for x in v]", "f'{x}'", "9**9**9**9",
+    "x**10**9", "(" * 300 + "x" + ")" * 300, "exec('1')", "x;x", "2**(2**(2**(2**(2**9))))", "`x`", "x\0",
+    "x" * 10**6, "= = x", "x =", "y", "", "# nothing", "\n" * 500,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:20]))
+def test_hostile_text_is_refused(text: str) -> None:
+    for mine in (text, [text], {"1": text}, {text: "1"}):
+        with pytest.raises(ArgumentError):
+            check_expansion(mine, "x^3", "x", ONE)
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments"),
+    [
+        ("type object", ([object()], "x", "x", ONE)),
+        ("symbol q", ([sp.Symbol("q")], "x", "x", ONE)),
+        ("32 terms", ("x", "x", "x", ["v"] * 5)),
+        ("200 lines", ("x\n" * 200, "x", "x", ONE)),
+        ("2 results", ("x", lambda x: [x, x], 1.0, [1])),
+        ("of 2 arguments", ("f(x, x) = x", "x", "x", ONE)),
+        ("the term", ({"eps_1 x": "x"}, "x", "x", ONE)),
+        ("the term", ({"eps_1^2": "x"}, "x", "x", ONE)),
+    ],
+)
+def test_what_is_no_question_is_refused(words: str, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        check_expansion(*arguments)
+
+
+@pytest.mark.parametrize(("f", "order"), [("x*y", 1), ("x", 0), ("x", 7), ("x", True)])
+def test_what_is_no_derivative_is_refused(f: str, order: int) -> None:
+    with pytest.raises(ArgumentError):
+        check_derivative("1", f, ["x", "y"] if "y" in f else "x", order=order)
+
+
+FUNCTIONS = ["x**3*y", "sin(x*y)/x", "exp(x*sin(y))", "log(1 + x**2*y**2)", "sqrt(x**2 + y**2)", "x**y", "atan2(x, y)"]
+
+
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_coefficients_are_those_of_sympy_and_of_expand(text: str) -> None:
+    """By substituting epsilons and differentiating in them, and by nested forward mode."""
+    problem = expansion_problem(text, ["x", "y"], [["v", "w"], ["w", 2]], None)
+    moved = problem.formula.subs(dict(zip(problem.symbols, problem.moved, strict=True)), simultaneous=True)
+    by_series = problem.coefficients(moved)
+    expansion = expand(text, ["x", "y"], [["v", "w"], ["w", 2]])
+    for levels in problem.terms:
+        assert agreement(problem.truth[levels], by_series[levels]).equal
+        found = sp.sympify(expansion.coefficient(*levels))
+        renamed = {symbol: sp.Symbol(symbol.name, real=True) for symbol in found.free_symbols}
+        assert agreement(problem.truth[levels], found.xreplace(renamed)).equal
+
+
+@pytest.mark.parametrize("name", ["mixed term twice", "quotient upside down", "nothing known"])
+def test_an_answer_is_shown_in_every_form(name: str) -> None:
+    answer = WRONG[name].checked()
+    assert "✗ wrong" in answer.text(90)
+    assert "wrong" in answer.latex()
+    ElementTree.fromstring(answer.html())
