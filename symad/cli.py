@@ -9,11 +9,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from symad.commands import cache, explain, export, hessian
+from symad.commands import cache, compare, expand, explain, export, hessian
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
 
-COMMANDS = (hessian, explain, export, cache)
+COMMANDS = (hessian, expand, explain, compare, export, cache)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

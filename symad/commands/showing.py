@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,13 @@ from symad.commands.loading import load_function
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.graph.formulas import read_formula
-from symad.tracing.given import Given, given
+from symad.tracing.given import given
 from symad.tracing.names import name_of
+from symad.transforms import derivative, grad, hessian, jacfwd, jacrev
 
+TRANSFORMS: dict[str, Callable[..., Any]] = {
+    "grad": grad, "derivative": derivative, "jacfwd": jacfwd, "jacrev": jacrev, "hessian": hessian,
+}  # fmt: skip
 _FILE = re.compile(r".+\.py:\w+")
 
 
@@ -33,7 +37,17 @@ def add_target(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--variables", nargs="+", default=[], metavar="NAME", help="variables of a formula, by default all its symbols"
     )
+    command.add_argument(
+        "--functions", nargs="+", default=[], metavar="NAME", help="undefined functions of a formula: g is g(x)"
+    )
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+
+
+def add_transform(command: argparse.ArgumentParser) -> None:
+    """Declare the transforms that are applied to the target."""
+    command.add_argument(
+        "--transform", nargs="+", choices=tuple(TRANSFORMS), default=[], help="applied one after the other"
+    )
 
 
 def add_output(command: argparse.ArgumentParser, more: str = "") -> None:
@@ -44,11 +58,11 @@ def add_output(command: argparse.ArgumentParser, more: str = "") -> None:
     )
 
 
-def read_target(options: argparse.Namespace) -> Given:
-    """Return the function of one argument that a target names, and its argument."""
+def read_target(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Return what a target names as `given` takes it: a function and its argument, or an expression and its symbols."""
     if _FILE.fullmatch(options.target):
         return _from_file(options)
-    expression = read_formula(options.target, options.variables)
+    expression = read_formula(options.target, [*options.variables, *(f"{name}(x)" for name in options.functions)])
     free = sorted((symbol for symbol in expression.free_symbols), key=lambda symbol: _place(options.target, symbol))
     variables = [_namesake(free, name) for name in options.variables] or free
     if not variables:
@@ -57,8 +71,17 @@ def read_target(options: argparse.Namespace) -> Given:
     if unknown := sorted(values.keys() - {symbol.name for symbol in variables}):
         raise ArgumentError(f"--at {unknown[0]}=...", do=f"the variables are {', '.join(map(str, variables))}")
     if not values:
-        return given(expression, variables[0] if len(variables) == 1 else variables)
-    return given(expression, {symbol: values.get(symbol.name, symbol) for symbol in variables})
+        return expression, variables[0] if len(variables) == 1 else variables
+    return expression, {symbol: values.get(symbol.name, symbol) for symbol in variables}
+
+
+def transformed(options: argparse.Namespace) -> tuple[Callable[..., Any], Any]:
+    """Return the function that a target and `--transform` name, and its argument."""
+    found = given(*read_target(options))
+    function = found.function
+    for name in options.transform:
+        function = TRANSFORMS[name](function)
+    return function, found.argument
 
 
 def present(shown: Shown, options: argparse.Namespace) -> int:
@@ -99,22 +122,24 @@ def _direction(text: str, shape: tuple[int, ...]) -> Any:
     return np.array(parts, dtype=object).reshape(shape) if shape else parts[0]
 
 
-def _from_file(options: argparse.Namespace) -> Given:
-    if options.at or options.variables:
-        raise ArgumentError("--at and --variables with a file", do="the file gives the point: see symad hessian --help")
+def _from_file(options: argparse.Namespace) -> tuple[Any, Any]:
+    if options.at or options.variables or options.functions:
+        raise ArgumentError(
+            "--at, --variables or --functions with a file", do="the file gives the point: see symad hessian --help"
+        )
     function, arguments = load_function(options.target)
     first, *others = arguments
     leaves, _ = containers.flatten(first)
     if not leaves:
         raise ArgumentError(f"the first argument of {name_of(function)} holds no number", where=options.target)
     if not others:
-        return given(function, first)
+        return function, first
 
     def of_first(x: Any) -> Any:
         return function(x, *others)
 
     of_first.__name__ = name_of(function)
-    return given(of_first, first)
+    return of_first, first
 
 
 def _assignment(text: str) -> tuple[str, str]:

@@ -34,6 +34,8 @@ class Formula(Trace):
     (9.0, Derivative(x(t), t)**2)
     """
 
+    __name__ = "formula"
+
     @property
     def __signature__(self) -> inspect.Signature:
         """The names of the arguments, for messages and `wrt=`: x(t) is x_t."""
