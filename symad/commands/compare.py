@@ -7,7 +7,16 @@ from typing import Any
 
 from symad.checking.compare import compare
 from symad.checking.precision import verify
-from symad.commands.showing import add_output, add_target, add_transform, present, read_target, transformed
+from symad.commands.showing import (
+    add_output,
+    add_target,
+    add_transform,
+    example,
+    present,
+    read_target,
+    require_point,
+    transformed,
+)
 from symad.native import compile
 
 
@@ -42,6 +51,7 @@ def add_command(commands: Any) -> None:
 
 def run_compare(options: argparse.Namespace) -> int:
     """Carry out `symad compare`; exit status 0, or 1 when a route is wrong."""
+    require_point(options)
     comparison = compare(*read_target(options), options.order, plots=options.plots)
     present(comparison, options)
     return 1 if comparison.wrong else 0
@@ -50,6 +60,10 @@ def run_compare(options: argparse.Namespace) -> int:
 def run_verify(options: argparse.Namespace) -> int:
     """Carry out `symad verify`; exit status 0."""
     function, argument = transformed(options)
+    if options.box is None:
+        require_point(options)
+    elif not options.at:
+        argument = example(argument)
     kernel = compile(function, argument)
     if options.box is None:
         return present(verify(kernel, argument, rigorous=options.rigorous), options)

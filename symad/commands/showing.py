@@ -84,6 +84,23 @@ def transformed(options: argparse.Namespace) -> tuple[Callable[..., Any], Any]:
     return function, found.argument
 
 
+def require_point(options: argparse.Namespace) -> None:
+    """Raise ArgumentError for a formula without `--at`, where numbers are needed."""
+    if not _FILE.fullmatch(options.target) and not options.at:
+        raise ArgumentError(f"no point for {options.target!r}", do="give one, such as --at x=0.5")
+
+
+def example(argument: Any) -> Any:
+    """Return numbers of an argument's shape, where it is made of symbols: only the shape counts in compiling.
+
+    >>> example(sp.Symbol("x")), example(2.0)
+    (1.0, 2.0)
+    """
+    if isinstance(argument, sp.Basic):
+        return 1.0
+    return np.ones(argument.shape) if getattr(argument, "dtype", None) == object else argument
+
+
 def present(shown: Shown, options: argparse.Namespace) -> int:
     """Print a result, in the colours of a terminal where there is one, or write it to files; exit status 0."""
     files = [path for path in (options.html, options.output) if path is not None]
