@@ -16,7 +16,7 @@ from codegen import Kernel
 from symad.checking.verify_boxes import Box, Points
 from symad.checking.verify_exact import Exact, Known, condition, error_bound
 from symad.checking.verify_points import adversarial_points, edge_points, neighbours, random_points
-from symad.checking.verify_result import ROWS, BoxVerification, EntryError, entry_names
+from symad.checking.verify_result import FAR, ROWS, BoxVerification, EntryError, entry_names
 from symad.tracing.containers import flatten
 
 BINS = (0.5, 1.0, 2.0, 4.0, 16.0, 1e8, math.inf)  # ULP; 1e8 is half of the digits
@@ -24,6 +24,7 @@ CLIMB = 16  # neighbours in one step of the search
 IDLE = 20  # steps without a new point after which a box has no more
 SHARES = (0.3, 0.15, 0.3)  # of the points: adversarial, at edges, random; the rest is for the search
 SEARCH = 0.85  # of the time; the rest is for condition numbers
+CONDITIONS = 60  # points at which rounding of the inputs is looked at
 LARGE = 2.0**20  # ULP from which a zero's sign may be the reason
 
 
@@ -36,8 +37,11 @@ class Sample:
     exact: Known
     error: float
 
-    def wildness(self) -> float:
-        """How many binary orders the point's numbers are away from 1 at most."""
+    def milder(self, other: Sample | None) -> Sample:
+        """The one of two samples whose point has numbers closer to 1."""
+        return self if other is None or self._wildness() < other._wildness() else other
+
+    def _wildness(self) -> float:
         sizes = np.abs(self.point[self.point != 0])
         return float(np.max(np.abs(np.log2(sizes)), initial=0.0))
 
@@ -48,6 +52,7 @@ class Tally:
 
     worst: dict[int, Sample] = field(default_factory=dict)
     infinite: dict[int, Sample] = field(default_factory=dict)
+    sizes: dict[tuple[int, int], Sample] = field(default_factory=dict)  # the mildest of each entry and size of error
     bins: Counter[float] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     disputed: tuple[int, Sample] | None = None
@@ -57,10 +62,11 @@ class Tally:
         """Count a result with an error."""
         if math.isinf(sample.error):
             self.kinds["infinite"] += 1
-            mildest = self.infinite.get(entry)
-            if mildest is None or sample.wildness() < mildest.wildness():
-                self.infinite[entry] = sample
+            self.infinite[entry] = sample.milder(self.infinite.get(entry))
             return
+        if sample.error > FAR:
+            size = entry, int(math.log(sample.error, FAR))
+            self.sizes[size] = sample.milder(self.sizes.get(size))
         self.bins[next(bound for bound in BINS if sample.error <= bound)] += 1
         if entry not in self.worst or sample.error > self.worst[entry].error:
             self.worst[entry] = sample
@@ -103,22 +109,24 @@ class Search:
     def run(self, count: int, seed: int, *, digits: int, rigorous: bool, against: str) -> BoxVerification:
         """Measure `count` points, or as many as the time allows, one at least."""
         self._sample(count, np.random.default_rng(seed))
-        tally, names, conditions = self.tally, entry_names(self.kernel), self.conditions()
+        tally, names, known = self.tally, entry_names(self.kernel), self.conditions()
 
         def row(entry: int, sample: Sample) -> EntryError:
+            at = known.get(sample.point.tobytes())
             return EntryError(
                 names[entry], entry, sample.error, self.box.arguments(sample.point), sample.value, sample.exact.middle,
-                sample.exact.radius, conditions.get(entry),
+                sample.exact.radius, None if at is None else at[entry],
             )  # fmt: skip
 
+        rows = tuple(row(entry, tally.of(entry)) for entry in tally.ranked())
+        candidates = [*rows, *(row(entry, sample) for (entry, _), sample in tally.sizes.items())]
         kinds = tally.kinds
         return BoxVerification(
-            tally.points, count, not self.stopped, len(names),
-            tuple(row(entry, tally.of(entry)) for entry in tally.ranked()),
-            {bound: tally.bins[bound] for bound in BINS},
+            tally.points, count, not self.stopped, len(names), rows, {bound: tally.bins[bound] for bound in BINS},
             max((sample.error for sample in tally.worst.values()), default=math.nan),
             kinds["infinite"], kinds["undefined"], kinds["disputed"], kinds["undecided"], kinds["signed"],
             rigorous, seed, digits, against, None if tally.disputed is None else row(*tally.disputed),
+            max((found for found in candidates if found.is_unexplained()), key=EntryError.excess, default=None),
         )  # fmt: skip
 
     def _sample(self, count: int, random: np.random.Generator) -> None:
@@ -179,18 +187,16 @@ class Search:
         error = error_bound(value, known, self.box.single)
         return error is not None and error <= LARGE
 
-    def conditions(self) -> dict[int, float]:
-        """Return for the worst entries what rounding the inputs alone would cause, as far as the time allows."""
-        found: dict[int, float] = {}
-        known: dict[bytes, list[float]] = {}
+    def conditions(self) -> dict[bytes, list[float]]:
+        """Return for points with large errors what rounding the inputs alone would cause, as far as the time allows."""
+        found: dict[bytes, list[float]] = {}
         each = 2 * len(self.box.low) * (monotonic() - self.started) / max(self.tally.points, 1)
-        for entry in self.tally.ranked()[:ROWS]:
-            point = self.tally.of(entry).point
-            if point.tobytes() not in known:
-                if each > self.left():
-                    break
-                known[point.tobytes()] = condition(self.exact, point.tolist(), self.box.single)
-            found[entry] = known[point.tobytes()][entry]
+        samples = [self.tally.of(entry) for entry in self.tally.ranked()[:ROWS]]
+        samples += sorted(self.tally.sizes.values(), key=lambda sample: -sample.error)
+        for point in {sample.point.tobytes(): sample.point for sample in samples[:CONDITIONS]}.values():
+            if each > self.left():
+                break
+            found[point.tobytes()] = condition(self.exact, point.tolist(), self.box.single)
         return found
 
 

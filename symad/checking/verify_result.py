@@ -40,10 +40,17 @@ class EntryError:
     radius: Any = 0
     condition: float | None = None
 
+    def excess(self) -> float:
+        """How many times what rounding the inputs alone would cause (1 ULP at least) the error is."""
+        return math.nan if self.condition is None else self.worst_ulp / max(1.0, self.condition)
+
+    def is_unexplained(self) -> bool:
+        """Whether the error is far beyond that: the fault of the formula or of the kernel."""
+        return self.excess() > FAR
+
     def cells(self, place: str) -> tuple[Cell, ...]:
         """Return a row of a table; an error far beyond what rounding the inputs alone would cause stands out."""
-        wrong = self.worst_ulp > FAR * max(1.0, self.condition or 0.0)
-        error: Cell = Marked(ulps(self.worst_ulp), "wrong") if wrong else ulps(self.worst_ulp)
+        error: Cell = Marked(ulps(self.worst_ulp), "wrong") if self.is_unexplained() else ulps(self.worst_ulp)
         condition = "" if self.condition is None else ulps(self.condition)
         at = (place,) if place else ()
         return (self.name, error, condition, *at, repr(self.value), exact_text(self.exact, self.radius))
@@ -73,7 +80,9 @@ class BoxVerification(Shown):
     largest of the other errors. Set apart, and in no error: `undefined` results, where exact arithmetic gives no number
     (in `disputed` of them the kernel gave one), `undecided` ones, whose exact number could not be told well enough, and
     `signed_zeros`, which are right but for the sign of a zero among the inputs. `bins` counts errors up to a bound.
-    It is not `complete` where time was up before all points that were wanted.
+    `unexplained` is the error that is the most times larger than rounding the inputs alone would cause, None where none
+    of those looked at is FAR times larger: the formula's or the kernel's own fault, which a large error at an
+    ill-conditioned point is not. It is not `complete` where time was up before all points that were wanted.
     With `rigorous`, exact numbers are enclosed by ball arithmetic, and errors at the points are proven bounds.
     """
 
@@ -94,6 +103,7 @@ class BoxVerification(Shown):
     digits: int
     against: str = ""
     example: EntryError | None = field(default=None, repr=False)  # of a disputed result
+    unexplained: EntryError | None = field(default=None, repr=False)
 
     @property
     def worst(self) -> EntryError | None:
@@ -143,6 +153,13 @@ class BoxVerification(Shown):
 
     def _apart(self) -> list[str]:
         notes = []
+        if self.unexplained is not None:
+            found = self.unexplained
+            notes.append(
+                f"Rounding the inputs does not explain {found.name} at {point_text(found.point)}: "
+                f"{ulps(found.worst_ulp)} ULP, where it causes up to {ulps(found.condition or 0.0)} ULP (kernel "
+                f"{found.value!r}, exact {exact_text(found.exact, found.radius)})."
+            )
         if self.undefined:
             where = f", for example {self.example.value!r} at {point_text(self.example.point)}" if self.example else ""
             also = f"; in {self.disputed} of them the kernel gives a number{where}" if self.disputed else ""
@@ -180,7 +197,7 @@ def entry_names(kernel: Kernel) -> list[str]:
         else:
             rows, columns = output.pattern
             places = zip(rows.tolist(), columns.tolist(), strict=True)
-        names += [stem + (str(list(place)) if place else "") or "result" for place in places]
+        names += [(stem + (str(list(place)) if place else "")).strip() or "result" for place in places]
     return names
 
 

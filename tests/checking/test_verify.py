@@ -89,6 +89,19 @@ def test_an_ill_conditioned_point_is_told_from_a_bad_formula():
     x, y = found.worst_point
     assert abs(x - y) < 1e-6
     assert found.worst.condition > found.worst_ulp / 4
+    assert found.unexplained is None
+
+
+def test_a_bad_formula_is_blamed_beside_ill_conditioned_points():
+    """Near x = pi the sine is ill-conditioned and right; near 0 the second term is bad, with smaller errors."""
+    kernel = sa.compile(lambda x: (np.sin(x[0]) + 1e-5 * (np.exp(x[1]) - 1 - x[1])) * 1.0, np.ones(2))
+    found = sa.verify(kernel, box=([3, -1], [4, 1]), points=300)
+    assert found.unexplained is None
+    kernel = sa.compile(lambda x: (np.sin(x[0]), np.exp(x[1]) - 1), np.ones(2))
+    found = sa.verify(kernel, box=([3, -1], [4, 1]), points=300)
+    assert found.unexplained.name == "result 1"
+    assert found.unexplained.condition < 2
+    assert "does not explain result 1" in str(found)
 
 
 def test_overflow_inside_is_an_infinite_error_and_the_others_are_told():
