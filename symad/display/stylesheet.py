@@ -32,9 +32,9 @@ _RULES = """\
 .symad th{border-bottom:2px solid var(--muted);padding:.25em .9em .25em 0;font-weight:600;vertical-align:bottom}
 .symad td{border-bottom:1px solid #8884;padding:.42em 1em .42em 0;vertical-align:baseline;\
 overflow-wrap:break-word}
-.symad .to-left{text-align:left}
-.symad .to-center{text-align:center}
-.symad .to-right{text-align:right}
+.symad .to-left,.symad table .to-left{text-align:left}
+.symad .to-center,.symad table .to-center{text-align:center}
+.symad .to-right,.symad table .to-right{text-align:right}
 .symad pre{background:#8881;color:inherit;padding:.7em 1em;overflow-x:auto;line-height:1.35;margin:.6em 0}
 .symad pre,.symad code{font-family:ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;font-size:.92em}
 .symad pre code{font-size:1em;background:none;color:inherit;padding:0}
