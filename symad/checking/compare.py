@@ -17,6 +17,7 @@ from symad.checking.plots import step_errors, swell
 from symad.checking.routes import routes
 from symad.display.document import Document, Paragraph
 from symad.errors import WorkbenchError
+from symad.limits import time_limit
 from symad.tracing.trace import Trace
 
 
@@ -46,7 +47,7 @@ def compare(
     True
     """
     problem = problem_of(f, x, order, max_seconds)
-    with np.errstate(all="ignore"):
+    with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
         measures = Measures(problem, reference_of(problem), samples_of(problem), times)
     rows: list[Row] = []
     formulas: dict[str, Trace] = {}

@@ -42,6 +42,14 @@ class Built:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """A function, and the seconds that it took to make it: what several routes share."""
+
+    call: Callable[[Any], Any]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Problem:
     """A scalar function of one number or array, the point, and the order of the derivative."""
 
@@ -72,10 +80,12 @@ class Problem:
         return flat[0] if self.scalar else np.reshape(flat, np.shape(self.x))
 
     @cached_property
-    def kernel(self) -> Callable[[Any], Any]:
+    def kernel(self) -> Timed:
         """The function itself, compiled, of a flat array."""
+        start = time.perf_counter()
         kernel = compile_trace(self.traced, cache=False)
-        return (lambda x: kernel(float(x[0]))) if self.scalar else lambda x: kernel(self.shaped(x))
+        taken = time.perf_counter() - start
+        return Timed((lambda x: kernel(float(x[0]))) if self.scalar else lambda x: kernel(self.shaped(x)), taken)
 
     def exactly(self, x: Any) -> Any:
         """Return the function's value at a flat array of mpmath numbers, in the digits that mpmath works in."""

@@ -12,38 +12,63 @@ import numpy as np
 
 from symad.checking.balls import as_mpf, enclose
 from symad.checking.compare_problem import Problem
-from symad.checking.differences import Kind, exact_difference, spread, working_digits
-from symad.checking.precision import CANCELLED, compare_exact
+from symad.checking.differences import EXACT_DIGITS, Kind, exact_difference, exact_scale, spread, working_digits
+from symad.checking.precision import CANCELLED, compare_exact, exact_values
 from symad.derivatives.interpolation import multi_indices
-from symad.errors import WorkbenchError
-from symad.tracing.trace import Trace
+from symad.errors import LimitError, WorkbenchError
+from symad.higher_order import derivative_tensor
+from symad.limits import time_limit
+from symad.tracing.trace import Trace, trace
+from symad.transforms import derivative
+
+FROM_VALUES = "from values of f alone, in hundreds of digits"
+FROM_FORMULA = "from the formula of AD in hundreds of digits, because differences take too long"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The derivatives at the point to 50 digits, from values of f alone; or why there are none."""
+    """The derivatives at the point to 50 digits and where they come from; or why there are none."""
 
     values: tuple[Any, ...]
     refusal: str = ""
+    source: str = FROM_VALUES
 
 
 def reference_of(problem: Problem) -> Reference:
-    """Return the exact derivatives at the point; none outside the domain, at its edge, and at a kink."""
-    order, digits = problem.order, working_digits(problem.order)
-    with mpmath.workdps(digits):
+    """Return the exact derivatives at the point; none outside the domain, at its edge, and at a kink.
+
+    They are differences of f, or where these take longer than the problem allows, those of AD.
+    """
+    with mpmath.workdps(working_digits(problem.order)):
         x = np.array([mpmath.mpf(value) for value in problem.flat], dtype=object)
         refusal = _refusal(problem, x)
         if refusal:
             return Reference((), refusal)
-        axes = np.diag(np.array([mpmath.mpf(1)] * problem.inputs, dtype=object))
-        found = {}
-        for times in multi_indices(problem.inputs, order):
-            used = [k for k, count in enumerate(times) if count]
-            counts = [times[k] for k in used]
-            found[times] = exact_difference(problem.exactly, x, [axes[k] for k in used], counts, "central")
-        values = spread(found, problem.inputs, order)
-        noise = max(map(abs, values)) * mpmath.mpf(10) ** -25 + abs(problem.exactly(x)) * mpmath.mpf(10) ** -40
-        return Reference(tuple(value if abs(value) > noise else mpmath.mpf(0) for value in values))
+        try:
+            with time_limit(problem.seconds, "the exact values"):
+                values, source = _differences(problem, x), FROM_VALUES
+        except LimitError:
+            values, source = _of_formula(problem), FROM_FORMULA
+        value, scale = abs(problem.exactly(x)), exact_scale(x) ** problem.order
+        noise = (max(map(abs, values)) + value / scale) * mpmath.mpf(10) ** -EXACT_DIGITS
+        return Reference(tuple(value if abs(value) > noise else mpmath.mpf(0) for value in values), "", source)
+
+
+def _differences(problem: Problem, x: Any) -> Sequence[Any]:
+    axes = np.diag(np.array([mpmath.mpf(1)] * problem.inputs, dtype=object))
+    found = {}
+    for times in multi_indices(problem.inputs, problem.order):
+        used = [k for k, count in enumerate(times) if count]
+        counts = [times[k] for k in used]
+        found[times] = exact_difference(problem.exactly, x, [axes[k] for k in used], counts, "central")
+    values: Sequence[Any] = spread(found, problem.inputs, problem.order).tolist()
+    return values
+
+
+def _of_formula(problem: Problem) -> Sequence[Any]:
+    order = problem.order
+    transformed = derivative(problem.function, order) if problem.scalar else derivative_tensor(problem.function, order)
+    return exact_values(trace(transformed, problem.x), (problem.x,), mpmath.mp.dps)
 
 
 def _refusal(problem: Problem, x: Any) -> str:

@@ -90,7 +90,7 @@ class Comparison(Shown):
         exact = self.reference.values
         shown = ", ".join(mpmath.nstr(value, 20 if len(exact) == 1 else 8) for value in exact[:6])
         more = f", ... ({len(exact)} entries)" if len(exact) > 6 else ""
-        return f"At {point}, exactly {shown}{more}: from values of f alone, in hundreds of digits. {self._enclosed()}"
+        return f"At {point}, exactly {shown}{more}: {self.reference.source}. {self._enclosed()}"
 
     def _enclosed(self) -> str:
         """Say what ball arithmetic makes of the exact values."""

@@ -142,6 +142,12 @@ def working_digits(order: int, digits: int = EXACT_DIGITS) -> int:
     return order * (EXACT_STEP + 10) + 2 * digits
 
 
+def exact_scale(x: Any) -> Any:
+    """Return the length that the step of a reference is a part of: the largest |x|, between 10**-10 and 1."""
+    largest = max((abs(value) for value in x if value), default=mpmath.mpf(1))
+    return min(max(largest, mpmath.mpf(10) ** -10), mpmath.mpf(1))
+
+
 def exact_difference(f: Function, x: Any, directions: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
     """Return a derivative along directions to about 50 digits, from values of f in many more (mpmath numbers).
 
@@ -154,6 +160,5 @@ def exact_difference(f: Function, x: Any, directions: Sequence[Any], times: Sequ
     ...     bool(abs(slope - mpmath.e) < mpmath.mpf(10) ** -55)
     True
     """
-    largest = max((abs(value) for value in x if value), default=mpmath.mpf(1))
-    step = mpmath.mpf(10) ** -EXACT_STEP * min(max(largest, mpmath.mpf(10) ** -10), 1)
+    step = mpmath.mpf(10) ** -EXACT_STEP * exact_scale(x)
     return difference(f, x, [step * direction for direction in directions], times, kind) / step ** sum(times)

@@ -90,7 +90,7 @@ def _methods(problem: Problem) -> Iterator[tuple[str, Callable[[Any], Any], floa
     """Yield name, derivatives by step, and the step of the rule, of each method."""
     for kind in _KINDS:
         rule = float(standard_step(kind, problem.order, np.ones(1))[0])
-        yield kind, partial(derivatives, problem.kernel, problem.flat, problem.order, kind), rule
+        yield kind, partial(derivatives, problem.kernel.call, problem.flat, problem.order, kind), rule
     if problem.order == 1:
         try:
             call = with_complex_step(problem)

@@ -126,21 +126,24 @@ def _symbolic(problem: Problem, lambdify: Callable[..., Any], *, tree: bool) -> 
 
 
 def _differences(problem: Problem, kind: Any) -> Built:
-    order = problem.order
+    f, order = problem.kernel, problem.order
 
     def call(x: Any) -> Any:
         flat = np.ravel(np.asarray(x, dtype=float))
-        return derivatives(problem.kernel, flat, order, kind, standard_step(kind, order, flat))
+        return derivatives(f.call, flat, order, kind, standard_step(kind, order, flat))
 
-    return Built(call, operations=evaluations(problem.inputs, order, kind) * problem.traced.count_ops())
+    operations = evaluations(problem.inputs, order, kind) * problem.traced.count_ops()
+    return Built(call, operations=operations, seconds=f.seconds)
 
 
 def _richardson(problem: Problem, variant: str) -> Built:
-    calls = LEVELS * evaluations(problem.inputs, problem.order, "central")
-    return Built(
-        lambda x: extrapolated(problem.kernel, np.ravel(np.asarray(x, dtype=float)), problem.order),
-        operations=calls * problem.traced.count_ops(),
-    )
+    f, order = problem.kernel, problem.order
+    operations = LEVELS * evaluations(problem.inputs, order, "central") * problem.traced.count_ops()
+
+    def call(x: Any) -> Any:
+        return extrapolated(f.call, np.ravel(np.asarray(x, dtype=float)), order)
+
+    return Built(call, operations=operations, seconds=f.seconds)
 
 
 def with_complex_step(problem: Problem) -> Callable[[Any, Any], Any]:

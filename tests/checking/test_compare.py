@@ -14,7 +14,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.checking import compare_rows, routes
+from symad.checking import compare_reference, compare_rows, routes
 from symad.checking.compare import compare
 from symad.checking.compare_problem import Built, problem_of
 from symad.checking.compare_reference import reference_of
@@ -261,6 +261,23 @@ def test_differences_are_exact_references_to_50_digits():
     formula = sp.diff(sp.exp(sp.sin(3 * X)), X, 4).subs(X, sp.Rational(0.37)).evalf(70)
     with mpmath.workdps(60):
         assert abs(exact - mpmath.mpf(str(formula))) < mpmath.mpf(10) ** -48
+
+
+@pytest.mark.parametrize(("x", "order"), [(0.4, 3), (np.array([0.4, 0.7]), 2), (np.array([0.4, 0.7]), 1)])
+def test_exact_values_come_from_a_formula_where_differences_take_too_long(monkeypatch, x, order):
+    def endless(problem, x):
+        while True:
+            time.sleep(0.001)
+
+    f = lambda x: np.sum(np.exp(np.sin(x * x)))  # noqa: E731
+    problem = problem_of(f, x, order, 0.05)
+    by_values = reference_of(problem_of(f, x, order, 60.0))
+    monkeypatch.setattr(compare_reference, "_differences", endless)
+    by_formula = reference_of(problem)
+    assert "values of f" in by_values.source
+    assert "formula" in by_formula.source
+    for a, b in zip(by_formula.values, by_values.values, strict=True):
+        assert abs(a - b) <= abs(b) * mpmath.mpf(10) ** -40
 
 
 def test_expressions_and_vectors_of_symbols():
