@@ -12,14 +12,18 @@ rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond
 native        compile, jit, Kernel, load
 containers    register_container
-see           explain
-check         verify, Verification
+see           expand, explain, draw, spy, growth, Expansion, Explanation, Drawing, Spy, Growth
+check         check_expansion, check_derivative, compare, verify, CheckedAnswer, Comparison, Verification,
+              BoxVerification
 errors        WorkbenchError and its kinds, in symad.errors
 """
 
 from codegen import Kernel
 from codegen.sparsity import SparsityPattern
+from symad.checking.compare import compare
+from symad.checking.comparison import Comparison
 from symad.checking.precision import Verification, verify
+from symad.checking.verify_result import BoxVerification
 from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
@@ -27,6 +31,9 @@ from symad.derivatives.interpolation import MixedPartials
 from symad.derivatives.polynomial import TaylorPolynomial
 from symad.derivatives.sparse import SparseMatrix
 from symad.derivatives.tensor import SymmetricTensor
+from symad.drawing.draw import Drawing, draw
+from symad.drawing.growth import Growth, growth
+from symad.drawing.spy import Spy, spy
 from symad.errors import (
     ArgumentError,
     ConvergenceError,
@@ -53,7 +60,9 @@ from symad.keep import load
 from symad.lagrangian import value_gradient_hessian
 from symad.native import compile, jit
 from symad.optimum import argmin
-from symad.teaching.explain import explain
+from symad.teaching.answers import CheckedAnswer, check_derivative, check_expansion
+from symad.teaching.expand import Expansion, expand
+from symad.teaching.explain import Explanation, explain
 from symad.tracing.branches import cond
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
@@ -74,12 +83,14 @@ from symad.transforms import (
 )
 
 __all__ = [
-    "ArgumentError", "Choice", "ConvergenceError", "EscapedValueError", "Kernel", "LimitError", "LoweringError",
-    "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "SymmetricTensor", "TaylorPolynomial", "Trace",
-    "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic", "choices", "compile",
-    "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "explain", "fixed_point",
-    "from_sympy", "grad", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
+    "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "Comparison", "ConvergenceError", "Drawing",
+    "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoweringError",
+    "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "Spy", "SymmetricTensor", "TaylorPolynomial",
+    "Trace", "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic",
+    "check_derivative", "check_expansion", "choices", "compare", "compile", "cond", "custom_derivative",
+    "derivative", "derivative_along", "derivative_tensor", "draw", "expand", "explain", "fixed_point", "from_sympy",
+    "grad", "growth", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
     "laplacian", "linearize", "load", "mixed_derivative", "mixed_partials", "register_container", "root",
-    "source_lines", "sparsity", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace",
+    "source_lines", "sparsity", "spy", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace",
     "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv", "vjp",
 ]  # fmt: skip

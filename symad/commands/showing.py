@@ -98,7 +98,7 @@ def example(argument: Any) -> Any:
     """
     if isinstance(argument, sp.Basic):
         return 1.0
-    return np.ones(argument.shape) if getattr(argument, "dtype", None) == object else argument
+    return np.ones(np.shape(argument)) if np.asarray(argument).dtype.kind == "O" else argument
 
 
 def present(shown: Shown, options: argparse.Namespace) -> int:
