@@ -1,0 +1,165 @@
+# %% [markdown]
+# # Dual numbers
+#
+# A dual number is $a + b\,\varepsilon$ with a new symbol $\varepsilon$ whose square is zero: $\varepsilon^2 = 0$, and
+# $\varepsilon \neq 0$. Computing with such numbers gives a function and its derivative at once, in one pass, with no
+# step size and no formula for the derivative.
+
+# %%
+import numpy as np
+import sympy as sp
+
+import symad as sa
+from symad.teaching.answers import check_derivative, check_expansion
+from symad.teaching.expand import expand
+
+# %% [markdown]
+# ## The arithmetic
+#
+# Sums are added part by part. In a product one term disappears, because it has $\varepsilon^2$ in it: $(a +
+# b\,\varepsilon)(c + d\,\varepsilon) = ac + (ad + bc)\,\varepsilon$. That is the product rule, and nobody wrote it
+# down.
+
+
+# %%
+class Dual:
+    def __init__(self, value, slope):
+        self.value, self.slope = value, slope
+
+    def __add__(self, other):
+        return Dual(self.value + other.value, self.slope + other.slope)
+
+    def __mul__(self, other):
+        return Dual(self.value * other.value, self.value * other.slope + self.slope * other.value)
+
+
+# %% [markdown]
+# Put $x + 1\,\varepsilon$ in, and any program made of sums and products gives $f(x) + f'(x)\,\varepsilon$. For $f(x) =
+# x^3 + x$ at 2 the value is 10 and the derivative is $3 \cdot 4 + 1 = 13$.
+
+
+# %%
+def cubic(x):
+    return x * x * x + x
+
+
+result = cubic(Dual(2.0, 1.0))
+assert (result.value, result.slope) == (10.0, 13.0)
+assert sa.derivative(cubic)(2.0) == 13.0
+
+# %% [markdown]
+# ## Why it works
+#
+# Taylor's theorem says $f(x + h) = f(x) + f'(x)\,h + \tfrac12 f''(x)\,h^2 + \dots$ With $h = v\,\varepsilon$ the
+# series ends after two terms, exactly: $f(x + v\,\varepsilon) = f(x) + f'(x)\,v\,\varepsilon$. The coefficient of
+# $\varepsilon$ is the derivative of $f$ in the direction $v$, its *tangent*.
+
+# %%
+x, v = sp.symbols("x v", real=True)
+cube = expand(x**3, x, [v])
+assert cube.coefficient(1) == 3 * x**2 * v
+cube
+
+# %% [markdown]
+# Every elementary function brings one rule, its partial derivative; the rest is arithmetic. The chain rule appears by
+# itself, line by line: each line is a value and a tangent made from the values and tangents above it.
+
+# %%
+wave = expand(sp.exp(x * sp.sin(x)), x, [v])
+assert sp.simplify(wave.coefficient(1) - v * sp.diff(sp.exp(x * sp.sin(x)), x)) == 0
+wave
+
+# %% [markdown]
+# The rule does not ask what the function is. With an undefined $g$ the same lines show the general chain rule.
+
+# %%
+g = sp.Function("g")
+chain = expand(sp.sin(g(x)), x, [v])
+assert sp.simplify(chain.coefficient(1) - v * sp.cos(g(x)) * g(x).diff(x)) == 0
+chain
+
+# %% [markdown]
+# ## Not a small number
+#
+# A difference quotient takes a small $h$ and throws $h^2$ away although it is there. A large step leaves that error
+# in; a small step lets rounding in. The best of all steps loses half of the digits. The dual number loses none.
+
+# %%
+exact = float(sp.cos(sp.Rational(1, 2)).evalf(30))
+steps = 10.0 ** -np.arange(1, 16)
+errors = np.abs((np.sin(0.5 + steps) - np.sin(0.5)) / steps - exact)
+best = errors.min()
+assert 1e-11 < best < 1e-7
+assert errors[0] > 1e-3  # too large a step
+assert errors[-1] > 1e-3  # too small a step
+assert abs(sa.derivative(np.sin)(0.5) - exact) < 2e-16
+print(f"best quotient: {best:.1e}")
+
+# %% [markdown]
+# ## Several variables
+#
+# For a vector, $\mathbf x + \varepsilon\,\mathbf v$ moves all variables at once along one direction. The coefficient
+# of $\varepsilon$ is the *directional derivative* $\nabla f \cdot \mathbf v$, the sum over all variables, for about
+# the price of one evaluation. `jvp` computes it with numbers.
+
+
+# %%
+def energy(q):
+    return q[0] ** 2 * np.sin(q[1])
+
+
+point, direction = np.array([2.0, 0.5]), np.array([1.0, -3.0])
+value, tangent = sa.jvp(energy, (point,), (direction,))
+assert np.isclose(tangent, sa.grad(energy)(point) @ direction, rtol=1e-15)
+expand(energy, point, [direction])
+
+# %% [markdown]
+# One direction is one pass, so a gradient of $n$ variables takes $n$ passes this way. That is what reverse mode is
+# for: lesson 4. And a derivative inside a derivative needs a second $\varepsilon$: lessons 2 and 3.
+
+# %% [markdown]
+# ## Exercises
+#
+# Each answer below is a pupil's, and wrong. Read what the check says, and put it right. Solutions are at the end.
+#
+# **1.** Expand $f(x + \varepsilon)$ for $f(x) = x^3$.
+
+# %%
+tried = check_expansion("x^3 + 3 x^2 eps_1 + 3 x eps_1^2", "x^3", "x", [1])
+assert tried.right is False
+assert tried.mistakes[0].kind == "squared epsilon"
+tried
+
+# %% [markdown]
+# **2.** The derivative of $\sin(x^2)$.
+
+# %%
+tried = check_derivative("cos(x^2)", "sin(x^2)", "x")
+assert tried.right is False
+assert tried.mistakes[0].kind == "chain rule"
+tried
+
+# %% [markdown]
+# **3.** Expand $\frac{1}{1 + x}$ at $x + v\,\varepsilon$.
+
+# %%
+tried = check_expansion("1/(1 + x) + v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"])
+assert tried.right is False
+tried
+
+# %% [markdown]
+# **4.** Expand $x\,y$ at $x = 2, y = 5$ along the direction $(1, 3)$.
+
+# %%
+tried = check_expansion("10 + 6 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]])
+assert tried.right is False
+tried
+
+# %% [markdown]
+# ### Solutions
+
+# %%
+assert check_expansion("x^3 + 3 x^2 eps_1", "x^3", "x", [1]).right
+assert check_derivative("2 x cos(x^2)", "sin(x^2)", "x").right
+assert check_expansion("1/(1 + x) - v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"]).right
+assert check_expansion("10 + 11 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]]).right
