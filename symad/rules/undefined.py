@@ -48,13 +48,6 @@ class Formal(sp.Function):  # type: ignore[misc]
         places = [(new, old) for new, old in zip(inner, arguments, strict=True) if new is not old]
         return sp.Subs(derivative, [new for new, _ in places], [old for _, old in places]) if places else derivative
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        name = printer._hprint_Function(self.function.__name__)
-        marks = _marks(self.orders)
-        mark = rf"^{{{marks}}}" if marks.startswith("(") else marks
-        applied = rf"{name}{mark}{{\left({', '.join(map(printer._print, self.args))} \right)}}"
-        return applied if exp is None else rf"{applied}^{{{exp}}}"
-
 
 @lru_cache(maxsize=HEADS)
 def formal(function: Any, orders: tuple[int, ...]) -> Head:

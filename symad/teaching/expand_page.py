@@ -11,7 +11,7 @@ import sympy as sp
 
 import symad.tracing.containers as containers
 from symad.derivatives.level import Epsilon
-from symad.display.document import Block, Cell, Document, Formula, Heading, Inline, Paragraph, Table
+from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
 from symad.display.mathematics import text_of
 from symad.teaching import epsilon
 from symad.teaching.epsilon import Levels, Nested, monomial
@@ -23,7 +23,9 @@ LINES = 12  # of a level, before the rest is folded
 ALL_LINES = 500
 ROWS = 32  # of the table of coefficients
 OUTPUTS = 4
+LETTERS = 8  # of a function's name that stands in formulas
 ENTRIES = 8  # of a vector that is written out
+DIGITS = 6  # of numbers in lines
 READ = 60  # operations of a formula that is still read as a whole
 NESTED_LEVELS = 3  # whose nested sum is written out
 TERMS = 5  # of the chain rule that says what a coefficient is
@@ -66,7 +68,8 @@ class _Page:
 
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
-        self.name = sp.Symbol("F" if parts.values.names_a_function(parts.given.name) else parts.given.name)
+        short = parts.given.name if "_" not in parts.given.name and len(parts.given.name) <= LETTERS else "f"
+        self.name = sp.Symbol("F" if parts.values.names_a_function(short) else short)
         symbols = parts.given.symbols
         taken = {str(symbol) for symbol in symbols}
         self.point = (
@@ -79,13 +82,15 @@ class _Page:
     def question(self) -> Iterator[Block]:
         """The function, the point, the directions."""
         yield Heading(f"{self.name}({self._argument(self.parts.levels)}), one level at a time", 1)
+        if self.parts.given.name not in (str(self.name), "f"):
+            yield Paragraph((self.name, f" is {self.parts.given.name}"))
         if self.alone:
             symbols = dict(zip(self.parts.parameters.flat, self.parts.given.symbols, strict=True))
             found = written(self.parts.values, self.parts.result.flat[0], symbols, READ)
             if found is not None:
                 yield Formula(found, Along(self.name, sp.S.Zero, self.point))
         given = self.parts.given
-        if len(given.symbols) > 1:
+        if 1 < len(given.symbols) <= ENTRIES:
             yield from _listed(self.point, list(given.symbols))
         values = [part for leaf in containers.flatten(given.argument)[0] for part in np.ravel(leaf).tolist()]
         if values != list(given.symbols):
@@ -169,7 +174,9 @@ class _Page:
         if shown:
             eps = Epsilon.of_level(k)
             header = ("line", (eps, "-part"), "rule")
-            yield Table(header, tuple(map(_line, shown)), "lll")
+            rounded = any(_has_digits(part) for line in shown for part in (line.value, line.part, line.part_value))
+            caption = f"numbers in lines are rounded to {DIGITS} digits" if rounded else ""
+            yield Table(header, tuple(map(_line, shown)), "lll", caption)
         if len(rows) > len(shown):
             yield Paragraph(f"... and {len(rows) - len(shown)} more lines of the same kinds.")
         if k > 1 and not everything:
@@ -178,13 +185,13 @@ class _Page:
             yield Paragraph(f"The lines of the levels before come again{other}.")
 
     def _argument(self, last: int, first: int = 1) -> str:
-        """Return x + ε₁ v + ε₂ w as a text."""
+        """Return x + v ε₁ + w ε₂ as a text."""
         terms = [str(self.point)]
         for levels in self.moving:
             if first <= levels[-1] <= last:
                 direction = text_of(self.directions[levels])
                 mark = " ".join(f"ε{k}".translate(_SUBSCRIPTS) for k in levels)
-                terms.append(mark if direction == "1" else f"{mark} {direction}")
+                terms.append(mark if direction == "1" else f"{direction} {mark}")
         return " + ".join(terms)
 
     def _moved(self, last: int) -> sp.Expr:
@@ -223,13 +230,24 @@ class _Page:
 
 
 def _line(step: Step) -> tuple[Cell, ...]:
-    line: list[Inline] = [step.name, " = ", step.line]
-    if step.value is not None and sp.sympify(step.value) != step.line:
-        line += [" = ", sp.sympify(step.value)]
-    part: list[Inline] = [step.part_name, " = ", step.part]
-    if step.part_value is not None and sp.sympify(step.part_value) != step.part:
-        part += [" = ", sp.sympify(step.part_value)]
-    return tuple(line), tuple(part), step.rule.cell()
+    line, part = (step.name, step.line, step.value), (step.part_name, step.part, step.part_value)
+    return _equation(*line), _equation(*part), step.rule.cell()
+
+
+def _equation(name: sp.Symbol, written: sp.Expr, value: Any) -> Cell:
+    """Return name = what is written = its value, the last where it says more."""
+    found = (name, " = ", _rounded(written))
+    return found if value is None or sp.sympify(value) == written else (*found, " = ", _rounded(value))
+
+
+def _rounded(value: Any) -> sp.Expr:
+    found = sp.sympify(value)
+    return found.xreplace({number: sp.Float(f"{float(number):.{DIGITS}g}") for number in found.atoms(sp.Float)})
+
+
+def _has_digits(value: Any) -> bool:
+    """Whether a value loses digits where it is rounded."""
+    return value is not None and _rounded(value) != sp.sympify(value)
 
 
 def _direction(levels: Levels, found: Sequence[Any]) -> sp.Expr:

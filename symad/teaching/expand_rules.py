@@ -14,10 +14,15 @@ from symad.graph.builder import Builder
 from symad.graph.sympy_io import to_sympy
 from symad.graph.table import Graph
 from symad.rules.composites import derivative_form
-from symad.rules.overrides import GATES
 from symad.rules.partials import edges
 from symad.rules.undefined import Formal, formal
 from symad.teaching.expand_values import Values, as_sympy
+
+_CHOICES: dict[Head, str] = {
+    sp.Piecewise: "that of the branch taken",
+    sp.Max: "that of the larger one",
+    sp.Min: "that of the smaller one",
+}
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int,
         return Rule("sum rule")
     if head is sp.Mul and operands[0] != operands[1]:
         return Rule("product rule" if all(operand in active for operand in operands) else "constant factor")
-    if head in GATES:
-        return Rule("of the branch that is taken" if head is sp.Piecewise else "of the one that is taken")
+    if head in _CHOICES:
+        return Rule(_CHOICES[head])
     return _asked(graph, node, active, names)
 
 

@@ -21,6 +21,7 @@ from symad.graph.sympy_io import rebuild
 from symad.graph.table import Graph
 from symad.rules.undefined import Formal
 from symad.teaching.epsilon import readable
+from symad.teaching.expand_chance import coincide
 from symad.tracing.place import user_place
 
 LARGEST = 20_000  # nodes of the tree of a coefficient
@@ -166,7 +167,9 @@ class Values:
             return (any if head is one_is_enough else all)(map(again, operands))
         if head is sp.Not:
             return opposite(operands[0])
-        return head is relation and frozenset(operands) not in self._asked_by_user
+        if head is not relation or frozenset(operands) in self._asked_by_user:
+            return False
+        return not coincide(self.graph, *operands)
 
 
 def as_sympy(expression: sp.Basic) -> sp.Basic:
