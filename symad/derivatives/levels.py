@@ -55,6 +55,11 @@ class Way:
     values: Mapping[int, Term] = field(default_factory=dict)
     entries: Mapping[tuple[int, ...], int] = field(default_factory=dict)
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What is carried: a sum of dyads needs both."""
+        return ("tangent", "cotangent") if self.name == "dyadic" else (self.kind,)
+
 
 @dataclass(eq=False)
 class Opened:
@@ -96,7 +101,8 @@ class History:
         self.finished: list[Opened] = []  # in the order in which their functions returned
         self._roles: dict[int, tuple[Role, ...]] = {}
         self._derived: set[int] = set()  # what no user wrote
-        self._not_taken: set[Role] = set()  # what only ways did that were tried and not taken
+        self._tried: set[Role] = set()  # what ways did that were tried and not taken
+        self._taken: set[Role] = set()
         self._open: list[Opened] = []
         self._residuals: list[int] = []  # of an elimination that is not finished yet
         self._by_parameters: dict[tuple[int, ...], Opened] = {}
@@ -107,18 +113,17 @@ class History:
     def roles(self, node: int) -> tuple[Role, ...]:
         """Return the roles of a node, sorted; none for what was written outside of all levels."""
         found = tuple(sorted(self._roles.get(node, ())))
-        return tuple(role for role in found if role not in self._not_taken) or found
+        return tuple(role for role in found if role in self._taken or role not in self._tried) or found
 
     def keep(self, level: Opened, taken: list[Way]) -> None:
         """Forget the ways of a level that were not taken, with their maps and roles."""
         for way in level.ways:
-            if way not in taken and all(other.kind != way.kind for other in taken):
-                self._not_taken.add(_role(level.depth, way.kind))
+            roles = self._taken if way in taken else self._tried
+            roles.update(_role(level.depth, kind) for kind in way.kinds)
         outputs = {way.outputs for way in taken if way.linear is not None}
         if level.ways:
             level.linears = [linear for linear in level.linears if linear.outputs in outputs]
         level.ways = taken
-        self._not_taken -= {_role(level.depth, way.kind) for way in taken}
 
     def is_written(self, node: int) -> bool:
         """Whether a user's function wrote a node, and not a derivative."""
@@ -192,7 +197,7 @@ class History:
     def _eliminated(self, event: Event, linear: Linear | None, name: str, kind: Kind, found: Any, *more: Any) -> None:
         residuals = [node for node in self._residuals if node >= event.start] if self._residuals else []
         level = self._owner(event, linear)
-        if level is None:
+        if level is None or (name == "gradients" and linear and linear.outputs not in (level.results, ())):
             return  # a rule's own derivative; its residuals are asked for again by the level
         self._residuals.clear()
         primal: Iterable[int] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy as sp
 
@@ -11,7 +11,6 @@ from symad.derivatives.levels import History
 from symad.derivatives.roles import noting
 from symad.display.document import Document
 from symad.display.shown import Shown
-from symad.errors import LimitError, TraceError
 from symad.graph.table import Graph
 from symad.teaching.explain_document import document_of
 from symad.teaching.explained import Explained
@@ -21,6 +20,8 @@ from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trace import input_symbols, trace
 from symad.tracing.trees import lift, lift_result, paths_of, wrap
+
+Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
 
 
 class Explanation(Explained, Shown):
@@ -68,19 +69,25 @@ def explain(f: Callable[..., Any], *args: Any) -> Explanation:
     (4, 2)
     """
     with noting() as events:
-        try:
-            traced = trace(f, *args)
-            graph, inputs, outputs = traced.graph, traced.inputs.flat, traced.outputs.flat
-            symbols, at_numbers = {node: graph.atoms[node] for node in inputs}, False
-        except (TraceError, LimitError):
-            (graph, symbols, outputs), at_numbers = _at_numbers(f, args), True
+        found = _on_symbols(f, args)
+        graph, symbols, outputs = found or _at_numbers(f, args)
     book = Book(graph, symbols, History(graph, events))
     name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
-    return Explanation(name, book, tuple(outputs), at_numbers=at_numbers)
+    return Explanation(name, book, tuple(outputs), at_numbers=found is None)
 
 
-def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Graph, dict[int, sp.Symbol], list[int]]:
-    """Run f on the numbers themselves; return the graph, the symbols that stand for the arguments, the results."""
+def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
+    """Trace f along all its paths; None where that fails, as it does for a solver."""
+    try:
+        traced = trace(f, *args)
+    except Exception:  # at numbers the same error is met again, or none
+        return None
+    inputs = traced.inputs.flat
+    return traced.graph, {node: traced.graph.atoms[node] for node in inputs}, traced.outputs.flat
+
+
+def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
+    """Run f on the numbers themselves."""
     names = argument_names(f, len(args))
     paths = paths_of(args, names)
     with open_scope(apart=True) as scope:

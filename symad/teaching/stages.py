@@ -125,10 +125,12 @@ class Stages:
         """Return the stage of a pass over the rows of a map: what is put in, then the rows that it reaches."""
         linear = way.linear
         assert linear is not None
+        targets = {target for target, _ in linear.rows}
+        reached = targets.union(linear.outputs, (source for _, row in linear.rows for _, source, _ in row))
         seeds: dict[int, list[int]] = {}
         for node, seed in way.seeds:
-            seeds.setdefault(node, []).append(seed)
-        targets = {target for target, _ in linear.rows}
+            if node in reached:  # else it is a constant
+                seeds.setdefault(node, []).append(seed)
         rows = []
         for node, put in seeds.items():
             value = None if node in targets else way.values.get(node)

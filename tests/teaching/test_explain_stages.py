@@ -86,5 +86,5 @@ def test_operations_are_those_of_the_kernel_and_of_the_function(word, name):
     explanation = sa.explain(g, 1.0)
     assert explanation.operations == sum(map(bool, to_program(sa.trace(g, 1.0)).operands))
     assert explanation.operations <= sum(stage.operations for stage in explanation.stages)
-    if name != "if":
+    if name != "if":  # whose paths are written one by one
         assert explanation.primal_operations == sa.trace(f, 1.0).count_ops()

@@ -60,6 +60,7 @@ TRANSFORMS = {
     "function for a value": (lambda x, y: sa.grad(lambda x: lambda y: x * x * y)(x)(y), 2.0, 3.0),
     "captured and argument": (lambda a: sa.derivative(lambda x: x * sa.derivative(lambda y: x * y)(x))(a), 2.0),
     "root": (sa.grad(cubic_root), 2.0),
+    "Hessian of a root": (sa.hessian(lambda x: sa.root(lambda y, x: y**3 + y - x[0] * x[1], 1.0, x)), A),
     "root twice": (sa.derivative(sa.grad(cubic_root)), 2.0),
     "fixed point": (sa.grad(lambda x: sa.fixed_point(lambda y, x: np.cos(y * x), 0.5, x)), 0.7),
     "custom": (sa.grad(sa.grad(softplus)), 0.3),
@@ -82,6 +83,10 @@ TRANSFORMS = {
     "no transform": (lambda x: x * x, 1.5),
     "container": (sa.grad(lambda p: p["a"] * p["b"][0] ** 2), {"a": 1.5, "b": [2.5]}),
     "stopped": (sa.grad(lambda x: x * sa.stop_gradient(x)), 1.5),
+    "siblings of two ways": (
+        lambda x: (sa.jacobian(vector)(x) ** 2).sum() * sa.jacobian(lambda y: np.sin(y).sum() * np.cos(y).sum())(x),
+        A,
+    ),
     "batch": (sa.batched_jacobian(lambda xs: np.stack([xs[:, 0] * xs[:, 1]], axis=1)), np.array([[1.5, 2.5]] * 3)),
 }
 
@@ -152,11 +157,11 @@ def test_roles_belong_to_levels_that_were_opened(name):
     f, *args = TRANSFORMS[name]
     explanation = sa.explain(f, *args)
     depths = {level.depth for level in explanation.levels}
-    carried = {(level.depth, way.kind) for level in explanation.levels for way in level.ways}
+    carried = {(level.depth, kind) for level in explanation.levels for way in level.ways for kind in way.kinds}
     for line in explanation.lines:
         for role in line.roles:
             assert role.level in depths or name == "pullback from outside"
-            if role.kind in ("tangent", "cotangent") and "dyadic" not in name and role.level:
+            if role.kind in ("tangent", "cotangent") and role.level:
                 assert (role.level, role.kind) in carried
 
 
@@ -230,6 +235,19 @@ def test_an_error_is_that_of_the_transform(f):
         sa.explain(sa.grad(f), 1.5)
     if isinstance(expected.value, WorkbenchError):
         assert (found.value.what, found.value.why) == (expected.value.what, expected.value.why)
+
+
+def test_the_other_path_of_a_function_may_fail():
+    def f(x):
+        if x < 0:
+            raise RuntimeError("negative")
+        return x**3
+
+    explanation = sa.explain(sa.grad(f), 2.0)
+    assert explanation.at_numbers
+    assert explanation.lines[0].formula == "x"
+    with pytest.raises(RuntimeError, match="negative"):
+        sa.explain(sa.grad(f), -2.0)
 
 
 def test_what_needs_numbers_says_so():
