@@ -23,6 +23,7 @@ from symad.graph.table import Graph
 
 Kind = Literal["input", "constant", "operation", "parameter", "again", "more"]
 Mark: TypeAlias = tuple[Style, int]
+_LARGE = 10**40  # numbers from here on are written in powers of ten
 _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cotangent")
 
 
@@ -109,6 +110,7 @@ class Reading:
         }
         self.uses = Counter(operand for operands in self.operands.values() for operand in operands)
         self.names = names_of(graph, self.order, self.seen_as)
+        self._constants: dict[int, tuple[sp.Basic | None, ...]] = {}
 
     def _look_at(self, node: int, counted: Counter[int]) -> None:
         graph, marks = self.source.graph, self.source.marks.get(node, ())
@@ -127,10 +129,13 @@ class Reading:
             return False
         return node in self.results or not is_constant(self.source.graph, node)
 
-    def constants(self, node: int) -> list[sp.Basic | None]:
+    def constants(self, node: int) -> tuple[sp.Basic | None, ...]:
         """Return of each operand its value if it is a constant, else None."""
-        graph = self.source.graph
-        return [graph.atoms[o] if is_constant(graph, o) else None for o in operands_of(graph, node)]
+        if node not in self._constants:
+            graph = self.source.graph
+            values = (graph.atoms[o] if is_constant(graph, o) else None for o in operands_of(graph, node))
+            self._constants[node] = tuple(values)
+        return self._constants[node]
 
     def box(self, node: int) -> Box:
         """Return the box of one node."""
@@ -140,9 +145,9 @@ class Reading:
         if not operands:
             atom = graph.atoms[node]
             if is_constant(graph, node):
-                return Box(number_label(atom), "", "constant", text_of(atom), marks, uses, results)
+                return Box(number_label(atom), "", "constant", text_of(_part(graph, node, "")), marks, uses, results)
             return Box(symbol_label(str(atom)), "", "input", str(atom), marks, uses, results)
-        formula = f"{self.names[node]} = {text_of(formula_of(graph, node, self.names))}"
+        formula = f"{self.names[node]} = {formula_of(graph, node, self.names)}"
         if graph.heads[node] is Alias:
             return Box(self.label_below(node), self.names[node], "parameter", formula, marks, uses, results)
         label = operation_label(graph.heads[node], self.constants(node))
@@ -191,25 +196,34 @@ def is_constant(graph: Graph, node: int) -> bool:
 
 
 def names_of(graph: Graph, order: Sequence[int], seen_as: Mapping[int, int]) -> dict[int, str]:
-    """Return a name for each node: leaves their own, what has a box of its own v1, v2, ... in order of computation."""
+    """Return a name for each node but constants: inputs their own, the others v1, v2, ... in order of computation."""
     names: dict[int, str] = {}
     operations = 0
     for node in order:
-        own = bool(graph.operands[node]) and node not in seen_as
-        operations += own
-        names[node] = f"v{operations}" if own else str(graph.atoms[seen_as.get(node, node)])
+        if graph.operands[node] and node not in seen_as:
+            operations += 1
+            names[node] = f"v{operations}"
+        elif not is_constant(graph, node):
+            names[node] = str(graph.atoms[seen_as.get(node, node)])
     return names
 
 
-def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> sp.Basic:
-    """Return how one node is made of the names of its operands."""
-    parts = [
-        graph.atoms[operand] if not graph.operands[operand] else _named(graph, operand, names[operand])
-        for operand in operands_of(graph, node)
-    ]
-    return parts[0] if graph.heads[node] is Alias else rebuild(graph.heads[node], parts)
+def formula_of(graph: Graph, node: int, names: Mapping[int, str]) -> str:
+    """Return how one node is made of the names of its operands, in SymPy's notation."""
+    operands, head = operands_of(graph, node), graph.heads[node]
+    parts = [_part(graph, operand, names.get(operand, "")) for operand in operands]
+    if head is Alias:
+        return text_of(parts[0])
+    try:
+        return text_of(rebuild(head, parts))
+    except (TypeError, ValueError):  # a head that takes no names: bounds of a sum, elements of a matrix
+        return f"{head.__name__}({', '.join(map(text_of, parts))})"
 
 
-def _named(graph: Graph, node: int, name: str) -> sp.Basic:
-    """Return a symbol for a value; where a truth value stands, a symbol that may stand there."""
+def _part(graph: Graph, node: int, name: str) -> sp.Basic:
+    """Return what stands for an operand: its value in few letters, or a symbol that may stand where it does."""
+    if node in graph.atoms and not graph.operands[node]:
+        atom = graph.atoms[node]
+        large = isinstance(atom, sp.Rational) and max(abs(atom.p), atom.q) >= _LARGE
+        return sp.Symbol(number_label(atom)) if large else atom
     return sp.Symbol(name) if graph.is_boolean(node) else sp.Symbol(name, real=True)

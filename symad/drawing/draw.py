@@ -12,11 +12,12 @@ from symad.display.shown import Shown
 from symad.drawing.boxes import Box, Diagram, Reading, Source, diagram_of
 from symad.drawing.dot import dot_text
 from symad.drawing.folding import folded
+from symad.drawing.labels import count_label
 from symad.drawing.places import PAGE, place
 from symad.drawing.reading import source_of
 from symad.drawing.render import render
 from symad.drawing.svg import Canvas
-from symad.drawing.trees import count_label, tree_operations, unfolded
+from symad.drawing.trees import tree_operations, unfolded
 from symad.errors import ArgumentError
 from symad.tracing.place import user_place
 

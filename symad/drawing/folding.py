@@ -44,17 +44,16 @@ def folded(source: Source, limit: int) -> Diagram:
     ([('x', 40), ('sin', 40), ('□²', 40), ('Σ 40 terms', 1)], 119)
     """
     fold = _Fold(Reading(source))
-    classes: dict[int, int] = {}
     for way in _ways():
-        classes = fold.classes(way)
-        if 1 + max(classes.values(), default=0) <= limit:
-            break
-    return fold.diagram(classes)
+        classes = fold.classes(way, limit)
+        if classes is not None:
+            return fold.diagram(classes)
+    return fold.diagram(fold.own(constants=False))
 
 
 def _ways() -> Iterator[_Way]:
     yield from (_Way(), _Way(constants=False), _Way(constants=False, numbers=False))
-    yield from (_Way(constants=False, numbers=False, steps=steps) for steps in range(_FAR, -1, -1))
+    yield from (_Way(constants=False, numbers=False, steps=steps) for steps in range(_FAR, 0, -1))
 
 
 class _Fold:
@@ -65,23 +64,34 @@ class _Fold:
         inner = _inner_terms(reading)
         self.kept = [node for node in reading.nodes if node not in inner]
         self.terms: dict[int, tuple[int, ...]] = {}
+        self._own: dict[bool, dict[int, int]] = {}
         self.absorbed: dict[int, int] = {}  # how many inner nodes a node stands for
         for node in self.kept:
             self.terms[node], self.absorbed[node] = _opened(reading, node, inner)
 
-    def classes(self, way: _Way) -> dict[int, int]:
-        """Return the number of each node's class, numbered in the order in which they first appear."""
-        own = self._numbered([_own(self.reading, node, way.constants) for node in self.kept])
-        if way.steps is not None:
-            colours = own
-            for _ in range(way.steps):
-                colours = self._numbered([(own[node], self._form(node, colours, way)) for node in self.kept])
-            return colours
-        numbers: dict[Hashable, int] = {}
-        found: dict[int, int] = {}
-        for node in self.kept:
-            found[node] = numbers.setdefault((own[node], self._form(node, found, way)), len(numbers))
-        return found
+    def classes(self, way: _Way, limit: int) -> dict[int, int] | None:
+        """Return the number of each node's class, numbered in the order in which they appear; None for too many."""
+        own = self.own(constants=way.constants)
+        if way.steps is None:
+            numbers: dict[Hashable, int] = {}
+            found: dict[int, int] = {}
+            for node in self.kept:
+                found[node] = numbers.setdefault((own[node], self._form(node, found, way)), len(numbers))
+                if len(numbers) > limit:
+                    return None
+            return found
+        colours = own
+        for _ in range(way.steps):
+            colours = self._numbered([(own[node], self._form(node, colours, way)) for node in self.kept])
+            if 1 + max(colours.values(), default=0) > limit:
+                return None
+        return colours
+
+    def own(self, *, constants: bool) -> dict[int, int]:
+        """Return classes by what each node is by itself, with its constants or without."""
+        if constants not in self._own:
+            self._own[constants] = self._numbered([_own(self.reading, node, constants) for node in self.kept])
+        return self._own[constants]
 
     def diagram(self, classes: Mapping[int, int]) -> Diagram:
         """Return the diagram with a box for each class; an arrow to an earlier class leads back."""

@@ -18,8 +18,9 @@ from codegen.program import reachable
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
 from symad.drawing.chart import line_chart
+from symad.drawing.labels import count_label
 from symad.drawing.svg import shortened
-from symad.drawing.trees import count_label, tree_operations
+from symad.drawing.trees import tree_operations
 from symad.errors import ArgumentError, LimitError
 from symad.graph.let import from_let
 from symad.graph.sympy_io import from_sympy, to_sympy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import sympy as sp
@@ -20,6 +21,7 @@ _SIGNS: dict[Head, str] = {
 }  # fmt: skip
 _NUMBERS: dict[sp.Basic, str] = {sp.pi: "π", sp.E: "e", sp.oo: "∞", -sp.oo: "−∞", sp.true: "true", sp.false: "false"}
 _POWERS = {"2": "□²", "3": "□³", "-1": "1/□", "-2": "1/□²", "1/2": "√□", "-1/2": "1/√□"}
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -58,8 +60,24 @@ def number_label(constant: sp.Basic) -> str:
     """
     if constant in _NUMBERS:
         return _NUMBERS[constant]
+    if isinstance(constant, sp.Rational) and max(abs(constant.p), constant.q) >= 10**12:
+        size = count_label(abs(constant.p)) + (f"/({count_label(constant.q)})" if constant.q > 1 else "")
+        return ("−" if constant.p < 0 else "") + size
     text = f"{float(constant):.5g}" if isinstance(constant, sp.Float) and abs(constant) < 1e300 else text_of(constant)
     return shortened(text.replace("-", "−"), 12)
+
+
+def count_label(count: int) -> str:
+    """Return a count as people read it: digits in groups of three, a power of ten where it is huge.
+
+    >>> count_label(1234567), count_label(3**1000)
+    ('1 234 567', '≈ 1.32·10⁴⁷⁷')
+    """
+    if count < 10**9:
+        return f"{count:,}".replace(",", " ")
+    exponent = math.floor(math.log10(count))
+    leading = count / 10**exponent if exponent < 300 else 10 ** (math.log10(count) - exponent)
+    return f"≈ {leading:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
 def symbol_label(name: str) -> str:

@@ -11,12 +11,14 @@ import sympy as sp
 import symad.tracing.containers as containers
 from symad.derivatives.levels import History
 from symad.derivatives.roles import noting
+from symad.derivatives.sparse import SparseMatrix
 from symad.drawing.boxes import Mark, Source
 from symad.errors import ArgumentError
 from symad.graph.formulas import read_formula
 from symad.graph.let import from_let
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph
+from symad.programs import sparse_leaves
 from symad.tracing.given import given
 from symad.tracing.place import user_place
 from symad.tracing.trace import Trace, trace
@@ -50,17 +52,20 @@ def source_of(f: Any, args: Sequence[Any]) -> Source:
 
 
 def result_names(outputs: Tree) -> tuple[str, ...]:
-    """Return how each number of a result is called: result, [0], [1, 2], ["a"][0], ..."""
-    paths = containers.paths(containers.unflatten(outputs.structure, list(outputs.arrays)))
-    return (
-        tuple(
-            path + (f"[{', '.join(map(str, index))}]" if index else "")
-            for path, array in zip(paths, outputs.arrays, strict=True)
-            for index in np.ndindex(*array.shape)
-        )
-        if paths != [""] or outputs.arrays[0].shape
-        else ("result",)
-    )
+    """Return how each number of a result is called: result, [0], ["a"][1, 2], ...; of a sparse matrix by its place."""
+    result = containers.unflatten(outputs.structure, list(outputs.arrays))
+    names: list[str] = []
+    for leaf, path in zip(sparse_leaves(result)[0], containers.paths(result), strict=True):
+        if isinstance(leaf, SparseMatrix):
+            places = zip(leaf.rows.tolist(), leaf.columns.tolist(), strict=True)
+            names += [f"{path.removesuffix('.data')}[{row}, {column}]" for row, column in places]
+        else:
+            names += [path + _index(index) for index in np.ndindex(*np.shape(leaf))]
+    return tuple(name or "result" for name in names)
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
 
 
 def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
@@ -70,12 +75,12 @@ def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
         )
     if args:
         given(f, args[0])  # refuses what is not a symbol of the expression
+    expressions: list[Any] = [f]
+    names = ["result"]
     if isinstance(f, sp.MatrixBase | list | tuple):
         array = np.array(f.tolist() if isinstance(f, sp.MatrixBase) else f, dtype=object)
-        expressions = array.ravel().tolist()
-        names = [f"[{', '.join(map(str, index))}]" for index in np.ndindex(*array.shape)]
-    else:
-        expressions, names = [f], ["result"]
+        expressions = [sp.Number(item) if isinstance(item, int | float) else item for item in array.ravel().tolist()]
+        names = [_index(index) for index in np.ndindex(*array.shape)]
     if not all(isinstance(expression, sp.Basic) for expression in expressions) or not expressions:
         raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
     graph = Graph(lines=False)

@@ -17,9 +17,8 @@ from codegen.sparsity import SparsityPattern
 from symad.derivatives.sparse import SparseMatrix
 from symad.display.document import Document, Paragraph
 from symad.display.shown import Shown
-from symad.drawing.labels import symbol_label
+from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.svg import Canvas, text_width
-from symad.drawing.trees import count_label
 from symad.errors import ArgumentError
 from symad.graph.formulas import read_formula
 from symad.jacobians import sparsity

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +9,7 @@ from dataclasses import replace
 from codegen.heads import Alias
 from codegen.program import Rows, reachable
 from symad.drawing.boxes import Box, Diagram, Edge, Kind, Reading, Source
-
-WRITTEN_OUT = 10**9  # larger numbers are written in powers of ten
+from symad.drawing.labels import count_label
 
 
 def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
@@ -43,18 +41,6 @@ def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
 def operands_in(rows: Rows, node: int) -> tuple[int, ...]:
     """Return the operands of a row, of an alias only the one that it stands for."""
     return rows.operands[node][:1] if rows.heads[node] is Alias else rows.operands[node]
-
-
-def count_label(count: int) -> str:
-    """Return a count as people read it: digits in groups of three, a power of ten where it is huge.
-
-    >>> count_label(1234567), count_label(3**1000)
-    ('1 234 567', '≈ 1.32·10^477')
-    """
-    if count < WRITTEN_OUT:
-        return f"{count:,}".replace(",", " ")
-    exponent = math.floor(math.log10(count))
-    return f"≈ {count / 10**exponent if exponent < 300 else 10 ** (math.log10(count) - exponent):.2f}·10^{exponent}"
 
 
 def unfolded(source: Source, limit: int) -> Diagram:

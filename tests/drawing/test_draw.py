@@ -19,7 +19,7 @@ from symad.drawing.places import HEIGHT, Placed, place
 from symad.drawing.reading import source_of
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
-from symad.transforms import derivative, grad, hessian
+from symad.transforms import derivative, grad, hessian, jacobian
 
 X, Y = sp.symbols("x y")
 
@@ -247,6 +247,36 @@ def test_what_may_be_drawn(form: str) -> None:
 def test_what_may_not_be_drawn(given, options) -> None:
     with pytest.raises(ArgumentError):
         draw(*given, **options)
+
+
+def test_numbers_of_any_size_have_short_labels() -> None:
+    drawing = draw(X + 10**5000 + sp.Rational(1, 3**200), fold=False)
+    labels = [box.label for box in drawing.diagrams[0][1].boxes]
+    assert all(len(label) <= 22 for label in labels)
+    assert len(drawing.text(100)) < 300
+
+
+@pytest.mark.parametrize("head", ["Sum", "Integral", "Subs", "MatrixElement"])
+def test_expressions_with_bound_symbols_have_boxes_too(head: str) -> None:
+    expression = {
+        "Sum": sp.Sum(X**Y, (Y, 0, 3)),
+        "Integral": sp.Integral(sp.sin(X), (X, 0, Y)),
+        "Subs": sp.diff(sp.Function("f")(X**2), X),
+        "MatrixElement": sp.MatrixSymbol("A", 2, 2)[0, 1] + X,
+    }[head]
+    assert head in draw(expression).text(100)
+
+
+def test_results_are_called_by_their_places() -> None:
+    def names(f, *args):
+        return [name for box in drawn((f, *args)).boxes for name in box.results]
+
+    assert sorted(names(jacobian(lambda x: x[1:] * x[:-1], sparse=True), np.ones(3))) == [
+        "[0, 0]", "[0, 1]", "[1, 1]", "[1, 2]",
+    ]  # fmt: skip
+    assert sorted(names(lambda x: {"a": x[0], "b": (x * x, 2.0)}, np.ones(2))) == [
+        '["a"]', '["b"][0][0]', '["b"][0][1]', '["b"][1]',
+    ]  # fmt: skip
 
 
 HOSTILE = ['<script>alert(1)</script>"', 'a\\N"];b[label="', "]]>&\x1b", "\\input{x}$%#"]
