@@ -77,7 +77,7 @@ class Agreement:
         if self.probability is None:
             return f"{digits}; no bound on luck: not a rational function"
         luck = f"with probability < {self.probability:.0e} (Schwartz, Zippel)"
-        return f"{digits}; a wrong rational function of degree {whole(self.degree)} agrees {luck}"
+        return f"{digits}; a wrong rational function of degree {whole(self.degree)} is equal there {luck}"
 
 
 def samples_of(problem: Problem, seed: int = 0) -> list[Sample]:
@@ -106,7 +106,7 @@ def samples_of(problem: Problem, seed: int = 0) -> list[Sample]:
 
 
 def _random(generator: Any, count: int) -> Any:
-    return generator.integers(1, GRID, count) / GRID
+    return generator.integers(0, GRID, count) / GRID
 
 
 def _exact(values: Any) -> Any:

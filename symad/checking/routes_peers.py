@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -72,11 +72,17 @@ def _function(head: Head, functions: Any) -> Callable[..., Any]:
     if head is sp.Mul:
         return lambda *values: reduce(operator.mul, values)
     if head is sp.Pow:
-        return lambda base, power: functions.sqrt(base) if power == 0.5 else 1 / base if power == -1 else base**power
+        return partial(_power, functions)
     for name in SPELLINGS.get(head.__name__, "").split():
         if hasattr(functions, name):
             return getattr(functions, name)  # type: ignore[no-any-return]
     raise LoweringError(f"{head.__name__} in {functions.__name__}", why="there is no counterpart in the table of peers")
+
+
+def _power(functions: Any, base: Any, exponent: Any) -> Any:
+    if isinstance(exponent, int | float) and exponent in (0.5, -1):
+        return functions.sqrt(base) if exponent == 0.5 else 1 / base
+    return base**exponent
 
 
 def jax(problem: Problem) -> Built:
