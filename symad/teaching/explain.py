@@ -15,7 +15,7 @@ from symad.graph.table import Graph
 from symad.teaching.explain_document import document_of
 from symad.teaching.explained import Explained
 from symad.teaching.lines import Book
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.names import argument_names, check_call, name_of
 from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trace import input_symbols, trace
@@ -68,6 +68,7 @@ def explain(f: Callable[..., Any], *args: Any) -> Explanation:
     >>> explanation.operations, explanation.primal_operations
     (4, 2)
     """
+    check_call(f, args)
     with noting() as events:
         found = _on_symbols(f, args)
         graph, symbols, outputs = found or _at_numbers(f, args)

@@ -114,7 +114,7 @@ def _lines(lines: Sequence[Statement], where: str) -> Table:
     files = sorted({line.source[0] for _, line in chosen} - {""})
     cells = [_cells(line, files) for _, line in chosen]
     header: tuple[Cell, ...] = ("variable", "is", "marks", "in the program", f"written in {', '.join(files)}")
-    used = [any(row[k] for row in cells) for k in range(len(header))]
+    used = [any(_is_filled(row[k]) for row in cells) for k in range(len(header))]
     if hidden:
         cells.insert(FIRST_LINES, (f"… {hidden} lines", f"hidden here, all are in {where}", "", "", ""))
     rows = tuple(tuple(cell for cell, keep in zip(row, used, strict=True) if keep) for row in cells)
@@ -129,6 +129,10 @@ def _cells(line: Statement, files: Sequence[str]) -> tuple[Cell, ...]:
     place = f"{file} {number}" if len(files) > 1 else number
     source = Marked(f"{place}: {text}", "muted") if text else ""
     return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), where, source)
+
+
+def _is_filled(cell: Cell) -> bool:
+    return not isinstance(cell, str | tuple) or bool(cell)  # a relation has no truth value
 
 
 def _look(roles: Sequence[Role]) -> tuple[Style, int]:

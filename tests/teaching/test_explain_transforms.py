@@ -6,7 +6,7 @@ import sympy as sp
 
 import symad as sa
 import symad.tracing.containers as containers
-from symad.errors import TraceError, WorkbenchError
+from symad.errors import ArgumentError, TraceError, WorkbenchError
 
 A, C = np.array([1.2, 0.7]), np.array([0.3, -0.4, 0.9])
 
@@ -81,6 +81,7 @@ TRANSFORMS = {
     "constant": (sa.grad(lambda x: 3.0), 1.5),
     "identity": (sa.grad(lambda x: x), 1.5),
     "no transform": (lambda x: x * x, 1.5),
+    "condition": (lambda x: np.where((x > 1) | (x < -1), 1.0, 0.0), 1.5),
     "container": (sa.grad(lambda p: p["a"] * p["b"][0] ** 2), {"a": 1.5, "b": [2.5]}),
     "stopped": (sa.grad(lambda x: x * sa.stop_gradient(x)), 1.5),
     "siblings of two ways": (
@@ -235,6 +236,12 @@ def test_an_error_is_that_of_the_transform(f):
         sa.explain(sa.grad(f), 1.5)
     if isinstance(expected.value, WorkbenchError):
         assert (found.value.what, found.value.why) == (expected.value.what, expected.value.why)
+
+
+@pytest.mark.parametrize("f", [3, lambda x, y: x])
+def test_what_cannot_be_called_is_refused(f):
+    with pytest.raises(ArgumentError):
+        sa.explain(f, 1.0)
 
 
 def test_the_other_path_of_a_function_may_fail():
