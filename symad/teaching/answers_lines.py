@@ -20,6 +20,8 @@ from symad.tracing.place import user_place
 
 MOST_LINES = 100
 _EQUALS = re.compile(r"==?")
+_GOES_ON = re.compile(r"\s*[+*/·×)]")
+_UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 
 
 @dataclass(frozen=True)
@@ -45,25 +47,32 @@ class Reader:
         symbols = {symbol for part in parts for symbol in part.free_symbols} | set(problem.symbols)
         self.names: dict[str, Name] = {symbol.name: symbol for symbol in sorted(symbols, key=str)}
         self.names |= {function.__name__: function for part in parts for function in undefined(part)}
-        self.bare = sp.Symbol("epsilon", real=True)
+        self.bare = sp.Dummy("epsilon", real=True)
         if problem.expansion:
-            self.names |= {epsilon.name: epsilon for epsilon in problem.epsilons}
-            self.names["epsilon"] = problem.epsilons[0] if problem.count == 1 else self.bare
+            self._name_epsilons()
         self.function: UndefinedFunction | None = None
         if problem.name not in self.names:
             self.function = self.names[problem.name] = sp.Function(problem.name)
         self.point = problem.symbols[0] if len(problem.symbols) == 1 else None
+
+    def _name_epsilons(self) -> None:
+        """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""
+        for epsilon in self.problem.epsilons:
+            if known(self.names, epsilon.name) is not None:
+                raise _refusal(f"a symbol {epsilon} in f", "rename it: the levels are called so")
+            self.names[epsilon.name] = epsilon
+        if known(self.names, self.bare.name) is None:
+            self.names[self.bare.name] = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
 
     def steps(self, mine: Any) -> list[Step]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
         if isinstance(mine, Mapping):
             found = [self._coefficients(mine)]
         else:
-            text = mine.strip("\n").splitlines() if isinstance(mine, str) else mine
-            lines = list(text) if isinstance(text, list | tuple) else [text]
+            lines = _lines(mine)
             if len(lines) > MOST_LINES:
                 raise _refusal(f"an answer of {len(lines)} lines", f"give at most {MOST_LINES}")
-            found = [step for number, line in enumerate(lines, 1) for step in self._line(number, line)]
+            found = [step for number, line in lines for step in self._line(number, line)]
         if not found:
             raise _refusal("an empty answer", "write a line such as '= x**3 + 3*x**2*v*eps_1'")
         return found
@@ -151,8 +160,22 @@ class Reader:
         return self._read(1, value, 0, len(value)) if isinstance(value, str) else self._given(1, value)
 
 
+def _lines(mine: Any) -> list[tuple[int, Any]]:
+    """Return the numbered lines of an answer, without comments (which begin with #); a line that cannot end goes on."""
+    if not isinstance(mine, str):
+        return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(mine.strip("\n").splitlines(), 1):
+        code = line.partition("#")[0].rstrip()
+        if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
+        elif code:
+            found.append((number, code))
+    return list(found)
+
+
 def _sides(line: str) -> list[tuple[str, int, int]]:
-    """Return the sides of the equations in a line, with where they begin and end; comments begin with #."""
+    """Return the sides of the equations in a line, with where they begin and end."""
     code = line.partition("#")[0]
     ends = [match.start() for match in _EQUALS.finditer(code)] + [len(code)]
     starts = [0] + [match.end() for match in _EQUALS.finditer(code)]

@@ -45,7 +45,7 @@ def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mis
     ...     print(mistake)
     chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it
     """
-    found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (_telling, _generic))
+    found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
     return next(filter(None, found), _rounded(problem.truth[levels], written))
 
 
@@ -87,7 +87,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     return [readable[k] for k in alive] if probes else []
 
 
-def _telling(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield wrong coefficients that say where and how they came about."""
     yield from _of_terms(problem, levels)
     for before, tangents in _before(problem, levels):

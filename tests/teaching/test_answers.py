@@ -10,11 +10,13 @@ import pytest
 import sympy as sp
 
 from symad.derivatives.level import Epsilon
+from symad.display.mathematics import text_of
 from symad.errors import ArgumentError
 from symad.teaching.answers import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.answers_equal import agreement
-from symad.teaching.answers_problem import expansion_problem
+from symad.teaching.answers_problem import derivative_problem, expansion_problem
 from symad.teaching.expand import expand
+from symad.teaching.mistakes import wrong_coefficients
 
 x, y, v, w = sp.symbols("x y v w", real=True)
 one, two = Epsilon.of_level(1), Epsilon.of_level(2)
@@ -66,6 +68,9 @@ RIGHT = {
     "still any f": Pupil("f(x + v eps) = f(x) + f'(x) v eps", "x^3", ONE, finished=False),
     "steps": Pupil("sign(x) + floor(x)", "abs(x) + x*floor(x)"),
     "nothing bends": Pupil("0", "abs(x) + max(x, 1)", order=2),
+    "over several lines": Pupil("= x^3 + 3x^2 v eps_1\n  + 3x^2 w eps_2  # so far\n  + 6x v (\n w eps_1) *\n eps_2 =\n"
+                                " x^3 + 3x^2 (v eps_1 + w eps_2) + 6x v w eps_1 eps_2", "x^3", TWO),
+    "a parameter epsilon": Pupil("4 epsilon x + 4 epsilon v eps_1", "4*epsilon*x", ONE),
     "third derivative": Pupil("f'(x) = 4x^3\nf''(x) = 12x^2\nf'''(x) = 24x", "x^4", order=3),
     "two-level direction": Pupil("x^2 + 2x v eps_1 + 2x w eps_2 + (2v w + 2x u) eps_1 eps_2", "x^2",
                                  {(1,): "v", (2,): "w", (1, 2): "u"}),
@@ -84,7 +89,8 @@ WRONG = {
     "square kept": Pupil("(x + v eps)^3\n= x^3 + 3x^2 v eps + 3x v^2 eps^2", "x^3", ONE, 2,
                          sp.Pow(one, 2, evaluate=False), ("squared epsilon",)),
     "square read as epsilon": Pupil("x^3 + (3x^2 v + 3x v^2) eps", "x^3", ONE, 1, one, ("squared epsilon",)),
-    "inner derivative": Pupil("sin(x^2)\n+ cos(x^2) v eps", "sin(x^2)", ONE, 1, one, ("dropped term",)),
+    "middle line": Pupil("(x + v eps)^2\n= x^2 + x v eps\n= x^2 + 2x v eps", "x^2", ONE, 2, one, ("power rule",)),
+    "last line": Pupil("= 2 + 2 +\n\n1 # 5\n= 6", "5", ONE, 4, sp.S.One, ()),
     "inner derivative forgotten": Pupil("= sin(x^2) + cos(x^2) v eps", "sin(x^2)", ONE, 1, one, ("chain rule",)),
     "inner derivative in the mixed term": Pupil(
         f"f'(x) = 2x cos(x^2)\n{SINE} + (2cos(x^2) - 2x sin(x^2)) v w eps_1 eps_2", "sin(x^2)", TWO, 2, one * two,
@@ -143,6 +149,25 @@ def test_wrong_answer_with_its_line_term_and_mistakes(name: str) -> None:
     assert answer.text(100)
 
 
+@pytest.mark.parametrize("text", ["x**3*sin(x)", "exp(x)/x", "sin(x**2)", "log(1 + x**2) + 5"])
+def test_every_wrong_derivation_is_called_wrong_and_named(text: str) -> None:
+    problem = derivative_problem(text, "x", 1)
+    made = [wrong for wrong in wrong_coefficients(problem, (1,)) if not wrong.value.has(sp.nan, sp.zoo)]
+    wrongs = {wrong.value: wrong.kind for wrong in made if agreement(wrong.value, problem.truth[1,]).equal is False}
+    assert len(wrongs) > 9
+    for value, kind in wrongs.items():
+        answer = check_derivative(text_of(value), text, "x")
+        assert answer.right is False
+        assert answer.mistakes, kind
+
+
+@pytest.mark.parametrize("text", ["x**3*sin(x)", "exp(2*x)/x", "tan(x**2)", "log(1 + x**2) + 5", "cosh(x)**2"])
+@pytest.mark.parametrize("form", [sp.expand, sp.factor, sp.together, lambda e: e.rewrite(sp.exp), sp.trigsimp])
+def test_every_form_of_the_right_answer_is_right(text: str, form: Any) -> None:
+    truth = derivative_problem(text, "x", 1).truth[1,]
+    assert check_derivative([form(truth)], text, "x").right is True
+
+
 def test_the_place_of_a_mistake_is_named() -> None:
     answer = check_derivative("cos(x^2) + 3 cos(3x)", "sin(x^2) + sin(3x)", "x")
     assert [str(mistake) for mistake in answer.mistakes] == [
@@ -192,6 +217,7 @@ def test_hostile_text_is_refused(text: str) -> None:
         ("2 results", ("x", lambda x: [x, x], 1.0, [1])),
         ("of 2 arguments", ("f(x, x) = x", "x", "x", ONE)),
         ("the term", ({"eps_1 x": "x"}, "x", "x", ONE)),
+        ("rename it", ("x", "x + eps_1", "x", ONE)),
         ("the term", ({"eps_1^2": "x"}, "x", "x", ONE)),
     ],
 )
