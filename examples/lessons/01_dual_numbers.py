@@ -10,15 +10,14 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.teaching.answers import check_derivative, check_expansion
-from symad.teaching.expand import expand
+from symad.checking.plots import step_errors
 
 # %% [markdown]
 # ## The arithmetic
 #
-# Sums are added part by part. In a product one term disappears, because it has $\varepsilon^2$ in it: $(a +
-# b\,\varepsilon)(c + d\,\varepsilon) = ac + (ad + bc)\,\varepsilon$. That is the product rule, and nobody wrote it
-# down.
+# Sums are added part by part. In a product one term disappears, because it has $\varepsilon^2$ in it:
+# $(a + b\,\varepsilon)(c + d\,\varepsilon) = ac + (ad + bc)\,\varepsilon$. That is the product rule, and nobody wrote
+# it down.
 
 
 # %%
@@ -34,8 +33,8 @@ class Dual:
 
 
 # %% [markdown]
-# Put $x + 1\,\varepsilon$ in, and any program made of sums and products gives $f(x) + f'(x)\,\varepsilon$. For $f(x) =
-# x^3 + x$ at 2 the value is 10 and the derivative is $3 \cdot 4 + 1 = 13$.
+# Put $x + 1\,\varepsilon$ in, and any program made of sums and products gives $f(x) + f'(x)\,\varepsilon$. For
+# $f(x) = x^3 + x$ at 2 the value is 10 and the derivative is $3 \cdot 4 + 1 = 13$.
 
 
 # %%
@@ -56,7 +55,7 @@ assert sa.derivative(cubic)(2.0) == 13.0
 
 # %%
 x, v = sp.symbols("x v", real=True)
-cube = expand(x**3, x, [v])
+cube = sa.expand(x**3, x, [v])
 assert cube.coefficient(1) == 3 * x**2 * v
 cube
 
@@ -65,7 +64,7 @@ cube
 # itself, line by line: each line is a value and a tangent made from the values and tangents above it.
 
 # %%
-wave = expand(sp.exp(x * sp.sin(x)), x, [v])
+wave = sa.expand(sp.exp(x * sp.sin(x)), x, [v])
 assert sp.simplify(wave.coefficient(1) - v * sp.diff(sp.exp(x * sp.sin(x)), x)) == 0
 wave
 
@@ -74,7 +73,7 @@ wave
 
 # %%
 g = sp.Function("g")
-chain = expand(sp.sin(g(x)), x, [v])
+chain = sa.expand(sp.sin(g(x)), x, [v])
 assert sp.simplify(chain.coefficient(1) - v * sp.cos(g(x)) * g(x).diff(x)) == 0
 chain
 
@@ -96,6 +95,16 @@ assert abs(sa.derivative(np.sin)(0.5) - exact) < 2e-16
 print(f"best quotient: {best:.1e}")
 
 # %% [markdown]
+# Drawn over the step, the error of a quotient is a V. A complex step $\operatorname{Im} f(x + ih)/h$ subtracts
+# nothing, and is as good as a dual number: $i h$ with a tiny $h$ is nearly one, because $h^2$ is rounded away.
+
+# %%
+curve = step_errors(np.sin, 0.5, 1)
+assert min(curve.errors["forward"]) > 1e-11
+assert min(curve.errors["complex step"]) < 1e-15
+curve
+
+# %% [markdown]
 # ## Several variables
 #
 # For a vector, $\mathbf x + \varepsilon\,\mathbf v$ moves all variables at once along one direction. The coefficient
@@ -111,7 +120,7 @@ def energy(q):
 point, direction = np.array([2.0, 0.5]), np.array([1.0, -3.0])
 value, tangent = sa.jvp(energy, (point,), (direction,))
 assert np.isclose(tangent, sa.grad(energy)(point) @ direction, rtol=1e-15)
-expand(energy, point, [direction])
+sa.expand(energy, point, [direction])
 
 # %% [markdown]
 # One direction is one pass, so a gradient of $n$ variables takes $n$ passes this way. That is what reverse mode is
@@ -125,7 +134,7 @@ expand(energy, point, [direction])
 # **1.** Expand $f(x + \varepsilon)$ for $f(x) = x^3$.
 
 # %%
-tried = check_expansion("x^3 + 3 x^2 eps_1 + 3 x eps_1^2", "x^3", "x", [1])
+tried = sa.check_expansion("x^3 + 3 x^2 eps_1 + 3 x eps_1^2", "x^3", "x", [1])
 assert tried.right is False
 assert tried.mistakes[0].kind == "squared epsilon"
 tried
@@ -134,7 +143,7 @@ tried
 # **2.** The derivative of $\sin(x^2)$.
 
 # %%
-tried = check_derivative("cos(x^2)", "sin(x^2)", "x")
+tried = sa.check_derivative("cos(x^2)", "sin(x^2)", "x")
 assert tried.right is False
 assert tried.mistakes[0].kind == "chain rule"
 tried
@@ -143,7 +152,7 @@ tried
 # **3.** Expand $\frac{1}{1 + x}$ at $x + v\,\varepsilon$.
 
 # %%
-tried = check_expansion("1/(1 + x) + v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"])
+tried = sa.check_expansion("1/(1 + x) + v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"])
 assert tried.right is False
 tried
 
@@ -151,7 +160,7 @@ tried
 # **4.** Expand $x\,y$ at $x = 2, y = 5$ along the direction $(1, 3)$.
 
 # %%
-tried = check_expansion("10 + 6 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]])
+tried = sa.check_expansion("10 + 6 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]])
 assert tried.right is False
 tried
 
@@ -159,7 +168,7 @@ tried
 # ### Solutions
 
 # %%
-assert check_expansion("x^3 + 3 x^2 eps_1", "x^3", "x", [1]).right
-assert check_derivative("2 x cos(x^2)", "sin(x^2)", "x").right
-assert check_expansion("1/(1 + x) - v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"]).right
-assert check_expansion("10 + 11 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]]).right
+assert sa.check_expansion("x^3 + 3 x^2 eps_1", "x^3", "x", [1]).right
+assert sa.check_derivative("2 x cos(x^2)", "sin(x^2)", "x").right
+assert sa.check_expansion("1/(1 + x) - v eps_1/(1 + x)^2", "1/(1 + x)", "x", ["v"]).right
+assert sa.check_expansion("10 + 11 eps_1", "x y", {"x": 2, "y": 5}, [[1, 3]]).right

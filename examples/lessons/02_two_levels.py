@@ -9,8 +9,6 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.teaching.answers import check_derivative, check_expansion
-from symad.teaching.expand import expand
 
 x, y, v, w, u = sp.symbols("x y v w u", real=True)
 
@@ -18,11 +16,11 @@ x, y, v, w, u = sp.symbols("x y v w u", real=True)
 # ## One level after the other
 #
 # Level 1 turns $f(x)$ into $f(x) + f'(x)v\,\varepsilon_1$: a program that computes two things. Level 2 moves $x$ in
-# that program by $w\,\varepsilon_2$, and moves both things. The rules of the epsilons are $\varepsilon_1^2 =
-# \varepsilon_2^2 = 0$ and $\varepsilon_1\varepsilon_2 \neq 0$.
+# that program by $w\,\varepsilon_2$, and moves both things. The rules of the epsilons are
+# $\varepsilon_1^2 = \varepsilon_2^2 = 0$ and $\varepsilon_1\varepsilon_2 \neq 0$.
 
 # %%
-cube = expand(x**3, x, [v, w])
+cube = sa.expand(x**3, x, [v, w])
 assert cube.coefficients == {(): x**3, (1,): 3 * v * x**2, (2,): 3 * w * x**2, (1, 2): 6 * v * w * x}
 cube
 
@@ -40,11 +38,12 @@ cube.nested
 # ## The factor of two
 #
 # Let both levels have the same direction. The coefficient of $\varepsilon_1\varepsilon_2$ is $f''$. In Taylor's series
-# the coefficient of $t^2$ is $\tfrac12 f''$. Both are right: $(\varepsilon_1 + \varepsilon_2)^2 =
-# 2\,\varepsilon_1\varepsilon_2$, so the half of Taylor's series and this two cancel.
+# the coefficient of $t^2$ is $\tfrac12 f''$. Both are right:
+# $(\varepsilon_1 + \varepsilon_2)^2 = 2\,\varepsilon_1\varepsilon_2$, so the half of Taylor's series and this two
+# cancel.
 
 # %%
-straight = expand(sp.exp(2 * x), x, 1, order=2)
+straight = sa.expand(sp.exp(2 * x), x, 1, order=2)
 assert straight.coefficient(1, 2) == sp.diff(sp.exp(2 * x), x, 2) == 4 * sp.exp(2 * x)
 assert straight.taylor()[2] == 2 * sp.exp(2 * x)
 straight.taylor()
@@ -62,8 +61,8 @@ def energy(q):
 
 
 point, (first, second) = np.array([2.0, 0.5]), np.eye(2)
-mixed = expand(energy, point, [first, second]).coefficient(1, 2)
-assert mixed == expand(energy, point, [second, first]).coefficient(1, 2)
+mixed = sa.expand(energy, point, [first, second]).coefficient(1, 2)
+assert mixed == sa.expand(energy, point, [second, first]).coefficient(1, 2)
 assert np.isclose(mixed, sa.hessian(energy)(point)[0, 1], rtol=1e-15)
 assert np.isclose(mixed, 2 * 2.0 * np.cos(0.5), rtol=1e-15)
 
@@ -77,7 +76,7 @@ assert np.isclose(mixed, 2 * 2.0 * np.cos(0.5), rtol=1e-15)
 
 # %%
 g = sp.Function("g")
-outer = expand(sp.sin(g(x)), x, [v, w])
+outer = sa.expand(sp.sin(g(x)), x, [v, w])
 slope, curvature = g(x).diff(x), g(x).diff(x, 2)
 expected = v * w * (-sp.sin(g(x)) * slope**2 + sp.cos(g(x)) * curvature)
 assert sp.expand(outer.coefficient(1, 2) - expected) == 0
@@ -86,11 +85,12 @@ outer
 # %% [markdown]
 # ## A curved path
 #
-# The argument may carry a mixed term of its own: $x + \varepsilon_1 v + \varepsilon_2 w + \varepsilon_1\varepsilon_2
-# u$, the path that an inner computation has made. Then $f'(x)\,u$ is added. This is what lets programs be composed.
+# The argument may carry a mixed term of its own:
+# $x + \varepsilon_1 v + \varepsilon_2 w + \varepsilon_1\varepsilon_2 u$, the path that an inner computation has made.
+# Then $f'(x)\,u$ is added. This is what lets programs be composed.
 
 # %%
-curved = expand(x**3, x, {(1,): v, (2,): w, (1, 2): u})
+curved = sa.expand(x**3, x, {(1,): v, (2,): w, (1, 2): u})
 assert sp.expand(curved.coefficient(1, 2) - (6 * x * v * w + 3 * x**2 * u)) == 0
 curved
 
@@ -101,7 +101,7 @@ curved
 # different, and a Taylor polynomial carries just those. Three levels of $\exp(x \sin x)$ have eight coefficients:
 
 # %%
-third = expand(sp.exp(x * sp.sin(x)), x, 1, order=3)
+third = sa.expand(sp.exp(x * sp.sin(x)), x, 1, order=3)
 assert len(third.coefficients) == 2**3
 assert len(third.taylor()) == 3 + 1
 assert sp.simplify(third.coefficient(1, 2, 3) - sp.diff(sp.exp(x * sp.sin(x)), x, 3)) == 0
@@ -120,7 +120,7 @@ print(f"order 10: {nested} operations by nesting, {polynomial} by a Taylor polyn
 # **1.** Expand $x^2$ at $x + v\,\varepsilon_1 + w\,\varepsilon_2$.
 
 # %%
-tried = check_expansion("x^2 + 2 x v eps_1 + 2 x w eps_2", "x^2", "x", ["v", "w"])
+tried = sa.check_expansion("x^2 + 2 x v eps_1 + 2 x w eps_2", "x^2", "x", ["v", "w"])
 assert tried.right is False
 assert tried.mistakes[0].kind == "dropped mixed term"
 tried
@@ -129,7 +129,7 @@ tried
 # **2.** Expand $x\,y$ along $(1, 0)$ on level 1 and $(0, 1)$ on level 2.
 
 # %%
-tried = check_expansion("x y + y eps_1 + x eps_2 + 2 eps_1 eps_2", "x y", ["x", "y"], [[1, 0], [0, 1]])
+tried = sa.check_expansion("x y + y eps_1 + x eps_2 + 2 eps_1 eps_2", "x y", ["x", "y"], [[1, 0], [0, 1]])
 assert tried.right is False
 tried
 
@@ -137,7 +137,7 @@ tried
 # **3.** The second derivative of $e^{x^2}$.
 
 # %%
-tried = check_derivative("4 x^2 exp(x^2)", "exp(x^2)", "x", order=2)
+tried = sa.check_derivative("4 x^2 exp(x^2)", "exp(x^2)", "x", order=2)
 assert tried.right is False
 tried
 
@@ -145,7 +145,7 @@ tried
 # **4.** Expand $\sin x$ at 0 along 1 on both levels. (What is left of the mixed term?)
 
 # %%
-tried = check_expansion("eps_1 + eps_2 - eps_1 eps_2", "sin(x)", {"x": 0}, [1, 1])
+tried = sa.check_expansion("eps_1 + eps_2 - eps_1 eps_2", "sin(x)", {"x": 0}, [1, 1])
 assert tried.right is False
 tried
 
@@ -153,7 +153,7 @@ tried
 # ### Solutions
 
 # %%
-assert check_expansion("x^2 + 2 x v eps_1 + 2 x w eps_2 + 2 v w eps_1 eps_2", "x^2", "x", ["v", "w"]).right
-assert check_expansion("x y + y eps_1 + x eps_2 + eps_1 eps_2", "x y", ["x", "y"], [[1, 0], [0, 1]]).right
-assert check_derivative("(2 + 4 x^2) exp(x^2)", "exp(x^2)", "x", order=2).right
-assert check_expansion("eps_1 + eps_2", "sin(x)", {"x": 0}, [1, 1]).right
+assert sa.check_expansion("x^2 + 2 x v eps_1 + 2 x w eps_2 + 2 v w eps_1 eps_2", "x^2", "x", ["v", "w"]).right
+assert sa.check_expansion("x y + y eps_1 + x eps_2 + eps_1 eps_2", "x y", ["x", "y"], [[1, 0], [0, 1]]).right
+assert sa.check_derivative("(2 + 4 x^2) exp(x^2)", "exp(x^2)", "x", order=2).right
+assert sa.check_expansion("eps_1 + eps_2", "sin(x)", {"x": 0}, [1, 1]).right

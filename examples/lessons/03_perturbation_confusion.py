@@ -12,7 +12,6 @@ import numpy as np
 
 import symad as sa
 from symad.teaching import naive
-from symad.teaching.answers import check_derivative, check_expansion
 from symad.teaching.confusion import exhibit
 
 # %% [markdown]
@@ -71,9 +70,9 @@ levels
 # %% [markdown]
 # ## The amazing bug
 #
-# A tag for each derivative is still not enough, if a derivative is a *function*. Let $S$ be the derivative of $u
-# \mapsto (g \mapsto (a \mapsto g(a + u)))$ at $u = 3$: it takes a function $g$ and gives its derivative, shifted by 3.
-# Applied twice to $\exp$ it gives the second derivative shifted by 6. A design that made one tag for $S$ uses it
+# A tag for each derivative is still not enough, if a derivative is a *function*. Let $S$ be the derivative of
+# $u \mapsto (g \mapsto (a \mapsto g(a + u)))$ at $u = 3$: it takes a function $g$ and gives its derivative, shifted by
+# 3. Applied twice to $\exp$ it gives the second derivative shifted by 6. A design that made one tag for $S$ uses it
 # twice, and the second use meets the epsilon of the first. The right design makes a fresh one *for each use*.
 
 # %%
@@ -129,7 +128,7 @@ own
 # **1.** Two levels are open at $x = y = 1$: the outer one moves $x$, the inner one moves $y$. What is $x + y$?
 
 # %%
-tried = check_expansion("2 + 2 eps", "x + y", {"x": 1, "y": 1}, [[1, 0], [0, 1]])
+tried = sa.check_expansion("2 + 2 eps", "x + y", {"x": 1, "y": 1}, [[1, 0], [0, 1]])
 assert tried.right is False
 assert tried.mistakes[0].kind == "confused levels"
 tried
@@ -139,16 +138,16 @@ tried
 # $x \cdot y$? (The exhibit above has it in the column on the right.)
 
 # %%
-tried = check_expansion("9 + 6 eps_1 + 6 eps_2 + 2 eps_1 eps_2", "x y", {"x": 3, "y": 3}, [[1, 1], [0, 1]])
+tried = sa.check_expansion("9 + 6 eps_1 + 6 eps_2 + 2 eps_1 eps_2", "x y", {"x": 3, "y": 3}, [[1, 1], [0, 1]])
 assert tried.right is False
 tried
 
 # %% [markdown]
-# **3.** $\frac{d}{dx}\left[x \cdot \frac{d}{dy}(x y^2)\right]_{y = x}$. The bracket is $x \cdot 2xy = 2x^3$ there. This
-# pupil works without alias: $y$ is $x$, so $x y^2$ is $x^3$.
+# **3.** $\frac{d}{dx}\left[x \cdot \frac{d}{dy}(x y^2)\right]_{y = x}$. The bracket is $x \cdot 2xy = 2x^3$ there.
+# This pupil works without alias: $y$ is $x$, so $x y^2$ is $x^3$.
 
 # %%
-tried = check_derivative("9 x^2", "2 x^3", "x")
+tried = sa.check_derivative("9 x^2", "2 x^3", "x")
 assert tried.right is False
 assert exhibit("same-point-square").wrong[2].result == 9 * 3.0**2
 tried
@@ -157,7 +156,7 @@ tried
 # **4.** $\frac{d}{dx}\left[\frac{d}{dy}\, y\,(x - y)\right]_{y = x}$. The bracket is $x - 2y$, so $-x$ there.
 
 # %%
-tried = check_derivative("0", "-x", "x")
+tried = sa.check_derivative("0", "-x", "x")
 assert tried.right is False
 tried
 
@@ -165,8 +164,8 @@ tried
 # ### Solutions
 
 # %%
-assert check_expansion("2 + eps_1 + eps_2", "x + y", {"x": 1, "y": 1}, [[1, 0], [0, 1]]).right
+assert sa.check_expansion("2 + eps_1 + eps_2", "x + y", {"x": 1, "y": 1}, [[1, 0], [0, 1]]).right
 solution = "9 + 6 eps_1 + 3 eps_2 + eps_1 eps_2"
-assert check_expansion(solution, "x y", {"x": 3, "y": 3}, [[1, 1], [0, 1]]).right
-assert check_derivative("6 x^2", "2 x^3", "x").right
-assert check_derivative("-1", "-x", "x").right
+assert sa.check_expansion(solution, "x y", {"x": 3, "y": 3}, [[1, 1], [0, 1]]).right
+assert sa.check_derivative("6 x^2", "2 x^3", "x").right
+assert sa.check_derivative("-1", "-x", "x").right

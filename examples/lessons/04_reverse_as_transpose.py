@@ -8,8 +8,6 @@
 import numpy as np
 
 import symad as sa
-from symad.drawing.draw import draw
-from symad.teaching.answers import check_derivative, check_expansion
 
 # %% [markdown]
 # ## The linear map of a program
@@ -52,7 +50,7 @@ stages
 # $x$.
 
 # %%
-picture = draw(sa.grad(f), 2.0)
+picture = sa.draw(sa.grad(f), 2.0)
 assert picture.operations == sa.trace(sa.grad(f), 2.0).count_ops()
 picture
 
@@ -152,7 +150,7 @@ else:
 # **1.** Transpose by hand: $a = \sin x$, $b = a\,x$, with $\bar b = 1$. What is $\bar x$?
 
 # %%
-tried = check_derivative("x cos(x)", "x sin(x)", "x")  # one of the two arrows into x was forgotten
+tried = sa.check_derivative("x cos(x)", "x sin(x)", "x")  # one of the two arrows into x was forgotten
 assert tried.right is False
 tried
 
@@ -160,7 +158,7 @@ tried
 # **2.** Transpose $a = x^2$, $b = a + a\,x$ with $\bar b = 1$: $a$ is used twice.
 
 # %%
-tried = check_derivative("x^2 + 2 x", "x^2 + x^2 x", "x")  # only the first use of a was counted
+tried = sa.check_derivative("x^2 + 2 x", "x^2 + x^2 x", "x")  # only the first use of a was counted
 assert tried.right is False
 tried
 
@@ -168,7 +166,7 @@ tried
 # **3.** $f(x, y) = x^2 y$. Push the tangent $(v, w)$ forward at $(x, y)$.
 
 # %%
-tried = check_expansion("x^2 y + 2 x v eps_1 + x^2 w eps_1", "x^2 y", ["x", "y"], [["v", "w"]])
+tried = sa.check_expansion("x^2 y + 2 x v eps_1 + x^2 w eps_1", "x^2 y", ["x", "y"], [["v", "w"]])
 assert tried.right is False
 tried
 
@@ -176,7 +174,7 @@ tried
 # **4.** The gradient of $x^2 y$ at $(3, 5)$ is $(30, 9)$. What is the tangent along $(1, -1)$?
 
 # %%
-tried = check_expansion("45 + 39 eps_1", "x^2 y", {"x": 3, "y": 5}, [[1, -1]])
+tried = sa.check_expansion("45 + 39 eps_1", "x^2 y", {"x": 3, "y": 5}, [[1, -1]])
 assert tried.right is False
 tried
 
@@ -184,7 +182,7 @@ tried
 # ### Solutions
 
 # %%
-assert check_derivative("sin(x) + x cos(x)", "x sin(x)", "x").right
-assert check_derivative("2 x + 3 x^2", "x^2 + x^2 x", "x").right
-assert check_expansion("x^2 y + (2 x y v + x^2 w) eps_1", "x^2 y", ["x", "y"], [["v", "w"]]).right
-assert check_expansion("45 + 21 eps_1", "x^2 y", {"x": 3, "y": 5}, [[1, -1]]).right
+assert sa.check_derivative("sin(x) + x cos(x)", "x sin(x)", "x").right
+assert sa.check_derivative("2 x + 3 x^2", "x^2 + x^2 x", "x").right
+assert sa.check_expansion("x^2 y + (2 x y v + x^2 w) eps_1", "x^2 y", ["x", "y"], [["v", "w"]]).right
+assert sa.check_expansion("45 + 21 eps_1", "x^2 y", {"x": 3, "y": 5}, [[1, -1]]).right

@@ -10,8 +10,6 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.drawing.draw import draw
-from symad.teaching.answers import check_derivative
 
 x = sp.Symbol("x", real=True)
 
@@ -46,7 +44,7 @@ for storeys in (2, 4, 8):
 # Two storeys as they are written, and as they are computed. A heavy border marks a value that is used several times.
 
 # %%
-picture = draw(lambda x: tower(x, 2), 1.0, sharing="both")
+picture = sa.draw(lambda x: tower(x, 2), 1.0, sharing="both")
 assert (picture.tree_operations, picture.operations) == (6, 4)
 picture
 
@@ -116,23 +114,17 @@ for n in (5, 10, 20):
 # %% [markdown]
 # ## Higher orders
 #
-# Every order differentiates the one before it, so both grow; but what the orders have in common is on the graph once.
-# A Taylor polynomial along one direction carries one number for each order and line. It costs more at first, and wins
-# at high orders, where its work grows like the square of the order.
-
+# Every order differentiates the one before it, so all ways grow; but what the orders have in common is on the graph
+# once. A Taylor polynomial along one direction carries one number for each order and line. It costs more at first, and
+# wins at high orders, where its work grows like the square of the order.
 
 # %%
-def waves(t):
-    return np.sin(np.sin(np.sin(t)))
-
-
-for order in (1, 2, 4, 8):
-    written = sp.count_ops(sp.diff(sp.sin(sp.sin(sp.sin(x))), x, order))
-    nested = sa.trace(sa.derivative(waves, order=order), 1.0).count_ops()
-    taylor = sa.trace(lambda t, n=order: sa.taylor(waves, (t,), (1.0,), n), 1.0).count_ops()
-    print(f"order {order}: {written:3} written out, {nested:3} nested on the graph, {taylor:3} by a Taylor polynomial")
-assert written > 2 * nested
-assert nested > taylor
+grown = sa.growth(lambda t: np.sin(np.sin(np.sin(t))), 1.0, orders=8)
+counts = {way: row[8] for way, row in grown.counts.items()}
+assert counts["AD tree"] > 100 * counts["AD graph"]
+assert counts["sympy.diff tree"] > 2 * counts["AD graph"]
+assert counts["AD graph"] > counts["Taylor graph"]
+grown
 
 # %% [markdown]
 # ## When symbols win
@@ -158,7 +150,7 @@ print(values)
 # **1.** The derivative of one storey, $\sin(x)\,x$.
 
 # %%
-tried = check_derivative("cos(x)", "sin(x) x", "x")
+tried = sa.check_derivative("cos(x)", "sin(x) x", "x")
 assert tried.right is False
 tried
 
@@ -166,7 +158,7 @@ tried
 # **2.** The derivative of $\sin(s)\,s$ where $s = x^2$.
 
 # %%
-tried = check_derivative("cos(x^2) x^2 + sin(x^2)", "sin(x^2) x^2", "x")  # the chain rule was forgotten
+tried = sa.check_derivative("cos(x^2) x^2 + sin(x^2)", "sin(x^2) x^2", "x")  # the chain rule was forgotten
 assert tried.right is False
 tried
 
@@ -174,7 +166,7 @@ tried
 # **3.** The derivative of $x\,e^x \sin x$: three factors, three terms.
 
 # %%
-tried = check_derivative("e^x sin(x) + x e^x cos(x)", "x exp(x) sin(x)", "x")
+tried = sa.check_derivative("e^x sin(x) + x e^x cos(x)", "x exp(x) sin(x)", "x")
 assert tried.right is False
 tried
 
@@ -182,6 +174,6 @@ tried
 # ### Solutions
 
 # %%
-assert check_derivative("x cos(x) + sin(x)", "sin(x) x", "x").right
-assert check_derivative("2 x (cos(x^2) x^2 + sin(x^2))", "sin(x^2) x^2", "x").right
-assert check_derivative("exp(x) (sin(x) + x sin(x) + x cos(x))", "x exp(x) sin(x)", "x").right
+assert sa.check_derivative("x cos(x) + sin(x)", "sin(x) x", "x").right
+assert sa.check_derivative("2 x (cos(x^2) x^2 + sin(x^2))", "sin(x^2) x^2", "x").right
+assert sa.check_derivative("exp(x) (sin(x) + x sin(x) + x cos(x))", "x exp(x) sin(x)", "x").right

@@ -9,7 +9,6 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.teaching.answers import check_derivative, check_expansion
 
 # %% [markdown]
 # ## The implicit function theorem
@@ -136,7 +135,7 @@ else:
 # **1.** $y^2 = x$ with $y > 0$, so $y = \sqrt{x}$. Implicit differentiation gives $2y\,y' = 1$. What is $y'$ in $x$?
 
 # %%
-tried = check_derivative("1/(2 x)", "sqrt(x)", "x")
+tried = sa.check_derivative("1/(2 x)", "sqrt(x)", "x")
 assert tried.right is False
 tried
 
@@ -144,7 +143,7 @@ tried
 # **2.** $e^y = 1 + x^2$. What is $y'$ in $x$?
 
 # %%
-tried = check_derivative("1/(1 + x^2)", "log(1 + x^2)", "x")  # where is the derivative of the right side?
+tried = sa.check_derivative("1/(1 + x^2)", "log(1 + x^2)", "x")  # where is the derivative of the right side?
 assert tried.right is False
 tried
 
@@ -152,7 +151,7 @@ tried
 # **3.** $y'' $ of $y^2 = x$: differentiate $2y\,y' = 1$ once more. Careful, $y'$ is squared.
 
 # %%
-tried = check_derivative("1/(4 x^(3/2))", "sqrt(x)", "x", order=2)
+tried = sa.check_derivative("1/(4 x^(3/2))", "sqrt(x)", "x", order=2)
 assert tried.right is False
 tried
 
@@ -161,7 +160,7 @@ tried
 # way, $g$ would stay 0.
 
 # %%
-tried = check_expansion("1/2 eps_1", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 2)]])
+tried = sa.check_expansion("1/2 eps_1", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 2)]])
 assert tried.right is False
 tried
 
@@ -169,8 +168,8 @@ tried
 # ### Solutions
 
 # %%
-assert check_derivative("1/(2 sqrt(x))", "sqrt(x)", "x").right
-assert check_derivative("2 x/(1 + x^2)", "log(1 + x^2)", "x").right
-assert check_derivative("-1/(4 x^(3/2))", "sqrt(x)", "x", order=2).right
-assert check_expansion("eps_1", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 2)]]).right
-assert check_expansion("0", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 4)]]).right  # the right way
+assert sa.check_derivative("1/(2 sqrt(x))", "sqrt(x)", "x").right
+assert sa.check_derivative("2 x/(1 + x^2)", "log(1 + x^2)", "x").right
+assert sa.check_derivative("-1/(4 x^(3/2))", "sqrt(x)", "x", order=2).right
+assert sa.check_expansion("eps_1", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 2)]]).right
+assert sa.check_expansion("0", "y^3 + y - x", {"x": 2, "y": 1}, [[1, sp.Rational(1, 4)]]).right  # the right way
