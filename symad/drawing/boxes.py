@@ -47,7 +47,9 @@ class Box:
 
     @property
     def style(self) -> Style:
-        """The role that gives the colour: what is derived before what is kept, the inner level before the outer."""
+        """The role that gives the colour: what is derived before what is kept; an input stays a parameter."""
+        if self.kind in ("input", "parameter") and any(style == "parameter" for style, _ in self.marks):
+            return "parameter"
         return max(self.marks, key=lambda mark: (_ORDER.index(mark[0]), mark[1]), default=("primal", 0))[0]
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from math import inf
 
 from symad.drawing.boxes import Diagram
 from symad.errors import LimitError
@@ -46,10 +47,10 @@ def lay_out(diagram: Diagram, breadths: Sequence[float], gap: float) -> Layout:
     """
     forward = [(e.target, e.source) if e.back else (e.source, e.target) for e in diagram.edges]
     layers = _layers(len(diagram.boxes), forward)
-    steps, paths = _way_points(layers, forward)
+    steps, paths, ways = _way_points(layers, forward)
     across = _igraph_places(layers, steps)
     sizes = [*breadths, *[_WAY_WIDTH] * (len(layers) - len(breadths))]
-    return Layout(tuple(layers), tuple(_spread(layers, steps, across, sizes, gap)), tuple(paths))
+    return Layout(tuple(layers), tuple(_spread(layers, steps, across, sizes, gap, ways)), tuple(paths))
 
 
 def _layers(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
@@ -83,8 +84,8 @@ def _topological(operands: Sequence[Sequence[int]], users: Sequence[Sequence[int
 
 def _way_points(
     layers: list[int], edges: Sequence[tuple[int, int]]
-) -> tuple[list[tuple[int, int]], list[tuple[int, ...]]]:
-    """Append the layers of the way points; return the steps from layer to layer, and the path of each arrow."""
+) -> tuple[list[tuple[int, int]], list[tuple[int, ...]], list[list[int]]]:
+    """Append the layers of the way points; return steps from layer to layer, paths of arrows, way points of boxes."""
     steps: dict[tuple[int, int], None] = {}
     ways: dict[int, list[int]] = {}  # of a box: itself, and its way points layer by layer
     paths = []
@@ -103,7 +104,7 @@ def _way_points(
         path = (*way[: layers[target] - layers[source]], target)
         steps[path[-2], target] = None
         paths.append(path)
-    return list(steps), paths
+    return list(steps), paths, [way[1:] for way in ways.values()]
 
 
 def _igraph_places(layers: Sequence[int], steps: Sequence[tuple[int, int]]) -> list[float]:
@@ -115,7 +116,12 @@ def _igraph_places(layers: Sequence[int], steps: Sequence[tuple[int, int]]) -> l
 
 
 def _spread(
-    layers: Sequence[int], steps: Iterable[tuple[int, int]], across: Sequence[float], sizes: Sequence[float], gap: float
+    layers: Sequence[int],
+    steps: Iterable[tuple[int, int]],
+    across: Sequence[float],
+    sizes: Sequence[float],
+    gap: float,
+    ways: Iterable[Sequence[int]],
 ) -> list[float]:
     """Return places in the same order, at least the gap apart, each near the mean of its neighbours."""
     rows: list[list[int]] = [[] for _ in range(1 + max(layers, default=0))]
@@ -137,6 +143,7 @@ def _spread(
         for row, offset in zip(*((rows, offsets) if down else (rows[::-1], offsets[::-1])), strict=True):
             sides = (above, below) if sweep >= _SWEEPS - 12 else (above,) if down else (below,)
             _settle(row, offset, places, sides)
+    _straighten(rows, offsets, places, ways)
     return places
 
 
@@ -166,3 +173,36 @@ def _settle(
     starts = [total / weight for total, weight, length in blocks for _ in range(length)]
     for item, offset, start in zip(row, offsets, starts, strict=True):
         places[item] = start + offset
+
+
+def _straighten(
+    rows: Sequence[Sequence[int]],
+    offsets: Sequence[Sequence[float]],
+    places: list[float],
+    ways: Iterable[Sequence[int]],
+) -> None:
+    """Put the way points of each long arrow in line, as far as there is room between their neighbours."""
+    beside: dict[int, tuple[int | None, float, int | None, float]] = {}  # neighbours and the least distances to them
+    for row, offset in zip(rows, offsets, strict=True):
+        for k, item in enumerate(row):
+            left = (row[k - 1], offset[k] - offset[k - 1]) if k else (None, 0.0)
+            right = (row[k + 1], offset[k + 1] - offset[k]) if k + 1 < len(row) else (None, 0.0)
+            beside[item] = (*left, *right)
+    for way in ways:
+        piece: list[int] = []
+        low, high = -inf, inf
+        for point in [*way, None]:
+            a, b = (-inf, inf) if point is None else _room(beside[point], places)
+            if piece and (point is None or max(low, a) > min(high, b)):
+                middle = sum(places[k] for k in piece) / len(piece)
+                for k in piece:
+                    places[k] = min(max(middle, low), high)
+                piece, low, high = [], -inf, inf
+            if point is not None:
+                piece.append(point)
+                low, high = max(low, a), min(high, b)
+
+
+def _room(beside: tuple[int | None, float, int | None, float], places: Sequence[float]) -> tuple[float, float]:
+    left, before, right, after = beside
+    return (-inf if left is None else places[left] + before), (inf if right is None else places[right] - after)

@@ -62,7 +62,8 @@ def _written(shapes: Iterable[Shape], shift: Point, scale: float, used: dict[Col
 def _label(label: Label, shift: Point, scale: float, used: dict[Colour, None]) -> str:
     used[label.colour] = None
     size = label.size * scale
-    font = rf"\fontsize{{{short(size)}}}{{{short(size * 1.2)}}}\selectfont\sffamily" + r"\bfseries" * label.bold
+    series = "bx" if label.bold else "m"  # Computer Modern as outlines: it comes with every LaTeX, in any size
+    font = rf"\fontsize{{{short(size)}}}{{{short(size * 1.2)}}}\usefont{{OT1}}{{cmss}}{{{series}}}{{n}}"
     turned = f",rotate={short(-label.turned)}" if label.turned else ""
     options = f"anchor={_ANCHORS[label.anchor]},text=symad-{label.colour},font={{{font}}}{turned}"
     return rf"\node[{options}] at {_place(label.place, shift)} {{{latex_text(label.text)}}};"
