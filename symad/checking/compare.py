@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from symad.checking.compare_identity import samples_of
-from symad.checking.compare_problem import problem_of
+from symad.checking.compare_problem import Problem, problem_of
 from symad.checking.compare_reference import Enclosure, enclosure_of, reference_of
 from symad.checking.compare_rows import Measures, Row, row_of
 from symad.checking.comparison import Comparison
-from symad.checking.plots import step_errors, swell
+from symad.checking.plots import step_errors
 from symad.checking.routes import routes
 from symad.display.document import Document, Paragraph
+from symad.drawing.growth import Growth, growth
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.trace import Trace
@@ -32,7 +33,7 @@ def compare(
     two kinds of lambdify, every mix of forward (F) and reverse (R) mode up to order 3, edge pushing and dyads, Taylor
     coefficients, interpolation, differences, the complex step, and other libraries where they are installed; `only`
     keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a row with the reason.
-    `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and `swell`.
+    `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and `growth`.
 
     The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
     "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random points), "agrees" (a
@@ -62,7 +63,7 @@ def compare(
     enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
     return Comparison(
         problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
-        problem.short_formula, times, _pictures(f, x, order, max_seconds) if plots else (),
+        problem.short_formula, times, _pictures(f, x, problem) if plots else (),
     )  # fmt: skip
 
 
@@ -72,12 +73,20 @@ def _bounded(row: Row, enclosure: Enclosure) -> Row:
     return replace(row, ulp_bound=enclosure.ulp_bound(row.values))
 
 
-def _pictures(f: Any, x: Any, order: int, seconds: float) -> Document:
+def _pictures(f: Any, x: Any, problem: Problem) -> Document:
     """Return the plots, or why there are none."""
     found: Document = ()
-    for plot in (lambda: step_errors(f, x, order), lambda: swell(f, x, max(order, 4), max_seconds=seconds)):
+    for plot in (lambda: step_errors(f, x, problem.order), lambda: _growth(problem)):
         try:
             found += plot().document()
         except WorkbenchError as error:
             found += (Paragraph(str(error).splitlines()[0]),)
     return found
+
+
+def _growth(problem: Problem) -> Growth:
+    """Return how operations grow from order to order; of a function of an array along the diagonal."""
+    if problem.scalar:
+        return growth(problem.function, problem.x, max(problem.order, 4))
+    ones = problem.shaped(np.ones(problem.inputs))
+    return growth(lambda t: problem.function(t * ones), 0.0, max(problem.order, 4))

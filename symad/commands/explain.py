@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from symad.commands.showing import add_output, add_target, add_transform, present, transformed
+import sympy as sp
+
+from symad.commands.showing import add_output, add_target, add_transform, present, read_target, transformed
 from symad.drawing.draw import draw
 from symad.teaching.explain import explain
 
@@ -30,4 +32,7 @@ def run_explain(options: argparse.Namespace) -> int:
 
 def run_draw(options: argparse.Namespace) -> int:
     """Carry out `symad draw`; exit status 0."""
+    f, _ = read_target(options)
+    if isinstance(f, sp.Basic) and not options.transform:
+        return present(draw(f), options)
     return present(draw(*transformed(options)), options)
