@@ -113,7 +113,9 @@ def test_a_lesson_is_well_formed(path: Path) -> None:
     found = cells(path)
     assert found[0].prose
     assert found[0].text.startswith("# "), "the first cell has the title"
-    titles = [line for cell in found if cell.prose for line in cell.text.split("\n") if line.startswith("#")]
+    prose = [line for cell in found if cell.prose for line in cell.text.split("\n")]
+    assert [line for line in prose if line.count("$") % 2] == [], "a formula stands on one line"
+    titles = [line for line in prose if line.startswith("#")]
     assert titles[-2:] == ["## Exercises", "### Solutions"]
     exercises = found[[cell.prose and "## Exercises" in cell.text for cell in found].index(True) :]
     asked = [cell.text for cell in exercises if cell.prose]

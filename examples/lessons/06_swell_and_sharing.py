@@ -36,7 +36,7 @@ def formula(storeys):
 
 for storeys in (2, 4, 8):
     tree, graph = sp.count_ops(formula(storeys)), sa.trace(lambda t, n=storeys: tower(t, n), 1.0).count_ops()
-    print(f"{storeys} storeys: {tree} operations as a formula, {graph} as a graph")
+    print(f"storeys {storeys}: {tree} operations as a formula, {graph} as a graph")
     assert graph == 2 * storeys
     assert tree >= 2**storeys
 
@@ -64,7 +64,7 @@ def sizes(storeys):
 
 table = {storeys: sizes(storeys) for storeys in (1, 2, 3, 4, 5, 6, 7)}
 for storeys, (written, graph) in table.items():
-    print(f"{storeys} storeys: {written:6} written out, {graph:3} on the graph")
+    print(f"storeys {storeys}: {written:6} written out, {graph:3} on the graph")
 assert table[7][0] > 100 * table[7][1]
 assert all(table[k + 1][1] == table[k][1] + 7 for k in range(1, 7))
 
@@ -99,8 +99,8 @@ assert sp.simplify(written_out.subs(symbol, x) - sp.diff(formula(2), x)) == 0
 # %% [markdown]
 # ## Many variables
 #
-# The product $x_1 x_2 \cdots x_n$: each partial derivative is a product of all the others. Written out they have $n(n
-# - 2)$ multiplications together. On the graph the products from the left and from the right are shared.
+# The product $x_1 x_2 \cdots x_n$: each partial derivative is a product of all the others. Written out they have
+# $n(n - 2)$ multiplications together. On the graph the products from the left and from the right are shared.
 
 # %%
 for n in (5, 10, 20):
