@@ -92,10 +92,10 @@ def _table(table: Table) -> str:
         inner = (f'<{tag} class="{side}">{_cell(cell)}</{tag}>' for cell, side in zip(cells, align, strict=False))
         return f"<tr>{''.join(inner)}</tr>"
 
-    caption = f"<caption>{_prose(table.caption)}</caption>" if table.caption else ""
+    caption = f'<p class="caption">{_prose(table.caption)}</p>' if table.caption else ""  # may be wider than the table
     head = f"<thead>{row('th', table.header)}</thead>" if table.header else ""
     rows = "\n".join(row("td", cells) for cells in table.rows)
-    return f'<div class="table"><table>{caption}{head}<tbody>{rows}</tbody></table></div>'
+    return f'<div class="table">{caption}<table>{head}<tbody>{rows}</tbody></table></div>'
 
 
 def _code(code: Code) -> str:

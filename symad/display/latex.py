@@ -30,6 +30,7 @@ PREAMBLE = "\n".join(
         r"\documentclass{article}",
         r"\usepackage[T1]{fontenc}",
         r"\usepackage[utf8]{inputenc}",
+        r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}",  # letters as outlines, where they are installed
         r"\usepackage[a4paper,landscape,margin=15mm]{geometry}",
         r"\usepackage{textcomp,amsmath,amssymb,booktabs,longtable,xcolor,tikz}",
     )

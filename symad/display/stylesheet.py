@@ -27,9 +27,9 @@ _RULES = """\
 .symad .reason{display:inline-block;margin-left:2em;color:var(--muted);font-size:.92em;line-height:1.4}
 .symad .table{overflow-x:auto}
 .symad table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums;font-size:1em}
-.symad caption{text-align:left;color:var(--muted);padding-bottom:.3em}
+.symad .caption{color:var(--muted);margin:.6em 0 0}
 .symad thead,.symad tbody,.symad tr{background:none}
-.symad th{border-bottom:2px solid var(--muted);padding:.25em .9em .25em 0;font-weight:600;vertical-align:bottom}
+.symad th{border-bottom:2px solid var(--muted);padding:.25em 1em .25em 0;font-weight:600;vertical-align:bottom}
 .symad td{border-bottom:1px solid #8884;padding:.42em 1em .42em 0;vertical-align:baseline;\
 overflow-wrap:break-word}
 .symad .to-left,.symad table .to-left{text-align:left}
