@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -32,12 +34,14 @@ from symad.tracing.place import user_place
 from symad.tracing.scope import innermost_scope
 from symad.tracing.trees import object_array
 
+_OWN_NAMES = re.compile(r"(eps|epsilon)_\d+")
+
 Detail = Literal["result", "levels", "steps", "all"]
 
 KEPT_LINES = 500  # of each level
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Expansion(Parts, Shown):
     """f(x + eps_1 v + ...): the coefficient of every product of epsilons, and how it comes about.
 
@@ -118,6 +122,10 @@ class Expansion(Parts, Shown):
         """Return what is shown: the levels with their lines, the table of coefficients, the sum."""
         return document_of(self)
 
+    def __repr__(self) -> str:
+        levels = f"{self.levels} level{'s'[: self.levels != 1]}"
+        return f"<Expansion of {self.given.name}: {levels}, {len(self.flat)} coefficients>"
+
     def _assembled(self, assemble: Callable[[dict[Levels, sp.Expr]], sp.Expr]) -> Any:
         count = len(self.result.flat)
         return self._filled(
@@ -177,7 +185,9 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
         nodes = levelled(level, outputs, seeds(level, wanted), max(levels[-1] for levels in wanted))
         numeric = not any(isinstance(level.scope.graph.atoms.get(node), sp.Symbol) for node in _leaves(level))
         values = Values(level.scope.graph, traced, level.scope.values, numeric=numeric)
-    flat = {levels: values.of(nodes.coefficients[levels]) for levels in epsilon.subsets(len(nodes.stages))}
+    in_order = epsilon.subsets(len(nodes.stages))
+    found_all = iter(values.of([node for levels in in_order for node in nodes.coefficients[levels]]))
+    flat = {levels: list(islice(found_all, len(outputs))) for levels in in_order}
     symbols = dict(zip(level.parameters.flat, found.symbols, strict=True))
     notes = notes_of(values, nodes, symbols, asked)
     return Expansion(found, wanted, flat, notes, detail, values, nodes, level.parameters, result.refill(outputs))
@@ -189,7 +199,7 @@ def _leaves(level: Level) -> list[int]:
 
 def _check_symbols(level: Level) -> None:
     for atom in level.scope.graph.atoms.values():
-        if isinstance(atom, Epsilon) or (isinstance(atom, sp.Symbol) and atom.name.startswith("epsilon_")):
+        if isinstance(atom, Epsilon) or (isinstance(atom, sp.Symbol) and _OWN_NAMES.fullmatch(atom.name)):
             raise ArgumentError(
                 f"the symbol {atom} in the function",
                 where=user_place(),

@@ -78,6 +78,8 @@ class _Page:
         self.directions = {levels: _direction(levels, found) for levels, found in parts.directions.items()}
         self.moving = [levels for levels, found in parts.directions.items() if any(part != 0 for part in found)]
         self.alone = len(parts.result.flat) == 1
+        most = {"steps": LINES, "all": ALL_LINES}.get(parts.detail, 0)
+        self.lines, self.rows = parts.lines(most) if most else [], new_rows(parts.stages)
 
     def question(self) -> Iterator[Block]:
         """The function, the point, the directions."""
@@ -168,9 +170,9 @@ class _Page:
     def _lines(self, k: int) -> Iterator[Block]:
         """The table of a level's lines; those of the level before come again and are only named."""
         everything = self.parts.detail == "all"
-        lines = self.parts.lines(ALL_LINES if everything else LINES)[k - 1]
+        lines = self.lines[k - 1]
         shown = lines if everything else [line for line in lines if not line.repeated]
-        rows = new_rows(self.parts.stages)[k - 1]
+        rows = self.rows[k - 1]
         if shown:
             eps = Epsilon.of_level(k)
             header = ("line", (eps, "-part"), "rule")

@@ -15,7 +15,7 @@ from symad.tracing.given import Given
 from symad.tracing.trees import Tree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Parts:
     """The function, its directions, the coefficients of each output, and the graph behind them."""
 

@@ -45,12 +45,13 @@ class Values:
         """Return the values of nodes; that of a structural zero is 0. LimitError for one too large to be written."""
         present = [node for node in nodes if node is not None]
         self._visit(present)
+        for node in present:
+            self._check_size(node)
         numbers = [node for node in present if node not in self._read and self._is_float(node)]
         for node, number in zip(numbers, evaluate(self.graph, numbers, self._known), strict=True):
             self._read[node] = number if isinstance(number, bool) else float(number)
         for node in present:
             if node not in self._read:
-                self._check_size(node)
                 self._read[node] = readable(as_sympy(self._expression(node)))
         return [self._zero(present) if node is None else self._read[node] for node in nodes]
 
@@ -94,7 +95,7 @@ class Values:
             self._inexact[node] = inexact or any(self._inexact[operand] for operand in operands)
 
     def _check_size(self, node: int) -> None:
-        if self._size[node] > LARGEST:
+        if self._size[node] > LARGEST and not self._is_float(node):
             count = len(reachable(self.graph, [node]))
             raise LimitError(
                 f"a coefficient that is {count} operations long, and more than {LARGEST} when it is written out",
@@ -178,9 +179,9 @@ def as_sympy(expression: sp.Basic) -> sp.Basic:
     Heads that only save digits are written out; so are jn and yn, which SymPy 1.14 evaluates wrongly left of 0.
     Derivatives of undefined functions become Derivative and Subs.
 
-    >>> from symad.rules.undefined import formal
-    >>> as_sympy(formal(sp.Function("f"), (1,))(sp.Symbol("x")))
-    Derivative(f(x), x)
+    >>> x, y = sp.symbols("x y")
+    >>> as_sympy(h.direction_cosine(x, y) + sp.jn(1, x))
+    x/sqrt(x**2 + y**2) - cos(x)/x + sin(x)/x**2
     """
     if not expression.has(*_REWRITTEN):
         return expression

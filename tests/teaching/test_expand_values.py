@@ -120,6 +120,7 @@ REFUSED = {
     "order": (x**2, x, v, {"order": 0}, "order=0"),
     "detail": (x**2, x, [v], {"detail": "much"}, "detail='much'"),
     "its own symbol": (x * sp.Symbol("epsilon_1"), x, [v], {}, "epsilon_1 in the function"),
+    "as it is printed": (x * sp.Symbol("eps_2"), x, [v], {}, "eps_2 in the function"),
     "no function": (3.0, x, [v], {}, "f of type float"),
 }
 
@@ -140,6 +141,10 @@ def test_other_refusals():
         sa.grad(lambda z: expand(lambda q: q, z, [1.0]).coefficient(1))(1.0)
     with pytest.raises(RuleError, match="besselj has no derivative"):
         expand(lambda z: sp.besselj(z, 1), x, [v])
+
+
+def test_the_representation_is_short():
+    assert repr(expand(x**2, x, [v, w])) == "<Expansion of f: 2 levels, 4 coefficients>"
 
 
 def test_a_direction_is_a_constant():
