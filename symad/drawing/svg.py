@@ -107,15 +107,15 @@ class Canvas:
         lines = "\n".join(_written(shapes, used))
         size = f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
         opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="symad-svg" {size} font-family="{FONT}">'
-        return f"{opening}{_stylesheet(used)}\n{lines}\n</svg>"
+        return f"{opening}{_stylesheet(used, alone=ground)}\n{lines}\n</svg>"
 
     def tikz(self) -> str:
         """Return the picture as a tikzpicture (packages tikz and xcolor), as large as a page at most."""
         return tikz_of(self._open[0].shapes, self.width, self.height)
 
-    def picture(self, description: str, text: str = "") -> Picture:
+    def picture(self, description: str, text: str = "", *, ground: bool = False) -> Picture:
         """Return the picture as a block of a document: in words, and with a form in characters."""
-        return Picture(self.svg(), description, text, self.tikz())
+        return Picture(self.svg(ground=ground), description, text, self.tikz())
 
     def _add(self, shape: Shape) -> None:
         self._open[-1].shapes.append(shape)
@@ -202,14 +202,17 @@ def _painted(paint: Paint, used: dict[tuple[str, Colour], None]) -> str:
     return written
 
 
-def _stylesheet(used: Iterable[tuple[str, Colour]]) -> str:
-    colours = sorted({colour for _, colour in used})
-    light = "".join(f"--{colour}:#{look_of(colour).light};" for colour in colours)
-    dark = "".join(f"--{colour}:#{look_of(colour).dark};" for colour in colours)
+def _stylesheet(used: Iterable[tuple[str, Colour]], alone: bool) -> str:
+    """Return the rules of the colours; on a page their shades are the page's, as a dark notebook may say so itself."""
     rules = "".join(
         f".symad-svg .{kind}-{colour}{{{kind}:var(--{colour},#{look_of(colour).light})}}"
         for kind, colour in sorted(used)
     )
+    if not alone:
+        return f"<style>{rules}</style>"
+    colours = sorted({colour for _, colour in used})
+    light = "".join(f"--{colour}:#{look_of(colour).light};" for colour in colours)
+    dark = "".join(f"--{colour}:#{look_of(colour).dark};" for colour in colours)
     return f"<style>.symad-svg{{{light}}}@media (prefers-color-scheme:dark){{.symad-svg{{{dark}}}}}{rules}</style>"
 
 

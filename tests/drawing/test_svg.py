@@ -39,12 +39,21 @@ def test_every_style_has_its_colours_on_light_and_dark_ground() -> None:
     canvas = Canvas(10, 10)
     for style in LOOKS:
         canvas.box(0, 0, 1, 1, fill=style)
-    text = canvas.svg()
+    text = canvas.svg(ground=True)
     for style, look in LOOKS.items():
         if look.light:
             assert f"--{style}:#{look.light};" in text
             assert f"--{style}:#{look.dark};" in text
             assert f'class="fill-{style}" fill="#{look.light}"' in text
+
+
+def test_a_picture_in_a_page_has_the_shades_of_the_page() -> None:
+    """A light notebook on a dark system stays light: what is written beside the boxes would not be seen."""
+    canvas = Canvas(10, 10)
+    canvas.box(0, 0, 1, 1, fill="tangent")
+    text = canvas.picture("a box").svg
+    assert "prefers-color-scheme" not in text
+    assert ".fill-tangent{fill:var(--tangent,#0060A0)}" in text
 
 
 def test_an_arrow_ends_where_it_should() -> None:
