@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from symad.display.styles import LOOKS, Look, Style
+from symad.display.styles import GROUND, LOOKS, Look, Style
 
 Colour: TypeAlias = Style | Literal["ground"]
 Anchor = Literal["start", "middle", "end"]
@@ -74,7 +74,7 @@ def look_of(colour: Colour) -> Look:
     'FFFFFF'
     """
     if colour == "ground":
-        return Look("FFFFFF", "16181C")
+        return GROUND
     return LOOKS[colour] if LOOKS[colour].light else LOOKS["primal"]
 
 
