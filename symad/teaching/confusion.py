@@ -163,8 +163,9 @@ def exhibit(program: str | Program) -> Exhibit:
     """Run a nested program with no tag, with a shared tag, without alias, on one tape, and right; show where it breaks.
 
     The program is the name of a famous one (a key of FAMOUS), or a function of the derivative operator, where
-    `d(f, a)` is f'(a). ArgumentError for an unknown name, and for what is no program. The right value is found by
-    forward and by reverse mode at each level; AssertionError if these two differed.
+    `d(f, a)` is f'(a). The right value is found by forward and by reverse mode at each level. ArgumentError for an
+    unknown name, for what is no program, and where there is no right value; LimitError for more than 200 operations
+    or 5 levels.
 
     >>> shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x + y, 1.0), 1.0))
     >>> shown.right.result, [made.result for made in shown.wrong], shown.tape.result
@@ -187,7 +188,11 @@ def exhibit(program: str | Program) -> Exhibit:
     elif not callable(program):
         raise ArgumentError(f"a program of type {type(program).__name__}", do="give a function of the derivative d")
     right, reverse = (run(Right(reverse=mode), program) for mode in (False, True))
-    assert equal(right.result, reverse.result), "forward and reverse mode differ"
+    if not equal(right.result, reverse.result):
+        values = f"forward mode gives {right.result}, reverse mode {reverse.result}"
+        raise ArgumentError(
+            "a program without a right value", why=values, do="choose a point where it has a derivative"
+        )
     wrong = tuple(run(design, program) for design in (Tagless(), SharedTag(), NoAlias()))
     return Exhibit(heading, source, wrong, right, run(OneTape(), program), reverse)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -27,8 +28,8 @@ from symad.tracing.place import user_place
 Program = Callable[[Derivative], Any]
 SPACE = "\u00a0"  # where no line is broken
 MAX_LINES = 200  # of a run: more are not read
-
-
+MAX_LEVELS = 5  # inside each other: 32 coefficients
+_NUMBERS = (int, float, np.floating)
 _OPERATORS = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
 }  # fmt: skip
@@ -162,7 +163,7 @@ class _Recorder:
             opened.parameter = Parameter(number, _parameter_of(f))
             return self._returned(f(Watched(number, None, self, tuple(self.opened))))
 
-        if not callable(f) or not isinstance(a, Watched | int | float | np.floating):
+        if not callable(f) or not isinstance(a, (Watched, *_NUMBERS)):
             raise ArgumentError(
                 f"d({type(f).__name__}, {type(a).__name__})", do="d takes a function of one number, and a number"
             )
@@ -176,11 +177,16 @@ class _Recorder:
         if callable(value):
             self.curried = True
             return lambda *more: self._returned(value(*more))
+        if not isinstance(value, (Watched, *_NUMBERS)):
+            what = f"a function that returns {type(value).__name__} in an exhibited program"
+            raise ArgumentError(what, where=user_place(), do="let it return one number")
         self.opened[-1].result = self.name_of(value)
         return _plain(value)
 
     def _within(self, opened: Opened, compute: Callable[[], Any]) -> Any:
         """Return what a derivative gives: a number, or a function, whose uses are parts of the same derivative."""
+        if len(self.opened) == MAX_LEVELS:
+            raise LimitError(f"more than {MAX_LEVELS} derivatives inside each other", do="exhibit fewer")
         self.opened.append(opened)
         try:
             result = compute()
@@ -209,20 +215,17 @@ class _Recorder:
             return f"{operand:.6g}"
         if operand.name is None:
             operand.name = self._name(operand.levels[-1].parameter)
-            self.lines.append(
-                Line(
-                    operand.name,
-                    f"level{SPACE}{len(operand.levels)}",
-                    self.design.shown(operand.number, operand.levels),
-                )
-            )
+            level = f"level{SPACE}{len(operand.levels)}"
+            self.lines.append(Line(operand.name, level, self.design.shown(operand.number, operand.levels)))
         return operand.name
 
     def _name(self, parameter: Parameter) -> sp.Symbol:
         """Return the name of a parameter: the one that the user gave it, unless another has it already."""
         if parameter.name is None:
-            names = itertools.chain([parameter.called], (f"{parameter.called}_{k}" for k in itertools.count(2)))
-            name = next(name for name in names if name not in self.taken)
+            called = parameter.called
+            numbered = (f"{called}_{k}" for k in range(2, 10))
+            names = itertools.chain([called], numbered, (f"{called}'{k}" for k in itertools.count(2)))
+            name = next(name for name in names if name not in self.taken and not re.fullmatch(r"t_\d+", name))
             self.taken.add(name)
             parameter.name = sp.Symbol(name)
         return parameter.name
@@ -240,7 +243,7 @@ class Watched:
         self.number, self.name, self.recorder, self.levels = number, name, recorder, levels
 
     def _binary(self, sign: str, left: Any, right: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        if not all(isinstance(side, Watched | int | float | np.floating) for side in (left, right)):
+        if not all(isinstance(side, (Watched, *_NUMBERS)) for side in (left, right)):
             return NotImplemented
         formula = (self.recorder.name_of(left), f"{SPACE}{sign}{SPACE}", self.recorder.name_of(right))
         return self.recorder.write(formula, operation(_plain(left), _plain(right)))
@@ -274,7 +277,7 @@ class Watched:
 
     def __pow__(self, exponent: Any) -> Any:
         if not isinstance(exponent, int):
-            return NotImplemented
+            self._refuse_function("a power that is no integer")
         base = self.recorder.name_of(self)
         return self.recorder.write((sp.Pow(base, exponent, evaluate=False),), self.number**exponent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,13 +183,34 @@ def test_designs_are_right_without_nesting() -> None:
         (lambda d: [d(lambda x: x, 1.0)], sa.ArgumentError, "a program that returns list"),
         (lambda d: d(lambda x: sum([x] * 300), 1.0), sa.LimitError, "more than 200 operations"),
         (lambda d: d(lambda x: math.exp(x), 1.0), sa.TraceError, "a plain float in an exhibited program.*np.exp"),
+        (lambda d: d(lambda x: x**0.5, 1.0), sa.TraceError, "a power that is no integer in an exhibited program"),
+        (lambda d: d(lambda x: None, 1.0), sa.ArgumentError, "a function that returns NoneType in an exhibited"),
+        (lambda d: d(lambda x: deep(d, x, 6), 1.0), sa.LimitError, "more than 5 derivatives inside each other"),
+        (lambda d: d(lambda x: np.sqrt(x), -1.0), sa.ArgumentError, "a program without a right value.*nan"),
         (lambda d: d(lambda x: np.arctan(x), 1.0), sa.TraceError, "np.arctan in an exhibited program.*np.exp"),
     ],
-    ids=["name", "number", "condition", "array", "no function", "list", "long", "math", "arctan"],
+    ids=list(range(13)),
 )
 def test_what_is_no_program_is_refused(program: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         exhibit(program)
+
+
+def deep(d: naive.Derivative, x: Any, levels: int) -> Any:
+    return x * d(lambda y: deep(d, y, levels - 1), x) if levels else x * x
+
+
+def test_levels_that_call_themselves_and_names_of_lines() -> None:
+    """x d/dx, four times: parameters of one name are told apart, from each other and from the names of lines."""
+    made = exhibit(lambda d: d(lambda t: deep_in_t(d, t, 3), 2.0))
+    assert made.right.result == made.reverse.result == 2**3 * 4.0
+    names = [str(line.name) for line in made.right.lines]
+    assert len(set(names)) == len(names)
+    assert {"t", "t'2", "t_1"} <= set(names)
+
+
+def deep_in_t(d: naive.Derivative, t: Any, levels: int) -> Any:
+    return t * d(lambda t: deep_in_t(d, t, levels - 1), t) if levels else t * t
 
 
 @pytest.mark.parametrize("name", FAMOUS)
