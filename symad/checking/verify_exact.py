@@ -77,18 +77,36 @@ def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
 
 
 def by_balls(kernel_or_trace: Kernel | Trace) -> Exact:
-    """Return the exact results with a proven radius, as sharp as a float needs them where any precision gives that."""
+    """Return the exact results with a proven radius, as sharp as a float needs them where any precision gives that.
+
+    A result without an enclosure is undefined where 50 digits give no number either.
+    """
     rows, results = results_of(kernel_or_trace)
     wanted = list(dict.fromkeys(row for row in results if row is not None))
     leaves = kernel_or_trace.inputs.flat if isinstance(kernel_or_trace, Trace) else None
 
+    def undefined(unknown: list[int], inputs: dict[int, Any]) -> set[int]:
+        """Rows without an enclosure that are nan by the conventions of the references too."""
+        try:
+            values = evaluate(rows, unknown, as_exact(inputs, 50), "reference", 50)
+        except LimitError:
+            return set()
+        return {row for row, value in zip(unknown, values, strict=True) if mp.isnan(value)}
+
     def exact(numbers: Sequence[Any]) -> list[Known]:
         inputs = dict(zip(leaves or range(len(numbers)), numbers, strict=True))
         found: dict[int, Any] = {}
+        nowhere: set[int] = set()
         for bits in BALL_BITS:
             open_rows = [row for row in wanted if row not in found or known_bits(found[row]) < 64]
-            found.update(zip(open_rows, enclosures(rows, open_rows, inputs, bits), strict=True) if open_rows else ())
-        return [Known(mp.mpf(0)) if row is None else _of_ball(found[row]) for row in results]
+            open_rows = [row for row in open_rows if row not in nowhere]
+            if not open_rows:
+                break
+            found.update(zip(open_rows, enclosures(rows, open_rows, inputs, bits), strict=True))
+            if unknown := [row for row in open_rows if found[row].is_nan()]:
+                nowhere |= undefined(unknown, inputs)
+        known = {row: Known(mp.nan) if row in nowhere else _of_ball(enclosed) for row, enclosed in found.items()}
+        return [Known(mp.mpf(0)) if row is None else known[row] for row in results]
 
     return exact
 
