@@ -60,12 +60,13 @@ class _Axis:
 
 def line_chart(
     series: Series, x_label: str = "", y_label: str = "", *, log_x: bool = False, log_y: bool = False, title: str = "",
-    width: float = 760.0, height: float = 420.0,
+    width: float = 760.0, height: float = 420.0, ground: bool = False,
 ) -> Picture:  # fmt: skip
     """Return a chart of series of points (x, y), integers of any size among them.
 
     A logarithmic axis has a place for 0 below all other numbers. What has no place (nan, infinities, negative numbers
-    on a logarithmic axis) is left out, a gap in its line, and counted below the chart. ArgumentError without a point.
+    on a logarithmic axis) is left out, a gap in its line, and counted below the chart. `ground` is for files that stand
+    alone. ArgumentError without a point.
 
     >>> series = {"tree": [(1, 10), (2, 10**400)], "graph": [(1, 9), (2, 12)]}
     >>> line_chart(series, "order", "operations", log_y=True).description
@@ -82,7 +83,9 @@ def line_chart(
         canvas.line(number, line)
     canvas.legend(list(series))
     description = f"{y_label or 'y'} over {x_label or 'x'}: {', '.join(series)}"
-    return canvas.canvas.picture(description, _in_characters(placed, across, up, (title, x_label, y_label, note)))
+    return canvas.canvas.picture(
+        description, _in_characters(placed, across, up, (title, x_label, y_label, note)), ground=ground
+    )
 
 
 class _Chart:

@@ -64,15 +64,19 @@ class Growth(Shown):
         ]
         return Table(("order", *self.counts), tuple(rows), "r" * (1 + len(self.counts)))
 
-    def chart(self) -> Picture:
-        """Return the numbers as a chart, of operations over the order."""
+    def chart(self, *, ground: bool = False) -> Picture:
+        """Return the numbers as a chart, of operations over the order; with a ground to stand alone."""
         series = {way: list(enumerate(row)) for way, row in self.counts.items() if row}
-        return line_chart(series, "order of the derivative", "operations", log_y=True, title=self.title)
+        return line_chart(series, "order of the derivative", "operations", log_y=True, title=self.title, ground=ground)
 
     def document(self) -> Document:
         """Return the chart, the numbers, and where a way ended and why."""
         notes = (Paragraph(f"{way}: {reason}.") for way, reason in self.stopped.items())
         return (self.chart(), self.table(), *notes)
+
+    def more_forms(self) -> dict[str, Callable[[], str]]:
+        """Return the further suffixes of `save`."""
+        return {".svg": lambda: self.chart(ground=True).svg + "\n"}
 
     def _repr_svg_(self) -> str:
         return self.chart().svg

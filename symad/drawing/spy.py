@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Literal
@@ -111,7 +111,7 @@ class Spy(Shown):
         canvas.box(left, deep, width, height, stroke="muted", radius=0, line=1.0)
         return canvas
 
-    def more_forms(self) -> dict[str, Any]:
+    def more_forms(self) -> dict[str, Callable[[], str]]:
         """Return the further suffixes of `save`."""
         return {".svg": lambda: self.canvas().svg(ground=True) + "\n"}
 

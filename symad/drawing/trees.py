@@ -24,18 +24,23 @@ def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
     >>> tree_operations(graph, [node]) == 2**100 - 1
     True
     """
-    order = reachable(rows, outputs)
+    return sum(tree_sizes(rows, outputs))
+
+
+def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
+    """Return how many operations the unfolded expression of each node has; a number is kept as long as it is needed."""
+    order = reachable(rows, nodes)
     waiting = Counter(operand for node in order for operand in operands_in(rows, node))
-    waiting.update(outputs)
+    waiting.update(nodes)
     sizes: dict[int, int] = {}
     for node in order:
         operands = operands_in(rows, node)
         sizes[node] = sum(sizes[operand] for operand in operands) + (bool(operands) and rows.heads[node] is not Alias)
         for operand in operands:
             waiting[operand] -= 1
-            if not waiting[operand]:  # large numbers of a deep graph are not all kept
+            if not waiting[operand]:
                 del sizes[operand]
-    return sum(sizes[node] for node in outputs)
+    return [sizes[node] for node in nodes]
 
 
 def operands_in(rows: Rows, node: int) -> tuple[int, ...]:
@@ -57,18 +62,23 @@ def unfolded(source: Source, limit: int) -> Diagram:
     (['x', 'x', 'sin', 'sin', '×'], 3)
     """
     reading = Reading(source)
-    made: list[Box] = []
     found: list[tuple[int, int]] = []
-    seen: set[int] = set()
+    hidden: set[int] = set()  # places of what is left out
     waiting = [(node, -1) for node in dict.fromkeys(reading.seen_as.get(node, node) for node in source.outputs)]
     for place, (node, user) in enumerate(waiting):  # grows while it is read
         if user >= 0:
             found.append((place, user))
-        operands = reading.operands[node]
-        hidden = operands and len(waiting) + len(operands) > limit
-        made.append(_left_out(reading, node) if hidden else _one_use(reading, node, user, node in seen))
+        if reading.operands[node] and len(waiting) + len(reading.operands[node]) > limit:
+            hidden.add(place)
+        else:
+            waiting += [(operand, place) for operand in reading.operands[node]]
+    left_out = sorted({waiting[place][0] for place in hidden})
+    sizes = dict(zip(left_out, tree_sizes(source.graph, left_out), strict=True))
+    made: list[Box] = []
+    seen: set[int] = set()
+    for place, (node, user) in enumerate(waiting):
+        made.append(_left_out(sizes[node]) if place in hidden else _one_use(reading, node, user, node in seen))
         seen.add(node)
-        waiting += [] if hidden else [(operand, place) for operand in operands]
     last = len(made) - 1
     return Diagram(tuple(made[::-1]), tuple(Edge(last - source, last - target) for source, target in found[::-1]))
 
@@ -79,11 +89,6 @@ def _one_use(reading: Reading, node: int, user: int, again: bool) -> Box:
     return replace(box, kind=kind, uses=1, results=box.results if user < 0 else ())
 
 
-def _left_out(reading: Reading, node: int) -> Box:
-    count = tree_operations(reading.source.graph, [node])
-    return Box(
-        f"… {count_label(count)}",
-        kind="more",
-        formula=f"{count_label(count)} operations that are not drawn",
-        operations=count,
-    )
+def _left_out(count: int) -> Box:
+    label = count_label(count)
+    return Box(f"… {label}", kind="more", formula=f"{label} operations that are not drawn", operations=count)

@@ -161,6 +161,16 @@ def test_a_tree_that_is_too_large_says_what_it_leaves_out() -> None:
     assert any(box.kind == "more" for box in diagram.boxes)
 
 
+def test_a_deep_tree_is_counted_in_one_pass() -> None:
+    def tower(x):
+        for _ in range(5000):
+            x = np.sin(x) * x
+        return x
+
+    ((_, diagram),) = draw(tower, 1.0, sharing="before").diagrams
+    assert diagram.operations == 2 * (2**5000 - 1)
+
+
 def test_lennard_jones_folds_to_its_pairs() -> None:
     drawing = draw(lennard_jones, np.arange(39.0))
     ((_, diagram),) = drawing.diagrams

@@ -139,6 +139,6 @@ def test_huge_counts_are_readable() -> None:
 def test_forms(tmp_path) -> None:
     grown = growth(swelling, 1.0, orders=3)
     ET.fromstring(grown._repr_svg_())
-    for suffix in (".html", ".tex", ".txt"):
+    for suffix in (".svg", ".html", ".tex", ".txt"):
         assert grown.save(tmp_path / f"growth{suffix}").stat().st_size > 300
     assert grown.title == "Growth of the derivatives of swelling"
