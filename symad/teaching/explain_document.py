@@ -209,7 +209,7 @@ def _operations(shown: Explained) -> Iterator[Block]:
     needed = "what the result needs, shared over all levels"
     rows.append(("", "", Marked(needed, "strong"), "", total, _ratio(shown.operations, primal)))
     yield Table(("stage", "level", "", "new", "so far", "times the program"), tuple(rows), "rrlrrr")
-    if sum(level.reverse for level in shown.levels) == 1 == len(shown.levels):
+    if [[way.name for way in level.ways] for level in shown.levels] == [["pullback"]]:
         yield Paragraph(
             "The cheap gradient principle: one reverse level costs a small multiple of the program, however many "
             "inputs there are."

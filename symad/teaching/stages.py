@@ -8,7 +8,7 @@ stage can be carried out line by line after those before it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import sympy as sp
@@ -39,6 +39,14 @@ _SENTENCES: dict[StageKind, str] = {
     "collects from everything that used it.",
     "eliminated": "The rows are the edges of a graph whose inner nodes are eliminated; what is left are the entries.",
 }
+_SECOND = {
+    "edge": "The operations are taken back one by one, from the result on; each passes on its adjoint (C) and what it "
+    "knows of second derivatives, and adds its own (R) times its adjoint. What is left belongs to the parameters.",
+    "dyadic": "Each operation that is not linear adds its own second derivatives (R) times its adjoint (C) times the "
+    "gradients (T) of its two operands.",
+    "taylor": "Each operation makes its next coefficient from those of its operands so far.",
+    "second forward": "Each operation carries its gradient and something linear in its Hessian along.",
+}
 _MADE = {"pullback": "the transposed program", "pushforward": "the tangent program", "taylor": "the Taylor program"}
 
 
@@ -57,12 +65,15 @@ class Stage:
     book: Book
     ends: tuple[int, ...]
     carries: Kind | None = None
+    way: str = ""
 
     @property
     def sentence(self) -> str:
         """What the stage is, in one or two sentences."""
         if self.level is None:
             return "What is computed outside of all levels."
+        if self.way in _SECOND:
+            return _SECOND[self.way]
         again = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
         return ("This is the differentiated transposed program. " if again else "") + _SENTENCES[self.kind]
 
@@ -119,7 +130,8 @@ class Stages:
         letter = "H" if way.name in ("edge", "dyadic") else "J"
         entries = [Entry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())]
         title = f"{what}: {_ELIMINATIONS.get(way.name, way.name)}"
-        return self._stage("eliminated", title, level, way.results, entries, way.results)
+        made = self._stage("eliminated", title, level, way.results, entries, way.results)
+        return replace(made, way=way.name)
 
     def _pass(self, level: Opened, way: Way, kind: StageKind, title: str) -> Stage:
         """Return the stage of a pass over the rows of a map: what is put in, then the rows that it reaches."""

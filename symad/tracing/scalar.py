@@ -52,7 +52,8 @@ def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             scope.check_open()
         node = build(scope.graph, self.node, right)
         if node >= scope.graph.placed:
-            scope.graph.place(sys._getframe(1))
+            frame = sys._getframe(1)
+            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
         return Scalar(node, scope)
 
     return method

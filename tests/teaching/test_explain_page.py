@@ -144,6 +144,12 @@ def test_lines_of_the_file_are_shown():
     assert not any(line.source[0] for line in derived)
 
 
+def test_a_power_has_its_line_too():
+    stage = sa.explain(sa.grad(lambda x: x[0] ** 2 * x[1]), np.ones(2)).stages[0]
+    written = [line.source[0] for line in stage.lines if any(role.kind == "primal" for role in line.roles)]
+    assert written == ["test_explain_page.py"] * 2
+
+
 def test_stages_are_named_as_the_field_names_them():
     titles = [stage.title for stage in sa.explain(mixes.nested("RR", product), 1.0).stages]
     assert titles == [
