@@ -29,7 +29,7 @@ from symad.teaching.expand_page import document_of
 from symad.teaching.expand_parts import Parts
 from symad.teaching.expand_steps import Step
 from symad.teaching.expand_values import Values
-from symad.tracing.given import given
+from symad.tracing.given import Given, given
 from symad.tracing.place import user_place
 from symad.tracing.scope import innermost_scope
 from symad.tracing.trees import object_array
@@ -167,15 +167,12 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
     """
     if detail not in get_args(Detail):
         raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
-    if innermost_scope() is not None:
-        raise TraceError(
-            "expand inside a function that is being traced",
-            where=user_place(),
-            why="it shows a derivation, and gives no value that could be differentiated further",
-            do="call it outside, or use jvp",
-        )
+    _check_outside()
     found = given(f, x, parameters=True)
-    wanted = by_levels(found.argument, directions, order)
+    return _expanded(found, by_levels(found.argument, directions, order), detail)
+
+
+def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail) -> Expansion:
     with open_level((found.argument,)) as level:
         result = level.call(found.function)
         asked = asked_conditions(level)
@@ -183,7 +180,8 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
         traced = len(level.scope.graph)
         _check_symbols(level)
         nodes = levelled(level, outputs, seeds(level, wanted), max(levels[-1] for levels in wanted))
-        numeric = not any(isinstance(level.scope.graph.atoms.get(node), sp.Symbol) for node in _leaves(level))
+        atoms = (level.scope.graph.atoms.get(node) for node in reachable(level.scope.graph, level.parameters.flat))
+        numeric = not any(isinstance(atom, sp.Symbol) for atom in atoms)
         values = Values(level.scope.graph, traced, level.scope.values, numeric=numeric)
     in_order = epsilon.subsets(len(nodes.stages))
     found_all = iter(values.of([node for levels in in_order for node in nodes.coefficients[levels]]))
@@ -193,8 +191,14 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
     return Expansion(found, wanted, flat, notes, detail, values, nodes, level.parameters, result.refill(outputs))
 
 
-def _leaves(level: Level) -> list[int]:
-    return reachable(level.scope.graph, level.parameters.flat)
+def _check_outside() -> None:
+    if innermost_scope() is not None:
+        raise TraceError(
+            "expand inside a function that is being traced",
+            where=user_place(),
+            why="it shows a derivation, and gives no value that could be differentiated further",
+            do="call it outside, or use jvp",
+        )
 
 
 def _check_symbols(level: Level) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,10 +72,9 @@ class _Page:
         short = parts.given.name if "_" not in parts.given.name and len(parts.given.name) <= LETTERS else "f"
         self.name = sp.Symbol("F" if parts.values.names_a_function(short) else short)
         symbols = parts.given.symbols
-        taken = {str(symbol) for symbol in symbols}
-        self.point = (
-            symbols[0] if len(symbols) == 1 else sp.Symbol(next(n for n in ("x", "p", "point") if n not in taken))
-        )
+        taken = {str(atom) for atom in (*symbols, *parts.values.graph.atoms.values())}
+        self.point = symbols[0] if len(symbols) == 1 else _free(("x", "p", "point"), taken)
+        self.time = _free(("t", "s", "h", "time"), taken)
         self.directions = {levels: _direction(levels, found) for levels, found in parts.directions.items()}
         self.moving = [levels for levels, found in parts.directions.items() if any(part != 0 for part in found)]
         self.alone = len(parts.result.flat) == 1
@@ -152,7 +152,7 @@ class _Page:
 
     def taylor(self) -> Iterator[Block]:
         """The same as a polynomial in t, the sum of all epsilons."""
-        count, t = self.parts.levels, sp.Symbol("t")
+        count, t = self.parts.levels, self.time
         yield Heading("Taylor polynomial")
         total = Nested(*(part for k in range(1, count + 1) for part in (Epsilon.of_level(k), 1)))
         power, beyond = t ** sp.Symbol("k"), t ** (count + 1)
@@ -182,7 +182,7 @@ class _Page:
         if len(rows) > len(shown):
             yield Paragraph(f"... and {len(rows) - len(shown)} more lines of the same kinds.")
         if k > 1 and not everything:
-            before, now = (text_of(self.directions[(level,)]) for level in (k - 1, k))
+            before, now = (_text(self.directions[(level,)]) for level in (k - 1, k))
             other = f", with {now} in place of {before}" if now != before else ""
             yield Paragraph(f"The lines of the levels before come again{other}.")
 
@@ -191,7 +191,7 @@ class _Page:
         terms = [str(self.point)]
         for levels in self.moving:
             if first <= levels[-1] <= last:
-                direction = text_of(self.directions[levels])
+                direction = _text(self.directions[levels])
                 mark = " ".join(f"ε{k}".translate(_SUBSCRIPTS) for k in levels)
                 terms.append(mark if direction == "1" else f"{direction} {mark}")
         return " + ".join(terms)
@@ -229,6 +229,15 @@ class _Page:
             for index in np.ndindex(*shape)
         )
         return [name for name, _ in zip(names, range(OUTPUTS), strict=False)]
+
+
+def _free(names: Sequence[str], taken: Container[str]) -> sp.Symbol:
+    return sp.Symbol(next((name for name in names if name not in taken), names[-1]))
+
+
+def _text(direction: sp.Expr) -> str:
+    """Return a direction in prose."""
+    return re.sub(r"_\d+$", lambda found: found[0][1:].translate(_SUBSCRIPTS), text_of(direction))
 
 
 def _line(step: Step) -> tuple[Cell, ...]:

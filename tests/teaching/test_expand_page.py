@@ -120,6 +120,11 @@ def test_the_page_of_a_moved_direction_names_both_terms():
     assert "f''(x)[v, w] + f'(x)[u]" in str(expand(x**3, x, {1: v, 2: w, (1, 2): u}))
 
 
+def test_the_variable_of_taylor_is_not_one_of_the_user():
+    t = sp.Symbol("t")
+    assert "f(t + v*s)" in str(expand(sp.sin(t), t, v, order=2, detail="result"))
+
+
 def test_the_page_of_taylor():
     text = PAGES["taylor"](detail="result").text(100)
     assert "t**4 = 0" in text
