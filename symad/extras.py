@@ -7,15 +7,15 @@ from typing import Any
 
 from symad.errors import ArgumentError
 
-EXTRAS = {"igraph": "draw", "matplotlib": "plot", "flint": "rigorous", "pandas": "table", "scipy": "special"}
+EXTRAS = {"igraph": "draw", "flint": "rigorous", "pandas": "table", "scipy": "special"}
 
 
 def optional(module: str, purpose: str) -> Any:
     """Return an optional module; ArgumentError that names the extra to install when it is missing.
 
-    >>> optional("matplotlib.nothing", "pictures")  # doctest: +ELLIPSIS
+    >>> optional("igraph.nothing", "pictures")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    codegen.errors.ArgumentError: pictures without matplotlib: ...; pip install 'symad[plot]'
+    codegen.errors.ArgumentError: pictures without igraph: ...; pip install 'symad[draw]'
     """
     try:
         return importlib.import_module(module)
