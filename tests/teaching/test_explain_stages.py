@@ -4,6 +4,7 @@ import mixes
 import numpy as np
 import pytest
 import sympy as sp
+from cases import CASES
 
 import symad as sa
 from symad.programs import to_program
@@ -63,6 +64,30 @@ def test_every_stage_is_the_derivative_of_its_order(word, name):
     wanted = {(k, "pushed forward" if letter == "F" else "transposed") for k, letter in enumerate(word, start=1)}
     assert wanted <= seen
     assert {(k, "program") for k in range(1, len(word) + 1)} <= seen
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_linearized_and_transposed_rows_are_adjoint(case):
+    """The transposed rows give the gradient, and its product with a direction is what the linearized rows give."""
+    explanation = sa.explain(sa.grad(case.function), np.array(case.point))
+    _, linearized, transposed = explanation.stages[:3]
+    values = dict(zip(explanation.book.inputs.values(), map(sp.Float, case.point), strict=True))
+    for stage in explanation.stages[:2]:
+        for line in stage.lines:
+            if not line.name.endswith("_dot"):
+                values[line.symbol] = number(line.expression, values)
+    parameters = linearized.level.parameters
+    direction = np.linspace(0.3, 1.1, len(parameters))
+    tangents = {explanation.book.adjoint(node, "tangent"): v for node, v in zip(parameters, direction, strict=True)}
+    tangents, cotangents = values | tangents, dict(values)
+    for line in linearized.lines:
+        tangents[line.symbol] = number(line.expression, tangents)
+    for line in transposed.lines:
+        cotangents[line.symbol] = number(line.expression, cotangents)
+    gradient = [float(cotangents.get(explanation.book.adjoint(node, "cotangent"), 0)) for node in parameters]
+    np.testing.assert_allclose(gradient, sa.grad(case.function)(np.array(case.point)), rtol=1e-12, atol=1e-13)
+    (slope,) = [float(tangents[symbol]) for symbol in linearized.symbols]
+    assert slope == pytest.approx(float(np.dot(gradient, direction)), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
