@@ -7,14 +7,14 @@ of an input that nothing else uses is one box with it, which then carries the ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import sympy as sp
 
 from codegen.heads import Alias
-from codegen.program import reachable
+from codegen.program import Rows, reachable
 from symad.display.mathematics import text_of
 from symad.display.styles import LOOKS, Style
 from symad.drawing.labels import number_label, operation_label, symbol_label
@@ -118,7 +118,8 @@ class Reading:
         graph, marks = self.source.graph, self.source.marks.get(node, ())
         if graph.heads[node] is Alias:
             below = self.seen_as.get(operand := operands_of(graph, node)[0], operand)
-            if not graph.operands[below] and counted[operand] == 1 and not {operand, below} & self.results.keys():
+            alone = counted[operand] == 1 and not {operand, below} & self.results.keys()
+            if alone and not graph.operands[below] and not is_constant(graph, below):
                 self.seen_as[node] = below
                 self.marks[below] = tuple(dict.fromkeys((*self.marks[below], *marks)))
                 if node in self.results:
@@ -158,35 +159,41 @@ class Reading:
     def label_below(self, node: int) -> str:
         """Return the label of an alias: what it stands for."""
         graph, (operand,) = self.source.graph, operands_of(self.source.graph, node)
-        return f"= {symbol_label(self.names[operand])}" if not is_constant(graph, operand) else "="
+        known = is_constant(graph, operand)
+        return f"= {number_label(graph.atoms[operand]) if known else symbol_label(self.names[operand])}"
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs that something depends on."""
+        return sum(
+            not self.source.graph.operands[node] and not is_constant(self.source.graph, node) for node in self.nodes
+        )
+
+    @property
+    def shared(self) -> int:
+        """Number of operations whose values are used several times."""
+        graph = self.source.graph
+        made = (node for node in self.nodes if graph.operands[node] and graph.heads[node] is not Alias)
+        return sum(self.uses[node] + len(self.results.get(node, ())) > 1 for node in made)
 
 
-def diagram_of(source: Source) -> Diagram:
+def diagram_of(reading: Reading) -> Diagram:
     """Return a graph with a box for each node.
 
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
     >>> s = graph.node(sp.sin, x)
-    >>> drawn = diagram_of(Source(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",)))
+    >>> drawn = diagram_of(Reading(Source(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
     >>> [box.label for box in drawn.boxes], drawn.boxes[1].uses, drawn.operations
     (['x', 'sin', 'exp', '×'], 2, 3)
     """
-    reading = Reading(source)
     number = {node: k for k, node in enumerate(reading.nodes)}
-    return Diagram(tuple(map(reading.box, reading.nodes)), edges_of(reading, number.__getitem__))
+    counts = Counter((number[o], number[node]) for node in reading.nodes for o in reading.operands[node])
+    edges = (Edge(start, end, count) for (start, end), count in sorted(counts.items()))
+    return Diagram(tuple(map(reading.box, reading.nodes)), tuple(edges))
 
 
-def edges_of(reading: Reading, number: Callable[[int], int], targets: Iterable[int] | None = None) -> tuple[Edge, ...]:
-    """Return the arrows between boxes, of which `number` tells the one of a node."""
-    counts = Counter(
-        (number(operand), number(node))
-        for node in (reading.nodes if targets is None else targets)
-        for operand in reading.operands[node]
-    )
-    return tuple(Edge(source, target, count) for (source, target), count in sorted(counts.items()))
-
-
-def operands_of(graph: Graph, node: int) -> tuple[int, ...]:
+def operands_of(graph: Rows, node: int) -> tuple[int, ...]:
     """Return the operands whose values a node is made of: of an alias with a rule, only its value."""
     return graph.operands[node][:1] if graph.heads[node] is Alias else graph.operands[node]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from symad.display.document import Block, Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
-from symad.drawing.boxes import Box, Diagram, Reading, Source, diagram_of
+from symad.drawing.boxes import Box, Diagram, Reading, diagram_of
 from symad.drawing.dot import dot_text
 from symad.drawing.folding import folded
 from symad.drawing.labels import count_label
@@ -33,12 +33,16 @@ LARGEST = 2000  # boxes that are drawn when folding is turned off
 class Drawing(Shown):
     """The picture of a computation: one diagram, or two with their titles, and the counts that go with it.
 
-    `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions.
+    `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions;
+    `shared` the values of operations that are used several times.
     """
 
     diagrams: tuple[tuple[str, Diagram], ...]
     operations: int
     tree_operations: int
+    inputs: int
+    results: int
+    shared: int
 
     @property
     def title(self) -> str:
@@ -80,19 +84,15 @@ class Drawing(Shown):
     @property
     def description(self) -> str:
         """What the picture shows, in words."""
-        boxes = [box for _, diagram in self.diagrams[-1:] for box in diagram.boxes]
-        inputs = sum(box.copies for box in boxes if box.kind == "input")
-        results = sum(len(box.results) for box in boxes)
-        shared = sum(box.uses > 1 and box.copies == 1 and box.kind == "operation" for box in boxes)
-        parts = [_many(self.operations, "operation"), _many(inputs, "input"), _many(results, "result")]
-        text = ", ".join(parts)
+        text = f"{_many(self.operations, 'operation')}, {_many(self.inputs, 'input')}, {_many(self.results, 'result')}"
+        boxes = self.diagrams[-1][1].boxes
         if any(box.copies > 1 for box in boxes):
-            return (
-                f"{text}; folded into {_many(len(boxes), 'box', 'boxes')}, in which ×n stands for n of the same form."
-            )
-        text += f"; {_many(shared, 'value is', 'values are')} used several times" if shared else ""
-        more = self.tree_operations > self.operations
-        return text + (f"; as an expression tree {count_label(self.tree_operations)} operations." if more else ".")
+            text += f"; folded into {_many(len(boxes), 'box', 'boxes')}, in which ×n stands for n of the same form"
+        elif self.shared:
+            text += f"; {_many(self.shared, 'value is', 'values are')} used several times"
+        if self.tree_operations > self.operations:
+            text += f"; as an expression tree {count_label(self.tree_operations)} operations"
+        return text + "."
 
     def svg(self) -> str:
         """Return the picture as SVG, for a page."""
@@ -143,23 +143,24 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     source = source_of(f, args)
     operations = source.graph.count_operations(source.outputs)
     tree = tree_operations(source.graph, source.outputs)
+    reading = Reading(source)
     diagrams = []
     if sharing != "after":
-        diagrams.append(("Before: the expression tree", unfolded(source, TREE)))
+        diagrams.append(("Before: the expression tree", unfolded(reading, TREE)))
     if sharing != "before":
-        diagrams.append(("After: equal parts shared", _graph(source, fold)))
-    return Drawing(tuple(diagrams), operations, tree)
+        diagrams.append(("After: equal parts shared", _graph(reading, fold)))
+    return Drawing(tuple(diagrams), operations, tree, reading.inputs, len(source.outputs), reading.shared)
 
 
-def _graph(source: Source, fold: bool | None) -> Diagram:
-    boxes = len(Reading(source).nodes)
+def _graph(reading: Reading, fold: bool | None) -> Diagram:
+    boxes = len(reading.nodes)
     if fold or (fold is None and boxes > READABLE):
-        return folded(source, FOLDED)
+        return folded(reading, FOLDED)
     if boxes > LARGEST:
         raise ArgumentError(
             f"a picture of {boxes} boxes", where=user_place(), do="leave out fold=False, or draw a smaller example"
         )
-    return diagram_of(source)
+    return diagram_of(reading)
 
 
 def _listing(title: str, diagram: Diagram) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, is_constant
+from symad.drawing.boxes import Box, Diagram, Edge, Reading, is_constant
 from symad.drawing.labels import operation_label, symbol_label
 
 _FAR = 3  # steps back that are compared at most, where not all are
@@ -32,18 +32,19 @@ class _Way:
     steps: int | None = None
 
 
-def folded(source: Source, limit: int) -> Diagram:
+def folded(reading: Reading, limit: int) -> Diagram:
     """Return a diagram in which nodes of the same form share a box, if possible with at most `limit` boxes.
 
+    >>> from symad.drawing.boxes import Source
     >>> from symad.graph.sympy_io import from_sympy
     >>> from symad.graph.table import Graph
     >>> graph = Graph()
     >>> (node,) = from_sympy(graph, [sum(sp.sin(x) ** 2 for x in sp.symbols("x_:40"))], binary=True)
-    >>> drawn = folded(Source(graph, (node,), ("y",)), 10)
+    >>> drawn = folded(Reading(Source(graph, (node,), ("y",))), 10)
     >>> [(box.label, box.copies) for box in drawn.boxes], drawn.operations
     ([('x', 40), ('sin', 40), ('□²', 40), ('Σ 40 terms', 1)], 119)
     """
-    fold = _Fold(Reading(source))
+    fold = _Fold(reading)
     for way in _ways():
         classes = fold.classes(way, limit)
         if classes is not None:

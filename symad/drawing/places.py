@@ -13,7 +13,7 @@ from symad.drawing.svg import text_width
 PAGE = 1180.0  # pixels that a page is wide
 LABEL, SMALL = 14.0, 11.5  # sizes of the text of a label, and of what stands below it
 HEIGHT, MARGIN = 40.0, 14.0
-_PARALLEL = 3  # arrows from box to box that are drawn side by side; of more, one with their number
+_PARALLEL = 4  # arrows from box to box that are drawn side by side; of more, one
 
 Arrow = tuple[Point, ...]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from codegen.heads import Alias
 from codegen.program import Rows, reachable
-from symad.drawing.boxes import Box, Diagram, Edge, Kind, Reading, Source
+from symad.drawing.boxes import Box, Diagram, Edge, Kind, Reading, operands_of
 from symad.drawing.labels import count_label
 
 
@@ -30,11 +30,11 @@ def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
 def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
     """Return how many operations the unfolded expression of each node has; a number is kept as long as it is needed."""
     order = reachable(rows, nodes)
-    waiting = Counter(operand for node in order for operand in operands_in(rows, node))
+    waiting = Counter(operand for node in order for operand in operands_of(rows, node))
     waiting.update(nodes)
     sizes: dict[int, int] = {}
     for node in order:
-        operands = operands_in(rows, node)
+        operands = operands_of(rows, node)
         sizes[node] = sum(sizes[operand] for operand in operands) + (bool(operands) and rows.heads[node] is not Alias)
         for operand in operands:
             waiting[operand] -= 1
@@ -43,25 +43,21 @@ def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
     return [sizes[node] for node in nodes]
 
 
-def operands_in(rows: Rows, node: int) -> tuple[int, ...]:
-    """Return the operands of a row, of an alias only the one that it stands for."""
-    return rows.operands[node][:1] if rows.heads[node] is Alias else rows.operands[node]
-
-
-def unfolded(source: Source, limit: int) -> Diagram:
+def unfolded(reading: Reading, limit: int) -> Diagram:
     """Return the expression tree as a diagram of about `limit` boxes; what is left out is told by its size.
 
     A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
 
+    >>> from symad.drawing.boxes import Source
     >>> from symad.graph.table import Graph
     >>> import sympy as sp
     >>> graph = Graph()
     >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
-    >>> drawn = unfolded(Source(graph, (graph.node(sp.Mul, s, s),), ("y",)), 50)
+    >>> drawn = unfolded(Reading(Source(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
     >>> [box.label for box in drawn.boxes], drawn.operations
     (['x', 'x', 'sin', 'sin', '×'], 3)
     """
-    reading = Reading(source)
+    source = reading.source
     found: list[tuple[int, int]] = []
     hidden: set[int] = set()  # places of what is left out
     waiting = [(node, -1) for node in dict.fromkeys(reading.seen_as.get(node, node) for node in source.outputs)]

@@ -19,7 +19,7 @@ from symad.drawing.places import HEIGHT, Placed, place
 from symad.drawing.reading import source_of
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
-from symad.transforms import derivative, grad, hessian, jacobian
+from symad.transforms import derivative, grad, hessian, jacobian, jvp
 
 X, Y = sp.symbols("x y")
 
@@ -113,7 +113,7 @@ def test_arrows_run_through_no_box(case) -> None:
 def test_every_operation_has_one_box(case) -> None:
     f, x = case
     traced = trace(f, x)
-    diagram = diagram_of(source_of(f, (x,)))
+    diagram = diagram_of(Reading(source_of(f, (x,))))
     operations = [box for box in diagram.boxes if box.kind == "operation"]
     assert len(operations) == diagram.operations == traced.count_ops()
     assert len({box.name for box in operations}) == len(operations)
@@ -121,7 +121,7 @@ def test_every_operation_has_one_box(case) -> None:
 
 
 def test_uses_are_those_of_the_formulas(case) -> None:
-    diagram = diagram_of(source_of(case[0], (case[1],)))
+    diagram = diagram_of(Reading(source_of(case[0], (case[1],))))
     words = Counter(word for box in diagram.boxes for word in re.findall(r"\w+", box.formula.partition(" = ")[2]))
     for number, box in enumerate(diagram.boxes):
         if box.kind == "operation":
@@ -222,6 +222,25 @@ def test_a_captured_input_stays_apart_from_its_parameter() -> None:
     labels = Counter(b.kind for b in drawn((grad(lambda x: x * grad(lambda y: np.sin(x * y))(x)), 1.0)).boxes)
     assert labels["input"] == 1
     assert labels["parameter"] >= 1
+
+
+def test_a_parameter_that_stands_for_a_number_has_a_box() -> None:
+    diagram = drawn((lambda x: jvp(lambda y: x * y * y, (3.0,), (1.0,))[1], 1.0))
+    assert [box.label for box in diagram.boxes if box.kind == "parameter"] == ["= 3"]
+
+
+@pytest.mark.parametrize("sharing", ["before", "after", "both"])
+def test_what_is_said_in_words_is_the_same_for_tree_and_graph(sharing: str) -> None:
+    drawing = draw(sp.sin(X) * Y + sp.exp(sp.sin(X)), sharing=sharing)
+    assert (drawing.operations, drawing.tree_operations, drawing.inputs, drawing.results, drawing.shared) == (
+        4,
+        5,
+        2,
+        1,
+        1,
+    )
+    assert "4 operations, 2 inputs, 1 result; 1 value is used several times" in drawing.description
+    assert drawing.description.endswith("; as an expression tree 5 operations.")
 
 
 @pytest.mark.parametrize("form", ["expression", "list", "matrix", "text", "let", "trace", "function", "symbol"])
