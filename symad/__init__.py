@@ -12,7 +12,8 @@ rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond
 native        compile, jit, Kernel, load
 containers    register_container
-see           expand, explain, draw, spy, growth, Expansion, Explanation, Drawing, Spy, Growth
+see           expand, explain, draw, spy, growth, read_llvm, read_assembly, Expansion, Explanation, Drawing, Spy,
+              Growth, CodeReading
 check         check_expansion, check_derivative, compare, verify, CheckedAnswer, Comparison, Verification,
               BoxVerification
 errors        WorkbenchError and its kinds, in symad.errors
@@ -63,6 +64,7 @@ from symad.optimum import argmin
 from symad.teaching.answers import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.expand import Expansion, expand
 from symad.teaching.explain import Explanation, explain
+from symad.teaching.machine_code import CodeReading, read_assembly, read_llvm
 from symad.tracing.branches import cond
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
@@ -83,14 +85,15 @@ from symad.transforms import (
 )
 
 __all__ = [
-    "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "Comparison", "ConvergenceError", "Drawing",
-    "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoweringError",
+    "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "ConvergenceError",
+    "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoweringError",
     "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "Spy", "SymmetricTensor", "TaylorPolynomial",
     "Trace", "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic",
     "check_derivative", "check_expansion", "choices", "compare", "compile", "cond", "custom_derivative",
     "derivative", "derivative_along", "derivative_tensor", "draw", "expand", "explain", "fixed_point", "from_sympy",
     "grad", "growth", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-    "laplacian", "linearize", "load", "mixed_derivative", "mixed_partials", "register_container", "root",
-    "source_lines", "sparsity", "spy", "stop_gradient", "sum_gradient", "taylor", "taylor_polynomial", "trace",
-    "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv", "vjp",
+    "laplacian", "linearize", "load", "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm",
+    "register_container", "root", "source_lines", "sparsity", "spy", "stop_gradient", "sum_gradient", "taylor",
+    "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv",
+    "vjp",
 ]  # fmt: skip
