@@ -130,13 +130,10 @@ def verify(
     in another mode: that checks the derivative too. With `rigorous`, exact numbers are enclosed by ball arithmetic
     (extra "rigorous"), so that the error at every point is a proven bound.
 
-    `box` has a pair (low, high) for each argument, or is one such pair for the only argument; bounds are numbers,
-    arrays, or containers like the argument. Up to `points` points are measured, called alone and in a batch: random
-    ones, corners and faces, special numbers, equal components, both sides of branches, zeros and overflows of the
-    program, and steps of a search that climbs from the worst points. It stops after `max_seconds` and says so. The
-    same `seed` gives the same points. Errors at the sampled points say nothing certain about the others.
-
-    ArgumentError for complex kernels, a box that does not fit the arguments, and sizes that differ.
+    `box` has a pair (low, high) for each argument, or is one such pair for the only argument (see `box_of`). Up to
+    `points` points are measured, alone and in a batch: random and adversarial ones (see `verify_points`), and steps of
+    a search that climbs from the worst. It stops after `max_seconds` and says so; the same `seed` gives the same
+    points. Of other points than these nothing is proven. ArgumentError for complex kernels and what does not fit.
 
     >>> import symad as sa
     >>> kernel = sa.compile(sa.grad(lambda x: x**3), 0.1)
@@ -154,10 +151,9 @@ def verify(
     _check_limits(points, max_seconds)
     found = box_of(kernel, box)
     exact = _route(kernel, against, found.arguments(found.low / 2 + found.high / 2), digits, rigorous)
+    name = "" if against is None else name_of(against)
     search = Search(kernel, found, exact, max_seconds)
-    return search.run(
-        points, seed, digits=digits, rigorous=rigorous, against="" if against is None else name_of(against)
-    )
+    return search.run(points, seed, digits=digits, rigorous=rigorous, against=name)
 
 
 def _check_limits(points: int, max_seconds: float) -> None:
@@ -215,7 +211,7 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     near = np.array([rounded(number.middle, single) for number in known])
     finite = np.isfinite(near)
     largest = float(np.max(np.abs(near[finite]), initial=0.0))
-    cancels = np.abs(near) < CANCELLED * largest
+    cancels = (np.abs(near) < CANCELLED * largest) & ((near != 0) | (np.array(values) != 0))
     errors = [error_bound(*pair, single) for pair in zip(values, known, strict=True)]
     counted = {k: error for k, error in enumerate(errors) if error is not None and not cancels[k]}
     ranked = sorted(counted.items(), key=lambda pair: -pair[1])

@@ -228,6 +228,8 @@ def test_compare_exact_without_cancelling_entries():
     assert found.worst_ulp == math.inf
     assert found.worst_index == 2
     assert found.scaled == math.inf
+    assert compare_exact([1.0, 0.0], [mp.mpf(1), mp.mpf(0)]).cancelled == 0  # a right 0 has not lost anything
+    assert compare_exact([1.0, 1e-17], [mp.mpf(1), mp.mpf(0)]).cancelled == 1
 
 
 # ---- arguments, results and boxes
