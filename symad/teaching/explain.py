@@ -48,7 +48,8 @@ def explain(f: Callable[..., Any], *args: Any) -> Explanation:
     is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
     of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
 
-    A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones.
+    A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
+    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page.
 
     >>> import numpy as np
     >>> import symad as sa

@@ -22,6 +22,14 @@ FIRST_LINES, LAST_LINES, MOST_LINES = 20, 10, 40  # of a table that is folded; o
 FEW = 6  # of symbols in a narrow column
 STAGES_SHOWN = 24
 _STRONGEST: tuple[Style, ...] = ("parameter", "cotangent", "tangent", "residual", "primal")
+_WAYS = {
+    "fwd": "forward elimination",
+    "rev": "reverse elimination",
+    "cross-country": "cross-country elimination",
+    "edge": "edge pushing",
+    "dyadic": "sum of dyads",
+    "taylor": "Taylor coefficients",
+}
 _LEGEND: tuple[tuple[Style, str], ...] = (
     ("primal", "primal: a value"),
     ("parameter", "parameter of a level: equal to its argument, never the same"),
@@ -75,7 +83,7 @@ def _legend() -> Cell:
 def _levels(shown: Explained) -> Table:
     rows = []
     for level in sorted(shown.levels, key=lambda level: level.depth)[:STAGES_SHOWN]:
-        ways = ", ".join(dict.fromkeys(way.name for way in level.ways)) or "not used"
+        ways = ", ".join(dict.fromkeys(_WAYS.get(way.name, way.name) for way in level.ways)) or "not used"
         edges = sum(len(linear.rows) for linear in level.linears)
         parameters = _joined([shown.book.symbol(node) for node in level.parameters])
         opened = Marked(level.transform or "a transform", "strong")
@@ -154,9 +162,8 @@ def _marks(roles: Sequence[Role]) -> Cell:
 def _kept(shown: Explained) -> Iterator[Block]:
     yield Heading("What is kept for the reverse sweeps")
     for level in [level for level in shown.levels if not level.reverse][:STAGES_SHOWN]:
-        yield Paragraph(
-            f"Level {level.depth} ({level.transform}) keeps nothing: its tangents travel along with the values."
-        )
+        why = "its tangents travel along with the values" if level.ways else "nothing was carried by its linear map"
+        yield Paragraph(f"Level {level.depth} ({level.transform or 'a transform'}) keeps nothing: {why}.")
     for level in [level for level in shown.levels if level.reverse][:STAGES_SHOWN]:
         kept, dropped = shown.kept(level), shown.not_kept(level)
         yield Paragraph((
@@ -224,6 +231,9 @@ def _tapes(shown: Explained) -> Iterator[Block]:
         Marked("staged", "strong"),
         ": it has no tape, because the program of each level is written before any of it runs.",
     ))  # fmt: skip
+    if len(tapes.chain) < len(shown.levels):
+        several = f"{len(shown.levels)} levels were opened; what follows is for the innermost with those around it."
+        yield Paragraph(f"{several} The others would have tapes of their own.")
     if tapes.reverse:
         kept = [(level.depth, len(shown.kept(level))) for level in reversed(tapes.reverse)]
         yield tapes_picture(tapes, kept, shown.operations)

@@ -119,11 +119,11 @@ class Tapes:
         """The operations that a level follows because an inner level's derivative wrote them, outermost level."""
         if len(self.chain) < 2 or not self.chain[0].linears:
             return []
-        inner, roles = self.chain[1:], self.book.history.roles
-        written = {level.depth for level in inner}
-        graph = self.book.graph
-        derived = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in inner))
-        return sorted(node for node in derived if any(role.level in written for role in roles(node)))
+        graph, history = self.book.graph, self.book.history
+        inner = {level.depth for level in self.chain[1:]}
+        found = followed(graph, self.chain[0]).difference(*(followed(graph, level) for level in self.chain[1:]))
+        derived = [node for node in found if not history.is_written(node)]
+        return sorted(node for node in derived if any(role.level in inner for role in history.roles(node)))
 
     def _corruption(self) -> str:
         if len(self.reverse) < 2:

@@ -91,6 +91,13 @@ def test_what_is_kept_and_what_is_not(twice):
     assert f"Level 2 keeps {len(kept)} values ({8 * len(kept)} bytes)" in text
 
 
+def test_what_an_inner_function_computes_for_itself_is_not_its_derivative():
+    """x**2 is written by the user inside of the inner level, which does not follow it."""
+    explanation = sa.explain(sa.grad(lambda x: sa.grad(lambda y: x**2 * np.sin(y))(x)), 1.0)
+    made = [explanation.book.graph.heads[node].__name__ for node in explanation.tapes.made_inside]
+    assert made == ["cos", "Mul"]
+
+
 def test_forward_mode_keeps_nothing():
     text = sa.explain(sa.derivative(product), 1.0).text(100)
     assert "Level 1 (derivative) keeps nothing" in text
@@ -128,6 +135,7 @@ def test_many_levels_are_folded():
     explanation = sa.explain(sa.grad(descent), 1.0)
     assert len(explanation.levels) == 41
     text = explanation.text(100)
+    assert "The others would have tapes of their own" in " ".join(text.split())
     assert "more stages like these are in explanation.stages" in " ".join(text.split())
     assert "17 more levels are in explanation.levels" in " ".join(text.split())
 
