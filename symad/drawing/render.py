@@ -84,7 +84,7 @@ def _legend(diagram: Diagram, width: float) -> Canvas:
             ("parameter of a level", Box("", kind="parameter"), any(box.kind == "parameter" for box in boxes)),
             ("result", Box("", results=("",)), any(box.results for box in boxes)),
             ("used several times", Box("", uses=2), any(map(_is_shared, boxes))),
-            ("number of this form", Box("", copies=2), any(box.copies > 1 for box in boxes)),
+            ("×n: so many of the same form", Box("", copies=2), any(box.copies > 1 for box in boxes)),
             ("computed again", Box("", kind="again"), any(box.kind == "again" for box in boxes)),
             ("left out", Box("", kind="more"), any(box.kind == "more" for box in boxes)),
         )
