@@ -120,8 +120,8 @@ def results_of(kernel_or_trace: Kernel | Trace) -> tuple[Rows, list[int | None]]
     program = unroll(kernel_or_trace.program)
     results: list[int | None] = []
     for output in program.outputs:
-        rows = dict(zip(output.positions or range(output.size), output.rows, strict=True))
-        results += map(rows.get, range(output.size))
+        positions = range(output.size) if output.positions is None else output.positions
+        results += map(dict(zip(positions, output.rows, strict=True)).get, range(output.size))
     return program, results
 
 

@@ -268,6 +268,13 @@ def test_structural_zeros_are_checked_too():
     assert sa.verify(kernel, np.ones(2)).worst_ulp < 3
 
 
+def test_results_without_a_single_operation_are_verified():
+    kernel = sa.compile(sa.hessian(lambda x: 3 * x[0] - x[1]), np.ones(2))
+    for found in (sa.verify(kernel, np.ones(2)), sa.verify(kernel, box=(-1, 1), points=20)):
+        assert found.worst_ulp == 0
+        assert found.entries == 4
+
+
 def test_sweeps_are_verified():
     f = lambda x: np.exp(x @ x) * x[0]  # noqa: E731
     kernel = sa.compile(sa.hessian(f), np.ones(5), strategy="sweep")
