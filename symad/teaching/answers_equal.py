@@ -21,7 +21,7 @@ from codegen.interpret import evaluate
 from codegen.program import reachable
 from symad.display.mathematics import too_large
 from symad.display.notation import named_partial
-from symad.errors import WorkbenchError
+from symad.errors import LimitError, WorkbenchError
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph
 
@@ -30,9 +30,11 @@ ATTEMPTS = 80
 GRID = 2**40  # each number at a random point is one of so many
 DIGITS = 50
 AGREED = 30  # digits
-_LARGEST = 10**2000  # a number beyond it ends the evaluation: the exponential of it would never end
-_EXPANDED_TERMS = 3000
+_LARGEST = 6000  # bits before the point of a number: the exponential of a longer one would never end
+_MOST_TERMS = 2000  # of an expression that is multiplied out
+_MOST_NAMES = 16  # functions and roots in an expression that is brought over one denominator
 _CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth)
+_DEGREE = 15  # of the polynomials that stand for undefined functions
 _RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0))
 
 
@@ -85,18 +87,32 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
 
 
 def normal_form(expression: sp.Expr) -> sp.Expr:
-    """Return an expression as one fraction without common factors, where that is quick, else as it is.
+    """Return an expression as one fraction in lowest terms where that is quick, else multiplied out, or as it is.
 
     >>> x = sp.Symbol("x")
     >>> normal_form((x**2 - 1) / (x - 1) - x)
     1
     """
-    if too_large(expression) or expanded_terms(expression) > _EXPANDED_TERMS:
+    terms = _MOST_TERMS + 1 if too_large(expression) else expanded_terms(expression)
+    if terms > _MOST_TERMS:
         return expression
     try:
-        return sp.cancel(sp.expand(expression, power_exp=True))
+        expanded = sp.expand(expression, power_exp=True)
+        names = [part for part in expanded.atoms(sp.Symbol, sp.Function, sp.Pow) if not _is_rational(part)]
+        if terms * _denominator_terms(expression) > _MOST_TERMS or len(names) > _MOST_NAMES:
+            return expanded
+        return sp.cancel(expanded)
     except (sp.PolynomialError, NotImplementedError, ZeroDivisionError):
         return expression
+
+
+def _denominator_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of the common denominator."""
+    found: dict[sp.Expr, int] = {}
+    for power in expression.atoms(sp.Pow):
+        if power.exp.is_Integer and power.exp < 0:
+            found[power.base] = max(found.get(power.base, 1), expanded_terms(1 / power))
+    return min(int(sp.prod(list(found.values()))), _MOST_TERMS + 1)
 
 
 def _is_rational(expression: sp.Expr) -> bool:
@@ -108,7 +124,7 @@ def _is_rational(expression: sp.Expr) -> bool:
 
 
 def expanded_terms(expression: sp.Expr) -> int:
-    """Return a bound of the number of terms of an expression that is multiplied out over its denominators."""
+    """Return a bound of the number of terms of an expression that is multiplied out; denominators are left alone."""
     terms: dict[sp.Basic, int] = {}
     for part in sp.postorder_traversal(expression):
         counts = [terms[argument] for argument in part.args]
@@ -147,12 +163,15 @@ class Sampler:
         """Return a partial derivative of the polynomial of a function: a sum of powers of random linear forms."""
         forms = 1 if len(arguments) == 1 else 8
         if function not in self.numbers:
-            self.numbers[function] = [[self.random.randrange(-50, 50) for _ in range(8)] for _ in range(forms)]
+            self.numbers[function] = [[self.random.randrange(1, 50) for _ in range(_DEGREE)] for _ in range(forms)]
         places, order, found = [self._concrete(argument) for argument in arguments], sum(orders), []
+        if order > _DEGREE - 3:
+            raise LimitError(f"a derivative of order {order}")
         for row in self.numbers[function]:
-            form = sum(row[k % 8] * place for k, place in enumerate(places)) + row[-1]
-            slopes = sp.prod([sp.Integer(row[k % 8]) ** count for k, count in enumerate(orders)])
-            found += [row[k] * slopes * sp.ff(k, order) * form ** (k - order) / 10**k for k in range(max(1, order), 8)]
+            form = sum(row[k % _DEGREE] * place for k, place in enumerate(places)) + row[-1]
+            slopes = sp.prod([sp.Integer(row[k % _DEGREE]) ** count for k, count in enumerate(orders)])
+            powers = range(max(1, order), _DEGREE)
+            found += [row[k] * slopes * sp.ff(k, order) * form ** (k - order) / 10**k for k in powers]
         return sp.Add(*found)
 
     def point(self, attempt: int) -> dict[int, Any]:
@@ -168,18 +187,17 @@ class Sampler:
             evaluate(self.graph, [node for node in self.leaves if node not in values], values, "reference", digits)
             for node in self.order:
                 operands = [values[operand] for operand in self.graph.operands[node]]
-                if any(
-                    not isinstance(operand, bool) and not abs(operand) < _LARGEST for operand in operands
-                ) or not supports(self.graph.heads[node]):
-                    values[node] = mp.nan
-                else:
+                tame = all(isinstance(operand, bool) or mp.mag(operand) < _LARGEST for operand in operands)
+                if tame and supports(self.graph.heads[node]):
                     evaluate(self.graph, [node], values, "reference", digits)
+                else:
+                    values[node] = mp.nan
             return [values[node] for node in self.nodes]
 
 
 def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
     """Return what random points say: the terms of the gap are added, so that nothing large hides a small difference."""
-    terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _EXPANDED_TERMS else gap)
+    terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _MOST_TERMS else gap)
     degree = sum(1 for _ in sp.preorder_traversal(gap))
     points = 0
     try:

@@ -1,0 +1,85 @@
+"""Equality of expressions: what is proved, what is tested at random points, what stays undecided."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+
+from symad.teaching.answers_equal import POINTS, agreement, expanded_terms, normal_form
+
+x, y = sp.symbols("x y", real=True)
+f, g, h = sp.Function("f"), sp.Function("g"), sp.Function("h")
+
+PROVED = [
+    ((x + 1) ** 2, x**2 + 2 * x + 1),
+    (sp.sin(x) ** 2 + sp.cos(x) ** 2, sp.Integer(1)),
+    (sp.sin(2 * x), 2 * sp.sin(x) * sp.cos(x)),
+    (1 + sp.tan(x) ** 2, 1 / sp.cos(x) ** 2),
+    (sp.cosh(x) ** 2, 1 + sp.sinh(x) ** 2),
+    (1 / (1 + sp.exp(-x)), sp.exp(x) / (1 + sp.exp(x))),
+    (f(2 * x).diff(x), 2 * f(y).diff(y).subs(y, 2 * x)),
+    (f((x + 1) ** 2), f(sp.expand((x + 1) ** 2))),
+]
+TESTED = [
+    (sp.log(x * y), sp.log(x) + sp.log(y)),
+    (sp.asin(x) + sp.acos(x), sp.pi / 2),
+    (x**x, sp.exp(x * sp.log(x))),
+    (sp.gamma(x + 1), x * sp.gamma(x)),
+    (sp.Max(x, y), (x + y + sp.Abs(x - y)) / 2),
+    (sp.sqrt(3 + 2 * sp.sqrt(2)), 1 + sp.sqrt(2)),
+]
+DIFFERENT = [
+    (x, x + sp.Rational(1, 10**40)),
+    (sp.sin(x), sp.sin(x) * (1 + sp.Rational(1, 10**40))),
+    (x + sp.exp(-10000 - x**2), x),
+    (sp.Abs(x), x),
+    (sp.sqrt(2), sp.Rational(14142135623730951, 10**16)),
+    (f(x).diff(x), f(x)),
+    (f(x, y).diff(x, y), f(x, y).diff(x, x)),
+    (f(g(x)).diff(x), f(x).diff(x) * g(x).diff(x)),
+    (h(x).diff(x, 10), sp.Integer(0)),
+    (sp.exp(sp.exp(sp.exp(sp.exp(sp.exp(x))))), sp.Integer(0)),
+    (sum(sp.sin(k * x**2) * sp.exp(-k * x) / (x + k) for k in range(1, 13)), sp.cos(x)),
+]
+UNDECIDED = [
+    (sp.sqrt(-1 - x**2), x),
+    (h(x).diff(x, 40), sp.Integer(0)),
+    (sp.primepi(x), x),
+    (sp.exp(sp.exp(sp.exp(sp.exp(9 + x**2)))), sp.exp(x)),
+]
+    (sp.sqrt(-1 - x**2), x),
+    (h(x).diff(x, 40), sp.Integer(0)),
+    (sp.primepi(x), x),
+    (sp.exp(sp.exp(sp.exp(sp.exp(9 + x**2)))), sp.exp(x)),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), PROVED, ids=str)
+def test_equal_by_algebra(left: sp.Expr, right: sp.Expr) -> None:
+    found = agreement(left, right)
+    assert found.equal is found.proved is True
+    assert found.chance == 0
+
+
+@pytest.mark.parametrize(("left", "right"), TESTED, ids=str)
+def test_equal_at_random_points_with_a_stated_chance(left: sp.Expr, right: sp.Expr) -> None:
+    found = agreement(left, right)
+    assert found.equal is True
+    assert (found.proved, found.points) == (False, POINTS)
+    assert 0 < found.chance < 1e-60
+
+
+@pytest.mark.parametrize(("left", "right"), DIFFERENT, ids=lambda part: str(part)[:40])
+def test_a_difference_is_found_however_small(left: sp.Expr, right: sp.Expr) -> None:
+    assert agreement(left, right).equal is False
+
+
+@pytest.mark.parametrize(("left", "right"), UNDECIDED, ids=lambda part: str(part)[:40])
+def test_what_has_no_values_is_not_decided(left: sp.Expr, right: sp.Expr) -> None:
+    assert agreement(left, right).equal is None
+
+
+def test_what_would_grow_is_not_multiplied_out() -> None:
+    large = (x + y + 1) ** 500
+    assert expanded_terms(large) > 10**5
+    assert normal_form(large) is large
