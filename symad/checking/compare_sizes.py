@@ -18,18 +18,17 @@ MOST_DIGITS = 9  # of a whole number that is written out
 
 @dataclass(frozen=True)
 class Sizes:
-    """Nodes and operations, each shared one counted once (graph) or at every use (tree). Exact whole numbers."""
+    """Nodes, each shared one counted once (graph) or at every use (tree), and operations. Exact whole numbers."""
 
     graph: int
     tree: int
     operations: int
-    tree_operations: int
 
     @property
     def swell(self) -> float:
         """How many times larger the tree is than the graph.
 
-        >>> Sizes(graph=10, tree=500, operations=8, tree_operations=400).swell
+        >>> Sizes(graph=10, tree=500, operations=8).swell
         50.0
         """
         return self.tree / self.graph
@@ -50,17 +49,15 @@ def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
     (201, True)
     """
     tree: dict[int, int] = {}
-    tree_operations: dict[int, int] = {}
     graph = operations = 0
     for row in reachable(rows, outputs):
         operands = rows.operands[row]
         if rows.heads[row] is Alias:
-            tree[row], tree_operations[row] = tree[operands[0]], tree_operations[operands[0]]
+            tree[row] = tree[operands[0]]
             continue
         graph, operations = graph + 1, operations + bool(operands)
         tree[row] = 1 + sum(tree[operand] for operand in operands)
-        tree_operations[row] = bool(operands) + sum(tree_operations[operand] for operand in operands)
-    return Sizes(graph, sum(tree[row] for row in outputs), operations, sum(tree_operations[row] for row in outputs))
+    return Sizes(graph, sum(tree[row] for row in outputs), operations)
 
 
 def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
@@ -69,7 +66,7 @@ def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> sizes_of_expressions([sp.sin(x) ** 2 + sp.sin(x)])
-    Sizes(graph=5, tree=7, operations=3, tree_operations=4)
+    Sizes(graph=5, tree=7, operations=3)
     """
     graph = Graph(lines=False)
     return sizes(graph, from_sympy(graph, expressions, binary=True))
