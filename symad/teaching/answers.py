@@ -244,7 +244,7 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
 def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr) -> list[Block]:
     if not mistakes:
         return [
-            Paragraph("No usual mistake leads there. The difference, yours minus the right one, is"),
+            Paragraph("No usual mistake leads there. Yours minus the right one is"),
             Formula(readable(gap)),
         ]
     if len(mistakes) == 1:
