@@ -10,6 +10,7 @@ import mpmath
 
 from codegen.heads import Alias
 from codegen.program import Rows, reachable
+from symad.drawing.trees import tree_operations
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph
 
