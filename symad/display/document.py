@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy as sp
 
-from symad.display.styles import Style
+from symad.display.styles import LOOKS, Style
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Marked:
     level: int = 0
 
     def __post_init__(self) -> None:
+        if self.style not in LOOKS:
+            raise TypeError(f"no style {self.style!r}: there are {', '.join(LOOKS)}")
         object.__setattr__(self, "content", shown(self.content))
 
 

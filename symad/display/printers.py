@@ -258,7 +258,8 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         for place, factor in enumerate(factors):
             first = place == 0 and alone
             part = self._print(factor)
-            if not (first and factor.is_Number) and self._needs_mul_brackets(factor, first, place == len(factors) - 1):
+            bracketed = self._needs_mul_brackets(factor, first, place == len(factors) - 1) or part.startswith("-")
+            if bracketed and not (first and (factor.is_Number or factor.is_Mul)):
                 part = rf"\left({part}\right)"
             dot = _NUMBER_FIRST.match(part) or part.startswith(_WORDS) or last.startswith(_WORDS) or last in ("0", "1")
             made += (r" \cdot " if dot else " ") + part if made else part

@@ -207,6 +207,13 @@ def test_prose_is_no_markup_of_rich() -> None:
     assert terminal.plain((Paragraph("[red]x[/red] :smile:"),), 60) == "[red]x[/red] :smile:"
 
 
+def test_what_no_renderer_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="no style 'loud': there are primal, "):
+        Marked("x", "loud")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="dict cannot stand in a document"):
+        html.fragment((Paragraph({}),))  # type: ignore[arg-type]
+
+
 def printed(document: Document, **settings: object) -> str:
     stream = io.StringIO()
     Console(file=stream, width=60, force_terminal=True, **settings).print(terminal.renderable(document))  # type: ignore[arg-type]

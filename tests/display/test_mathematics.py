@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import sympy as sp
 from cases import HEAD_POINTS
-from display_checks import HOSTILE, balanced
+from display_checks import HOSTILE, Read, balanced
 
 from codegen import heads
 from symad.derivatives.level import Epsilon
@@ -208,7 +208,7 @@ def test_random_expressions_have_all_forms(seed: int) -> None:
     assert text_of(expression)
 
 
-PLAIN = (sp.sin, sp.cos, sp.exp, sp.log, sp.sqrt, sp.atan)
+PLAIN = (sp.sin, sp.cos, sp.exp, sp.log, sp.sqrt, sp.sinh)
 
 
 def plain_expression(draw: random.Random, depth: int) -> sp.Expr:
@@ -232,6 +232,16 @@ def test_plain_text_can_be_read_again(seed: int) -> None:
     first, second = (complex(sp.N(e.subs(point), 40)) if e.subs(point).is_finite else None for e in (expression, again))
     if first is not None and second is not None:
         assert second == pytest.approx(first, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_latex_is_read_as_it_is_meant(seed: int) -> None:
+    expression = plain_expression(random.Random(seed), 4)
+    point = {"x": 0.7, "y": -1.3, "z": 2.1}
+    value = expression.subs(point)
+    if value.is_finite:
+        meant = complex(sp.N(value, 40))
+        assert Read(latex_of(expression)).value(point) == pytest.approx(meant, rel=1e-6)
 
 
 def test_mathml_is_set_as_it_is_read() -> None:
