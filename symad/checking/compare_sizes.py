@@ -19,17 +19,18 @@ MOST_DIGITS = 9  # of a whole number that is written out
 
 @dataclass(frozen=True)
 class Sizes:
-    """Nodes, each shared one counted once (graph) or at every use (tree), and operations. Exact whole numbers."""
+    """Nodes and operations, each shared one counted once (graph) or at every use (tree). Exact whole numbers."""
 
     graph: int
     tree: int
     operations: int
+    tree_operations: int
 
     @property
     def swell(self) -> float:
         """How many times larger the tree is than the graph.
 
-        >>> Sizes(graph=10, tree=500, operations=8).swell
+        >>> Sizes(graph=10, tree=500, operations=8, tree_operations=400).swell
         50.0
         """
         return self.tree / self.graph
@@ -58,7 +59,7 @@ def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
             continue
         graph, operations = graph + 1, operations + bool(operands)
         tree[row] = 1 + sum(tree[operand] for operand in operands)
-    return Sizes(graph, sum(tree[row] for row in outputs), operations)
+    return Sizes(graph, sum(tree[row] for row in outputs), operations, tree_operations(rows, outputs))
 
 
 def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
@@ -67,7 +68,7 @@ def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> sizes_of_expressions([sp.sin(x) ** 2 + sp.sin(x)])
-    Sizes(graph=5, tree=7, operations=3)
+    Sizes(graph=5, tree=7, operations=3, tree_operations=4)
     """
     graph = Graph(lines=False)
     return sizes(graph, from_sympy(graph, expressions, binary=True))

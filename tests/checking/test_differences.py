@@ -92,7 +92,7 @@ def test_sizes_agree_with_trees_that_sympy_holds():
 def test_sizes_of_a_traced_function():
     found = sa.trace(lambda x: np.sin(x) * np.sin(x) + np.sin(x), 1.0)
     size = sizes(found.graph, found.outputs.flat)
-    assert (size.graph, size.tree, size.operations) == (4, 8, 3)
+    assert (size.graph, size.tree, size.operations, size.tree_operations) == (4, 8, 3, 5)
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0"), (999_999_999, "999999999"), (12 * 10**500, "1.2e+501")])
