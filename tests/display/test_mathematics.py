@@ -244,6 +244,28 @@ def test_latex_is_read_as_it_is_meant(seed: int) -> None:
         assert Read(latex_of(expression)).value(point) == pytest.approx(meant, rel=1e-6)
 
 
+def level_expression(draw: random.Random, depth: int, levels: tuple[sp.Symbol, sp.Symbol]) -> sp.Expr:
+    if depth == 0:
+        return draw.choice([x, y, *levels, *levels, sp.Integer(draw.randint(-2, 2)), sp.Float(2.5), sp.Rational(-2, 3)])
+    left, right = level_expression(draw, depth - 1, levels), level_expression(draw, depth - 1, levels)
+    kind = draw.randrange(4)
+    if kind == 0:
+        return sp.sin(left, evaluate=False)
+    return add(left, right) if kind == 1 else mul(left, right) if kind == 2 else mul(left, right, draw.choice(levels))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_levels_are_moved_and_nothing_is_lost(seed: int) -> None:
+    numbers = sp.symbols("u w")
+    expression = level_expression(random.Random(seed), 4, (one, two))
+    point = {"x": 0.7, "y": -1.3, "u": 0.3, "w": -0.8}
+    meant = float(level_expression(random.Random(seed), 4, numbers).subs(point))
+    latex = latex_of(expression).replace(r"\varepsilon_{1}", "u").replace(r"\varepsilon_{2}", "w")
+    assert Read(latex).value(point) == pytest.approx(meant, rel=1e-6, abs=1e-9)
+    text = text_of(expression).replace("eps_1", "u").replace("eps_2", "w")
+    assert float(sp.sympify(text).subs(point)) == pytest.approx(meant, rel=1e-6, abs=1e-9)
+
+
 def test_mathml_is_set_as_it_is_read() -> None:
     """Mended after latex2mathml: the height of brackets, spaces at names of functions and at signs, primes."""
     assert 'stretchy="false">(' in mathml_of(f(x))
