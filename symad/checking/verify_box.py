@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from time import monotonic
 from typing import Any
 
@@ -14,7 +15,7 @@ from mpmath import mp
 
 from codegen import Kernel
 from symad.checking.verify_boxes import Box, Points
-from symad.checking.verify_exact import Exact, Known, condition, error_bound
+from symad.checking.verify_exact import Exact, Known, condition, error_bound, spacing
 from symad.checking.verify_points import adversarial_points, edge_points, neighbours, random_points
 from symad.checking.verify_result import FAR, ROWS, BoxVerification, EntryError, entry_names
 from symad.tracing.containers import flatten
@@ -113,10 +114,11 @@ class Search:
 
         def row(entry: int, sample: Sample) -> EntryError:
             at = known.get(sample.point.tobytes())
-            return EntryError(
+            found = EntryError(
                 names[entry], entry, sample.error, self.box.arguments(sample.point), sample.value, sample.exact.middle,
                 sample.exact.radius, None if at is None else at[entry],
             )  # fmt: skip
+            return replace(found, at_edge=True) if found.is_unexplained() and self._at_edge(entry, sample) else found
 
         rows = tuple(row(entry, tally.of(entry)) for entry in tally.ranked())
         candidates = [*rows, *(row(entry, sample) for (entry, _), sample in tally.sizes.items())]
@@ -128,6 +130,23 @@ class Search:
             rigorous, seed, digits, against, None if tally.disputed is None else row(*tally.disputed),
             max((found for found in candidates if found.is_unexplained()), key=EntryError.excess, default=None),
         )  # fmt: skip
+
+    def _at_edge(self, entry: int, sample: Sample) -> bool:
+        """Whether exact results a few floats away have the kernel's number among or between them.
+
+        It is so where rounding decides about a branch, for a value on either side or the mean of both; a smooth
+        function does not move as far as an error that rounding the inputs does not explain.
+        """
+        near = [sample.exact.middle]
+        for position, step in product(range(len(sample.point)), (-8, -4, -2, -1, 1, 2, 4, 8)):
+            if self.left() < 0 or not math.isfinite(sample.value):
+                return False
+            moved = sample.point.copy()
+            moved[position] += step * spacing(float(moved[position]), self.box.single)
+            near.append(self.exact(moved.tolist())[entry].middle)
+        finite = [number for number in near if mp.isfinite(number)]
+        slack = FAR * spacing(sample.value, self.box.single)
+        return bool(finite) and min(finite) - slack <= sample.value <= max(finite) + slack
 
     def _sample(self, count: int, random: np.random.Generator) -> None:
         special, edges, spread = (round(share * count) for share in SHARES)

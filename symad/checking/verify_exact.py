@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -170,7 +171,12 @@ def ulp_error(value: float, exact: Any, single: bool = False) -> float:
     if math.isnan(value) or math.isnan(near) or math.isinf(near) or math.isinf(value):
         return 0.0 if value == near or (math.isnan(value) and math.isnan(near)) else math.inf
     with precision(WORKING):
-        return float(abs(mpmath.mpf(value) - exact) / mpmath.mpf(spacing(near, single)))
+        return _as_float(abs(mpmath.mpf(value) - exact) / mpmath.mpf(spacing(near, single)))
+
+
+def _as_float(error: Any) -> float:
+    """Return a finite error as a float, which is finite too: infinite is said of nan and inf alone."""
+    return min(float(error), sys.float_info.max)
 
 
 def error_bound(value: float, known: Known, single: bool = False) -> float | None:
@@ -212,7 +218,7 @@ def condition(exact: Exact, numbers: Sequence[float], single: bool = False) -> l
                 changes = _changes(exact, numbers, position, here, single)
                 totals = [total + change for total, change in zip(totals, changes, strict=True)]
         units = [mp.mpf(spacing(_finite(number, single), single)) for number in here]
-        return [float(total / unit) for total, unit in zip(totals, units, strict=True)]
+        return [_as_float(total / unit) for total, unit in zip(totals, units, strict=True)]
 
 
 def _changes(exact: Exact, numbers: Sequence[float], position: int, here: list[Any], single: bool) -> list[Any]:

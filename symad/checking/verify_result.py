@@ -28,7 +28,8 @@ class EntryError:
 
     `value` is the kernel's number at `point` (its arguments), `exact` and `radius` (mpmath) the exact one and how far
     off that can be. `condition` is the error in ULP that rounding the inputs alone would cause there, None where it
-    was not computed.
+    was not computed. `at_edge` says that rounding decides about a branch there: a few floats away, exact results have
+    the value among or between them.
     """
 
     name: str
@@ -39,6 +40,7 @@ class EntryError:
     exact: Any
     radius: Any = 0
     condition: float | None = None
+    at_edge: bool = False
 
     def excess(self) -> float:
         """How many times what rounding the inputs alone would cause (1 ULP at least) the error is."""
@@ -46,12 +48,12 @@ class EntryError:
 
     def is_unexplained(self) -> bool:
         """Whether the error is far beyond that: the fault of the formula or of the kernel."""
-        return self.excess() > FAR
+        return self.excess() > FAR and not self.at_edge
 
     def cells(self, place: str) -> tuple[Cell, ...]:
         """Return a row of a table; an error far beyond what rounding the inputs alone would cause stands out."""
         error: Cell = Marked(ulps(self.worst_ulp), "wrong") if self.is_unexplained() else ulps(self.worst_ulp)
-        condition = "" if self.condition is None else ulps(self.condition)
+        condition = "edge" if self.at_edge else "" if self.condition is None else ulps(self.condition)
         at = (place,) if place else ()
         return (self.name, error, condition, *at, repr(self.value), exact_text(self.exact, self.radius))
 
@@ -159,6 +161,11 @@ class BoxVerification(Shown):
                 f"Rounding the inputs does not explain {found.name} at {point_text(found.point)}: "
                 f"{ulps(found.worst_ulp)} ULP, where it causes up to {ulps(found.condition or 0.0)} ULP (kernel "
                 f"{found.value!r}, exact {exact_text(found.exact, found.radius)})."
+            )
+        if any(row.at_edge for row in self.rows):
+            notes.append(
+                'Where the table says "edge", rounding decides about a branch: a few floats away, exact results have '
+                "the kernel's number among or between them."
             )
         if self.undefined:
             where = f", for example {self.example.value!r} at {point_text(self.example.point)}" if self.example else ""

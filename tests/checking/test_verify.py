@@ -110,6 +110,7 @@ def test_overflow_inside_is_an_infinite_error_and_the_others_are_told():
     assert found.worst_ulp == math.inf
     assert found.infinite > 0
     assert found.finite_ulp < 2
+    assert found.unexplained.worst_ulp == math.inf
     assert 1e150 < max(found.worst_point[0]) < 1e160  # the mildest of those points
     assert sa.verify(sa.compile(np.hypot, 1.0, 1.0), box=[(1, np.inf), (1, np.inf)], points=200).worst_ulp < 2
 
@@ -118,6 +119,19 @@ def test_nan_where_a_number_should_be_is_an_infinite_error():
     found = sa.verify(planted(sp.log(X), sp.log(sp.Abs(X))), box=(-1, 1), points=100)
     assert found.infinite > 10
     assert math.isnan(found.worst.value)
+
+
+def test_an_edge_that_rounding_decides_about_is_no_fault():
+    """The two branches of the maximum meet where neither of them is exact; at a tie the derivative is their mean."""
+    f = sa.grad(lambda x: np.maximum(x[0] ** 2 + x[1], 3 * x[1] + x[0]))
+    found = sa.verify(sa.compile(f, np.ones(2)), box=(0.1, 2), points=400)
+    assert found.worst_ulp > 1e10
+    assert found.worst.at_edge
+    assert found.unexplained is None
+    assert "rounding decides about a branch" in " ".join(str(found).split())
+    found = sa.verify(sa.compile(lambda x: 1 - np.cos(x), 1.0), box=(-1, 1), points=300)
+    assert not found.worst.at_edge
+    assert found.unexplained is not None
 
 
 # ---- what is set apart
@@ -211,6 +225,7 @@ def test_errors_in_ulp():
     assert ulp_error(1e308, mp.mpf(10) ** 400) == math.inf
     assert ulp_error(math.inf, mp.mpf(1)) == math.inf
     assert ulp_error(5e-324, mp.mpf(0)) == 1
+    assert math.isfinite(ulp_error(1.0, mp.mpf(0)))  # 2**1074 is no float, but the error is not infinite
     assert error_bound(1.0, Known(mp.mpf(1), mp.mpf(2) ** -50)) is None
     assert spacing(1.0, single=True) == 2.0**-23
     assert ulp_error(1.0 + 2.0**-23, mp.mpf(1), single=True) == 1
