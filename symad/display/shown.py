@@ -31,6 +31,10 @@ class Shown:
         """Return what is shown."""
         raise TypeError(f"{type(self).__name__} has no document()")
 
+    def words(self) -> Document:
+        """Return what is shown as text; a subclass whose pictures need an extra leaves them out here."""
+        return self.document()
+
     @property
     def title(self) -> str:
         """The title of a page that shows this and nothing else."""
@@ -41,7 +45,7 @@ class Shown:
 
         In ASCII where the standard output cannot take other signs.
         """
-        document = self.document()
+        document = self.words()
         text = terminal.plain(document, width)
         takes = can_encode(getattr(sys.stdout, "encoding", None), text)
         return text if takes else terminal.plain(document, width, ascii_only=True)
@@ -63,7 +67,7 @@ class Shown:
         forms = {
             ".html": lambda: html.page(self.document(), self.title),
             ".tex": lambda: latex.whole(self.document()),
-            ".txt": lambda: terminal.plain(self.document(), terminal.WIDTH) + "\n",
+            ".txt": lambda: terminal.plain(self.words(), terminal.WIDTH) + "\n",
             **self.more_forms(),
         }
         if path.suffix not in forms:
@@ -82,7 +86,7 @@ class Shown:
         return self.text()
 
     def __rich__(self) -> Any:
-        return terminal.renderable(self.document())
+        return terminal.renderable(self.words())
 
     def _repr_html_(self) -> str:
         return self._in_notebook(self.html)

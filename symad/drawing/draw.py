@@ -67,10 +67,19 @@ class Drawing(Shown):
 
     def document(self) -> Document:
         """Return the picture with the counts below it."""
-        listing = "\n\n".join(
+        return self._with(self.canvas.picture(self.description, self._listing))
+
+    def words(self) -> Document:
+        """Return the boxes as lines with the counts below them, for which no layout is needed."""
+        return self._with(Picture("", self.description, self._listing))
+
+    @property
+    def _listing(self) -> str:
+        return "\n\n".join(
             _listing(title if len(self.diagrams) > 1 else "", diagram) for title, diagram in self.diagrams
         )
-        picture: Picture = self.canvas.picture(self.description, listing)
+
+    def _with(self, picture: Picture) -> Document:
         if len(self.diagrams) == 1:
             return (picture, Paragraph(self.description))
         rows = tuple((title, count_label(count)) for (title, _), count in zip(self.diagrams, self._counts, strict=True))
@@ -128,7 +137,8 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     has a heavy border. `sharing="before"` draws the expression tree, in which such a value is there several times,
     "both" the one beside the other.
     `fold` lets operations of the same form share a box, which tells how many they are; by default where there would be
-    more than 80 boxes. ArgumentError for a picture of more than 2000 boxes. Needs igraph (`pip install symad[draw]`).
+    more than 80 boxes. ArgumentError for a picture of more than 2000 boxes.
+    Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
 
     >>> print(draw("sin(x)^2 + sin(x)"))
     x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import rich
 import sympy as sp
 
 from symad.drawing.boxes import Diagram, Reading, diagram_of
@@ -333,8 +335,12 @@ def test_forms_and_files(tmp_path) -> None:
 
 def test_without_igraph_the_extra_is_named(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "igraph", None)
+    drawing = draw(np.sin, 1.0)
     with pytest.raises(ArgumentError, match=r"symad\[draw\]"):
-        draw(np.sin, 1.0).svg()
+        drawing.svg()
+    assert "sin(x)" in str(drawing)
+    assert "peripheries" in drawing.dot()
+    rich.print(drawing, file=io.StringIO())
 
 
 def test_the_picture_is_the_same_in_every_process() -> None:
