@@ -53,6 +53,8 @@ class Reader:
         self.function: UndefinedFunction | None = None
         if problem.name not in self.names:
             self.function = self.names[problem.name] = sp.Function(problem.name)
+            self.names.setdefault("f", self.function)
+        self.about: sp.Expr | None = None  # what the equations of the line before are about
         self.point = problem.symbols[0] if len(problem.symbols) == 1 else None
 
     def _name_epsilons(self) -> None:
@@ -78,15 +80,16 @@ class Reader:
         return found
 
     def _line(self, number: int, line: Any) -> list[Step]:
+        goes_on = isinstance(line, str) and line.lstrip().startswith("=")
         if isinstance(line, str):
             sides = [(text, self._read(number, line, start, end)) for text, start, end in _sides(line)]
         else:
             parts = line.args if isinstance(line, sp.Equality) else [line]
             sides = [(str(part), self._given(number, part)) for part in parts]
-        about = None
-        if len(sides) > 1 and self._is_named(sides[0][1]):
-            about = self.concrete(sides[0][1])
-        return [self._step(number, text, expression, about) for text, expression in sides]
+        if not goes_on:
+            named = len(sides) > 1 and self._is_named(sides[0][1])
+            self.about = self.concrete(sides[0][1]) if named else None
+        return [self._step(number, text, expression, self.about) for text, expression in sides]
 
     def _step(self, number: int, text: str, expression: sp.Expr, about: sp.Expr | None = None) -> Step:
         named, bare = self._is_named(expression), expression.has(self.bare)

@@ -53,7 +53,8 @@ def _rounded(right: sp.Expr, written: sp.Expr) -> tuple[Mistake, ...]:
     """Return the mistake of a decimal number near the right one, which is no wrong derivation."""
     decimals = written.as_coeff_Mul()[0]
     ratio = normal_form(written / right) if right != 0 else sp.S.Zero
-    if decimals.q > 1 and 10**50 % decimals.q == 0 and ratio.is_number and 0 < abs(ratio - 1) < sp.Rational(1, 50):
+    near = ratio.is_number and ratio.is_real and 0 < abs(ratio - 1) < sp.Rational(1, 50)
+    if near and decimals.q > 1 and 10**50 % decimals.q == 0:
         return (Mistake("rounded", ("the number is rounded: write it exactly, as ", right)),)
     return ()
 
@@ -137,22 +138,28 @@ def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, s
 def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield what goes wrong with a whole term: it is dropped, of other levels, counted twice, of another order."""
     right = problem.general(levels)
-    if not problem.expansion:
-        for order in range(len(levels) + 2):
-            words: Words = (f"this is the derivative of order {order}",) if order else ("f is not differentiated",)
-            if order != len(levels):
-                yield Wrong("wrong order", words, _repeated(problem, [1] * order))
-    elif len(levels) > 1:
-        words = ("the mixed term ", monomial(levels), " is dropped: only the squares of the epsilons are 0")
+    yield from _other_orders(problem, levels)
+    if problem.expansion and len(levels) > 1:
+        words: Words = ("the mixed term ", monomial(levels), " is dropped: only the squares of the epsilons are 0")
         yield Wrong("dropped mixed term", words, sp.S.Zero)
         first = [problem.general((level,)) for level in levels]
         words = ("a mixed term is a derivative of higher order, no product of the terms of lower order",)
         yield Wrong("product of terms", words, sp.Mul(*first))
-    elif levels:
+    elif problem.expansion and levels:
         yield Wrong("dropped term", ("the term ", monomial(levels), " is dropped"), sp.S.Zero)
     yield from _other_levels(problem, levels)
     yield from _multiples(levels, right)
     yield from _squares(problem, levels)
+
+
+def _other_orders(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield the derivative of another order, along the right directions, where there is one variable."""
+    directions = [problem.directions[(level,)] for level in levels]
+    for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
+        words: Words = (f"this is the derivative of order {order}",) if order else ("f is not differentiated",)
+        derivative = sp.diff(problem.formula, problem.symbols[0], order)
+        if order != len(levels) and derivative != 0:
+            yield Wrong("wrong order", words, sp.Mul(derivative, *(part for (part,) in directions)))
 
 
 def _repeated(problem: Problem, levels: Sequence[int]) -> sp.Expr:

@@ -24,6 +24,10 @@ ONE, TWO = ["v"], ["v", "w"]
 f, g = sp.Function("f"), sp.Function("g")
 
 
+def square(number: Any) -> Any:
+    return number * number
+
+
 @dataclass(frozen=True)
 class Pupil:
     """An answer, the function and the directions; the line, term and mistakes to be named (none: it is right)."""
@@ -70,6 +74,10 @@ RIGHT = {
     "nothing bends": Pupil("0", "abs(x) + max(x, 1)", order=2),
     "over several lines": Pupil("= x^3 + 3x^2 v eps_1\n  + 3x^2 w eps_2  # so far\n  + 6x v (\n w eps_1) *\n eps_2 =\n"
                                 " x^3 + 3x^2 (v eps_1 + w eps_2) + 6x v w eps_1 eps_2", "x^3", TWO),
+    "side calculation over two lines": Pupil("f'(x) = x cos(x^2) + x cos(x^2)\n= 2x cos(x^2)\n"
+                                              "f(x + v eps) = f(x) + f'(x) v eps\n= sin(x^2) + 2x cos(x^2) v eps",
+                                              "sin(x^2)", ONE),
+    "a function with a name": Pupil("square(x) = x^2\nf'(x) = 2x\nsquare'(x) = x + x", square, x=x),
     "a parameter epsilon": Pupil("4 epsilon x + 4 epsilon v eps_1", "4*epsilon*x", ONE),
     "third derivative": Pupil("f'(x) = 4x^3\nf''(x) = 12x^2\nf'''(x) = 24x", "x^4", order=3),
     "two-level direction": Pupil("x^2 + 2x v eps_1 + 2x w eps_2 + (2v w + 2x u) eps_1 eps_2", "x^2",
@@ -97,6 +105,9 @@ WRONG = {
         ("chain rule",)),
     "side calculation": Pupil("f'(x) = cos(x^2)\nsin(x^2) + 2x cos(x^2) v eps", "sin(x^2)", ONE, 1, None,
                               ("chain rule",)),
+    "general line": Pupil("= f(x) + f''(x) v eps\n= x^3 + 6x v eps", "x^3", ONE, 1, one, ("wrong order",)),
+    "second line of a side calculation": Pupil("f'(x) = 2x cos(x^2)\n= 2 cos(x^2)", "sin(x^2)", ONE, 2, None,
+                                               ("power rule",)),
     "second line": Pupil("f'(x) = 1/(1 + x^2) * 2x\n= 2/(1 + x^2)", "log(1 + x^2)", None, 2, "first", ("power rule",)),
     "inner logarithm": Pupil("1/(1 + x^2)", "log(1 + x^2)", None, 1, "first", ("chain rule",)),
     "sign of cosine": Pupil("f'(x) = sin(x)", "cos(x)", None, 1, "first", ("wrong sign",)),
