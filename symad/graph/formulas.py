@@ -31,6 +31,7 @@ from symad.graph.formula_values import Refused, Value, applied, constant, power,
 
 DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
 ORDER_LIMIT = 10  # primes after the name of a function
+_LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are hardly ever a factor before a parenthesis
 _DIGITS_LIMIT = 300  # of a number, with its exponent
 
 Result = TypeVar("Result")
@@ -222,12 +223,21 @@ class _Parser:
         if (called and len(token.text) > 1) or self.token.kind == "prime":
             do = self._suggestion(token.text) or f"declare it, or write {token.text}*( ) if it is a factor"
             refuse(self.text, token.column, f"{token.text!r} as a function", do, "no such function is known")
+        if called and (token.text in _LIKE_FUNCTIONS or self._holds_a_name()):
+            name = token.text
+            do = f"declare a function (--functions {name}, or SymPy's Function({name!r})), or write {name}*( )"
+            refuse(self.text, token.column, f"{name!r} before a parenthesis", do, "it may be a function or a factor")
         if not self.others:
             do = self._suggestion(token.text) or f"known are {', '.join(self.names) or 'no names'}"
             refuse(self.text, token.column, f"the name {token.text!r}", do, "it stands for nothing here")
         if do := self._doubt(token.text):
             refuse(self.text, token.column, f"the name {token.text!r}", do, "it may be meant as something else")
         return Value(symbol_of(token.text))
+
+    def _holds_a_name(self) -> bool:
+        """Return whether the parenthesis that opens here holds a name alone: nobody writes a product like y(x)."""
+        inside = self.tokens[self.position + 1 : self.position + 3]
+        return [token.kind for token in inside] == ["name", "operator"] and inside[1].text == ")"
 
     def _suggestion(self, word: str) -> str:
         """Return what may be meant by a word that begins or ends with a function, "" if nothing."""

@@ -187,6 +187,21 @@ def test_other_names_are_symbols_unless_they_may_mean_something_else() -> None:
             read_formula(text, "x t")
 
 
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("text", ["g(x)", "2 + h(x+1)", "x F(x, 2)", "u(2x)", "y(x)", "x k(t)", "φ(0)", "g(x"])
+def test_a_letter_that_may_be_a_function_is_no_factor(text: str, others: bool) -> None:
+    with pytest.raises(ArgumentError, match=r"declare a function \(--functions"):
+        read_formula(text, "x t", others=others)
+
+
+def test_letters_before_a_parenthesis_are_factors_where_nobody_means_a_function() -> None:
+    a, b, t, u = sp.symbols("a b t u")
+    assert read_formula("a(b + x) x(x + 1)") == a * (b + x) * x * (x + 1)
+    assert read_formula("k(2 - t)") == sp.Symbol("k") * (2 - t)
+    assert read_formula("x(t) + u(x + 1)", [x, t, u]) == x * t + u * (x + 1)
+    assert read_formula("g*(x) + g (x)") == 2 * sp.Symbol("g") * x
+
+
 def test_declared_names_come_first() -> None:
     e, gamma, sine = sp.symbols("e gamma sine")
     assert read_formula("e gamma", [e, gamma]) == e * gamma
