@@ -44,7 +44,7 @@ __all__ = [
 ]  # fmt: skip
 
 CANCELLED = 2.0**-26  # entries smaller than this part of the largest one have lost half their digits by cancelling
-FEW = 32  # inputs up to which the condition at a point is computed unasked
+FEW = 20_000  # inputs times operations up to which the condition at a point is computed: half a second
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Verification(Shown):
     largest one is the difference of numbers that agree in half their digits: no float64 program can have it to the
     last place, so these are counted apart and measured like all others by `scaled`, the largest absolute error
     divided by the largest magnitude of the result. `rows` has the worst entries, with the error that rounding the
-    inputs alone would cause. `undecided` entries have no exact number that is known well enough to compare with.
+    inputs alone would cause (where that is quick). The exact numbers of `undecided` entries are not known well enough
+    to compare with.
     """
 
     entries: int
@@ -180,7 +181,8 @@ def _at_point(kernel: Kernel, args: tuple[Any, ...], exact: Exact, single: bool,
     numbers = [rounded(number, single) for number in flat_floats(args)]
     known = exact(numbers)
     found, ranked = _compared(values, known, single)
-    conditions = condition(exact, numbers, single) if len(numbers) <= FEW else None
+    few = len(numbers) * kernel.stats.operations_after <= FEW
+    conditions = condition(exact, numbers, single) if few else None
     names = entry_names(kernel)
     rows = tuple(
         EntryError(
