@@ -12,7 +12,15 @@ import numpy as np
 
 from symad.checking.balls import as_mpf, enclose
 from symad.checking.compare_problem import Problem
-from symad.checking.differences import EXACT_DIGITS, Kind, exact_difference, exact_scale, spread, working_digits
+from symad.checking.differences import (
+    EXACT_DIGITS,
+    EXACT_STEPS,
+    Kind,
+    exact_difference,
+    settled_difference,
+    spread,
+    working_digits,
+)
 from symad.checking.precision import CANCELLED, compare_exact, exact_values
 from symad.derivatives.interpolation import multi_indices
 from symad.errors import LimitError, WorkbenchError
@@ -39,19 +47,21 @@ def reference_of(problem: Problem) -> Reference:
 
     They are differences of f, or where these take longer than the problem allows, those of AD.
     """
-    with mpmath.workdps(working_digits(problem.order)):
-        x = np.array([mpmath.mpf(value) for value in problem.flat], dtype=object)
+    x = np.array([mpmath.mpf(value) for value in problem.flat], dtype=object)
+    with mpmath.workdps(working_digits(problem.order, x)):
         refusal = _refusal(problem, x)
         if refusal:
             return Reference((), refusal)
         try:
             with time_limit(problem.seconds, "the exact values"):
-                values, source = _differences(problem, x), FROM_VALUES
+                values = _differences(problem, x)
         except LimitError:
-            values, source = _of_formula(problem), FROM_FORMULA
-        value, scale = abs(problem.exactly(x)), exact_scale(x) ** problem.order
-        noise = (max(map(abs, values)) + value / scale) * mpmath.mpf(10) ** -EXACT_DIGITS
-        return Reference(tuple(value if abs(value) > noise else mpmath.mpf(0) for value in values), "", source)
+            values = _of_formula(problem)
+            noise = max(map(abs, values)) * mpmath.mpf(10) ** -EXACT_DIGITS
+            return Reference(tuple(v if abs(v) > noise else mpmath.mpf(0) for v in values), source=FROM_FORMULA)
+        if not all(map(mpmath.isfinite, values)):
+            return Reference((), "differences of f do not settle here: it has no derivative, or is too steep to tell")
+        return Reference(tuple(values))
 
 
 def _differences(problem: Problem, x: Any) -> Sequence[Any]:
@@ -60,7 +70,7 @@ def _differences(problem: Problem, x: Any) -> Sequence[Any]:
     for times in multi_indices(problem.inputs, problem.order):
         used = [k for k, count in enumerate(times) if count]
         counts = [times[k] for k in used]
-        found[times] = exact_difference(problem.exactly, x, [axes[k] for k in used], counts, "central")
+        found[times] = settled_difference(problem.exactly, x, [axes[k] for k in used], counts)
     values: Sequence[Any] = spread(found, problem.inputs, problem.order).tolist()
     return values
 
@@ -78,14 +88,17 @@ def _refusal(problem: Problem, x: Any) -> str:
     weights = [1.0] if problem.scalar else np.random.default_rng(1).uniform(0.5, 1.0, problem.inputs).tolist()
     direction = np.array([mpmath.mpf(weight) for weight in weights], dtype=object)
     kinds: tuple[Kind, Kind] = ("backward", "forward")
-    sides = [exact_difference(problem.exactly, x, [direction], [problem.order], kind) for kind in kinds]
+    gap = mpmath.mpf(0)
+    for places in EXACT_STEPS:
+        along, times = [direction], [problem.order]
+        sides = [exact_difference(problem.exactly, x, along, times, kind, places) for kind in kinds]
+        before, gap, largest = gap, abs(sides[1] - sides[0]), max(map(abs, sides))
+        if gap <= max(largest * mpmath.mpf(10) ** -10, before * mpmath.mpf(10) ** -100):  # a true 0 shrinks
+            return ""
     if not all(map(mpmath.isfinite, sides)):
         return "the point is at the edge of the domain of f"
-    gap, largest = abs(sides[1] - sides[0]), max(map(abs, sides))
-    if gap > largest * mpmath.mpf(10) ** -10 and gap > abs(problem.exactly(x)) * mpmath.mpf(10) ** -20:
-        left, right = (mpmath.nstr(side, 6) for side in sides)
-        return f"f has a kink here: the derivative is {left} on one side of the point and {right} on the other"
-    return ""
+    left, right = (mpmath.nstr(side, 6) for side in sides)
+    return f"f has a kink here: the derivative is {left} on one side of the point and {right} on the other"
 
 
 @dataclass(frozen=True)

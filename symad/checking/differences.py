@@ -23,7 +23,8 @@ ENDS: dict[Kind, tuple[int, int]] = {"forward": (0, 1), "backward": (-1, 0), "ce
 EPSILON = 2.0**-52
 LEVELS = 8  # steps of an extrapolation, each half the one before
 EXACT_DIGITS = 50
-EXACT_STEP = 30  # decimal places by which the step of a reference is smaller than the point
+EXACT_STEPS = (30, 240, 480)  # decimal places by which the step of a reference is smaller than the point
+SETTLED_DIGITS = 40  # that two steps have to give alike
 
 
 def stencil(times: Sequence[int], kind: Kind) -> dict[tuple[int, ...], int]:
@@ -137,28 +138,48 @@ def evaluations(inputs: int, order: int, kind: Kind) -> int:
     return sum(len(stencil([count for count in times if count], kind)) for times in multi_indices(inputs, order))
 
 
-def working_digits(order: int, digits: int = EXACT_DIGITS) -> int:
-    """Return the digits in which a reference is worked out: what the differences cancel, and as many again."""
-    return order * (EXACT_STEP + 10) + 2 * digits
+def working_digits(order: int, x: Any = (), places: int = EXACT_STEPS[0]) -> int:
+    """Return the digits in which a reference is worked out: what differences cancel near x, and twice as many again."""
+    decades = [int(abs(mpmath.log10(abs(value)))) for value in x if value]
+    return order * (places + 10 + 3 * max(decades, default=0)) + max(decades, default=0) + places + 2 * EXACT_DIGITS
 
 
 def exact_scale(x: Any) -> Any:
-    """Return the length that the step of a reference is a part of: the largest |x|, between 10**-10 and 1."""
-    largest = max((abs(value) for value in x if value), default=mpmath.mpf(1))
-    return min(max(largest, mpmath.mpf(10) ** -10), mpmath.mpf(1))
+    """Return the length that the step of a reference is a part of: the smallest |x| that is not 0, and at most 1."""
+    return min([mpmath.mpf(1), *(abs(value) for value in x if value)])
 
 
-def exact_difference(f: Function, x: Any, directions: Sequence[Any], times: Sequence[int], kind: Kind) -> Any:
-    """Return a derivative along directions to about 50 digits, from values of f in many more (mpmath numbers).
+def exact_difference(
+    f: Function, x: Any, directions: Sequence[Any], times: Sequence[int], kind: Kind, places: int = EXACT_STEPS[0]
+) -> Any:
+    """Return a difference quotient of mpmath numbers whose step is 10**-places of the point, in many digits.
 
-    No rule of differentiation takes part: the truncation error of the central difference is the square of a step
-    that is 10**-30 of the point.
-
-    >>> with mpmath.workdps(working_digits(1)):
-    ...     point = np.array([mpmath.mpf(1)])
-    ...     slope = exact_difference(lambda x: mpmath.exp(x[0]), point, [np.array([mpmath.mpf(1)])], (1,), "central")
-    ...     bool(abs(slope - mpmath.e) < mpmath.mpf(10) ** -55)
+    >>> point = np.array([mpmath.mpf(1)])
+    >>> slope = exact_difference(lambda x: mpmath.exp(x[0]), point, [np.array([mpmath.mpf(1)])], (1,), "central")
+    >>> bool(abs(slope - mpmath.e) < 1e-15)
     True
     """
-    step = mpmath.mpf(10) ** -EXACT_STEP * exact_scale(x)
-    return difference(f, x, [step * direction for direction in directions], times, kind) / step ** sum(times)
+    with mpmath.workdps(working_digits(sum(times), x, places)):
+        step = mpmath.mpf(10) ** -places * exact_scale(x)
+        return difference(f, x, [step * direction for direction in directions], times, kind) / step ** sum(times)
+
+
+def settled_difference(f: Function, x: Any, directions: Sequence[Any], times: Sequence[int]) -> Any:
+    """Return a derivative along directions to 40 digits or more, from values of f alone; nan where there is none.
+
+    No rule of differentiation takes part. Smaller steps have to give the same number, or shrink it as they shrink
+    the truncation error of an exact 0: a function may be as steep as it likes.
+
+    >>> point = np.array([mpmath.mpf(1)])
+    >>> steep = settled_difference(lambda x: mpmath.sin(10**40 * x[0]), point, [np.array([mpmath.mpf(1)])], (1,))
+    >>> with mpmath.workdps(90):
+    ...     bool(abs(steep / (10**40 * mpmath.cos(10**40)) - 1) < mpmath.mpf(10) ** -40)
+    True
+    """
+    found = before = mpmath.nan
+    for places in EXACT_STEPS:
+        before, found = found, exact_difference(f, x, directions, times, "central", places)
+        if found and abs(found - before) <= abs(found) * mpmath.mpf(10) ** -SETTLED_DIGITS:
+            return found
+    nothing = abs(before) * mpmath.mpf(10) ** -SETTLED_DIGITS + (1 + abs(f(x))) * mpmath.mpf(10) ** -EXACT_STEPS[1]
+    return mpmath.mpf(0) if abs(found) <= nothing else mpmath.nan
