@@ -67,10 +67,11 @@ class CheckedAnswer(Shown):
 
     def document(self) -> Document:
         """Return what a teacher writes beside the answer."""
+        problem = self.problem
         return (
             Heading("Answer checked", 1),
-            Formula(self.problem.formula, sp.Function(self.problem.name)(*self.problem.symbols)),
-            Paragraph(("asked: ", _asked(self.problem))),
+            Formula(*map(problem.named, (problem.formula, sp.Function(problem.name)(*problem.symbols)))),
+            Paragraph(("asked: ", _asked(problem))),
             _lines(self),
             *_remark(self),
         )
@@ -199,7 +200,7 @@ def _is_finished(expression: sp.Expr, problem: Problem) -> bool:
 def _term(problem: Problem, levels: Levels) -> sp.Expr:
     if problem.expansion:
         return monomial(levels)
-    symbol = problem.symbols[0]
+    symbol = problem.named(problem.symbols[0])
     return sp.Derivative(sp.Function(problem.name)(symbol), (symbol, len(levels)))
 
 

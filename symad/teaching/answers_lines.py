@@ -45,7 +45,8 @@ class Reader:
         directions = [part for parts in problem.directions.values() for part in parts]
         parts = [problem.formula, *problem.at.values(), *directions]
         symbols = {symbol for part in parts for symbol in part.free_symbols} | set(problem.symbols)
-        self.names: dict[str, Name] = {symbol.name: symbol for symbol in sorted(symbols, key=str)}
+        named = sorted(filter(lambda symbol: not symbol.is_Dummy, symbols), key=str)
+        self.names: dict[str, Name] = {symbol.name: symbol for symbol in named}
         self.names |= {function.__name__: function for part in parts for function in undefined(part)}
         self.bare = sp.Dummy("epsilon", real=True)
         if problem.expansion:
@@ -106,7 +107,7 @@ class Reader:
         if self.function is not None and self._is_named(expression):
             for call in expression.atoms(AppliedUndef):
                 if call.func == self.function and len(call.args) != len(problem.symbols):
-                    do = f"give {len(problem.symbols)}: {', '.join(map(str, problem.symbols))}"
+                    do = f"give {len(problem.symbols)}: {', '.join(symbol.name for symbol in problem.symbols)}"
                     raise _refusal(f"{problem.name} of {len(call.args)} arguments in {call}", do)
 
             def formula(*arguments: sp.Expr) -> sp.Expr:

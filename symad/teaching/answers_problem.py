@@ -72,6 +72,12 @@ class Problem:
         """Return an expression in the symbols of f at the point."""
         return expression.xreplace(dict(self.at)).doit() if self.at else expression
 
+    def named(self, part: Any) -> Any:
+        """Return an expression, or a word, as it is shown: its symbols have the names that were given."""
+        if not isinstance(part, sp.Basic):
+            return part
+        return part.xreplace({symbol: real(sp.Symbol(symbol.name)) for symbol in self.symbols if symbol.is_Dummy})
+
     @property
     def moved(self) -> list[sp.Expr]:
         """The argument x + eps_1 v + ..., by its numbers."""
@@ -127,7 +133,8 @@ def expansion_problem(f: Any, x: Any, directions: Any, order: int | None) -> Pro
     if count > MOST_LEVELS:
         raise _refusal(f"an answer of {2**count} terms", f"give at most {MOST_LEVELS} levels")
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
-    return Problem(formula, symbols, values, exact, count, expansion=True, name=name)
+    apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
+    return Problem(*apart, exact, count, expansion=True, name=name)
 
 
 def derivative_problem(f: Any, x: Any, order: int) -> Problem:
@@ -138,7 +145,7 @@ def derivative_problem(f: Any, x: Any, order: int) -> Problem:
         raise _refusal(f"a derivative in {len(symbols)} variables", do)
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
         raise _refusal(f"order={order!r}", f"give an integer from 1 to {MOST_ORDER}")
-    return Problem(formula, symbols, values, _ones(order), order, expansion=False, name=name)
+    return Problem(*_apart(formula, symbols, values, []), _ones(order), order, expansion=False, name=name)
 
 
 def derivative_within(problem: Problem, order: int) -> Problem:
@@ -172,6 +179,19 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
     values = [item for leaf in containers.flatten(found.argument)[0] for item in np.ravel(leaf).tolist()]
     at = {symbol: real(value) for symbol, value in zip(symbols, values, strict=True) if symbol != real(value)}
     return real(formula), symbols, at, found.argument, found.name
+
+
+def _apart(
+    formula: sp.Expr, symbols: Sequence[sp.Symbol], at: Mapping[sp.Symbol, sp.Expr], directions: Sequence[sp.Expr]
+) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]]:
+    """Return f, its symbols and their values, with new symbols where a direction or a value has one of the same name.
+
+    In f(x + eps_1 x) the second x is what the first is at the point, and does not move.
+    """
+    elsewhere = {symbol for part in (*directions, *at.values()) for symbol in part.free_symbols}
+    new = {symbol: sp.Dummy(symbol.name, **symbol.assumptions0) for symbol in symbols if symbol in elsewhere}
+    values = {new.get(symbol, symbol): at.get(symbol, symbol) for symbol in symbols if symbol in new or symbol in at}
+    return formula.xreplace(new), tuple(new.get(symbol, symbol) for symbol in symbols), values
 
 
 def _names(x: Any) -> list[Any]:

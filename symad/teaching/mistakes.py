@@ -65,7 +65,7 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tup
     fitting: dict[str, Mistake] = {}
     for wrong in _agreeing(candidates, written):
         if wrong.kind not in fitting and agreement(wrong.value, written).equal:
-            fitting[wrong.kind] = Mistake(wrong.kind, wrong.words)
+            fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
         if len(fitting) == MOST_SHOWN:
             break
     return tuple(fitting.values())
