@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from html import escape
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import latex2mathml.converter
 import sympy as sp
+from latex2mathml import exceptions as refusals
 
-from symad.display.printers import Latex
+from symad.display.printers import Latex, Text
 from symad.display.styles import class_of
 
+_REFUSALS: tuple[type[Exception], ...] = (
+    ElementTree.ParseError,
+    *(c for c in vars(refusals).values() if isinstance(c, type) and issubclass(c, Exception)),
+)
 _TOKEN = re.compile("\ue000([0-9]+)\ue001")
 _ENTITY = re.compile(r"&#x([0-9A-F]+);")
 _TALL = {"mfrac", "mtable", "munder", "mover", "munderover", "msqrt", "mroot"}
@@ -44,9 +50,16 @@ class ForMathML(Latex):
 
 
 def mathml(expression: sp.Basic, display: bool = False) -> str:
-    """Return an expression in MathML; `display` for one that stands on a line of its own."""
+    """Return an expression in MathML; `display` for one that stands on a line of its own.
+
+    What latex2mathml cannot convert, or converts into what is no XML, stands as text.
+    """
     printer = ForMathML()
-    return converted(str(printer.doprint(expression)), tuple(printer.texts), display)
+    latex = str(printer.doprint(expression))
+    try:
+        return converted(latex, tuple(printer.texts), display)
+    except _REFUSALS:
+        return f"<math><mtext>{escape(str(Text().doprint(expression)))}</mtext></math>"
 
 
 @lru_cache(maxsize=4096)

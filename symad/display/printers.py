@@ -95,6 +95,12 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
     def _print_Symbol(self, expr: sp.Symbol) -> str:
         return shortened(expr.name)
 
+    def _print_MatrixSymbol(self, expr: sp.MatrixSymbol) -> str:
+        return shortened(expr.name)
+
+    def _print_Str(self, expr: Any) -> str:
+        return shortened(expr.name)
+
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
         return f"eps_{level_of(expr)}"
 
@@ -156,6 +162,18 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
             return self.any_text(shortened(name))
         below = ",".join(_letters(part, r"\mathrm") for part in found[2].split("_")[1:])
         return _letters(found[1], multiple) + (f"_{{{below}}}" if below else "")
+
+    def emptyPrinter(self, expr: Any) -> str:
+        """Return what SymPy's printers know no form of."""
+        return self.any_text(shortened(str(expr)))
+
+    _print_str = emptyPrinter
+
+    def _print_Str(self, expr: Any) -> str:
+        return self.any_text(shortened(expr.name))
+
+    def _deal_with_super_sub(self, string: str, style: str = "plain") -> str:
+        return self.name(string)
 
     def parenthesize(self, item: sp.Basic, level: int, is_neg: bool = False, strict: bool = False) -> str:
         """Return a part of a larger expression; f'(x) needs no brackets."""
@@ -239,7 +257,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         if not rest:
             return levels
         if is_literal(expr):
-            return self._product(rest) + (rf" \, {levels}" if levels else "")
+            return self._product(rest, followed=bool(levels)) + (rf" \, {levels}" if levels else "")
         sign, rest = _without_sign(rest)
         above, below = _above_and_below(rest)
         if below:
@@ -247,23 +265,31 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         elif not above and levels:
             return sign + levels
         else:
-            coefficient = self._product(above, alone=not sign and not levels)
+            coefficient = self._product(above, alone=not sign and not levels, followed=bool(levels))
         return sign + coefficient + (rf" \, {levels}" if levels else "")
 
-    def _product(self, factors: list[sp.Expr], alone: bool = True) -> str:
+    def _product(self, factors: list[sp.Expr], alone: bool = True, followed: bool = False) -> str:
         """Return factors side by side, with a dot where they would run into each other."""
-        if len(factors) == 1 and alone:
+        if len(factors) == 1 and alone and not followed:
             return self._print(factors[0])
-        made = last = ""
+        made = before = ""
         for place, factor in enumerate(factors):
             first = place == 0 and alone
             part = self._print(factor)
-            bracketed = self._needs_mul_brackets(factor, first, place == len(factors) - 1) or part.startswith("-")
+            last = place == len(factors) - 1 and not followed
+            bracketed = self._needs_mul_brackets(factor, first, last) or part.startswith("-")
+            if not last and isinstance(factor, sp.Derivative):  # what follows would be read as differentiated too
+                bracketed = named_partial(factor) is None
             if bracketed and not (first and (factor.is_Number or factor.is_Mul)):
                 part = rf"\left({part}\right)"
-            dot = _NUMBER_FIRST.match(part) or part.startswith(_WORDS) or last.startswith(_WORDS) or last in ("0", "1")
+            dot = (
+                _NUMBER_FIRST.match(part)
+                or part.startswith(_WORDS)
+                or before.startswith(_WORDS)
+                or before in ("0", "1")
+            )
             made += (r" \cdot " if dot else " ") + part if made else part
-            last = part
+            before = part
         return made or "1"
 
 

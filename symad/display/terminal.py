@@ -162,7 +162,6 @@ class _Blocks:
         """Return a table with a line under its header."""
         made = RichTable(
             box=box.SIMPLE_HEAD, show_header=bool(table.header), show_edge=False, pad_edge=True, padding=(0, 1),
-            title=Text(self.prose(table.caption)) if table.caption else None, title_justify="left", title_style="",
         )  # fmt: skip
         width = max((len(row) for row in (table.header, *table.rows)), default=0)
         for column in range(width):
@@ -170,7 +169,7 @@ class _Blocks:
             made.add_column(header, justify=_JUSTIFY[(table.align + "l" * width)[column]], overflow="fold")
         for row in table.rows:
             made.add_row(*map(self.cell, row))
-        return made
+        return Group(Text(self.prose(table.caption)), made) if table.caption else made
 
     def code(self, code: Code) -> RenderableType:
         """Return lines of a program, the marked ones with a sign before them."""

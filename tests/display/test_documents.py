@@ -191,7 +191,7 @@ def documents_with(name: str) -> Iterator[Document]:
         yield (Formula(sp.Symbol(name), sp.Symbol(name) ** 2, name),)
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:30])
 def test_no_text_becomes_markup(name: str) -> None:
     for document in documents_with(name):
         page = html.page(document, name)
