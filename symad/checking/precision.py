@@ -219,7 +219,7 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     ranked = sorted(counted.items(), key=lambda pair: -pair[1])
     worst = ranked[0][0] if ranked else 0
     value, number = (values[worst], float(near[worst])) if values else (0.0, 0.0)
-    gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite)]
+    gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite).tolist()]
     undecided = sum(error is None for error in errors)
     found = Verification(
         len(values), int(cancels.sum()), counted.get(worst, 0.0), worst, value, number,
