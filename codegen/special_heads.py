@@ -45,6 +45,31 @@ def _relative_entropy(u: sp.Expr, v: sp.Expr, rest: sp.Expr) -> sp.Expr:
     return sp.Piecewise((u * sp.log(u / v) + rest, inside), (rest, edge), (sp.oo, True))
 
 
+def _half_order(bessel: Callable[..., sp.Expr], n: sp.Expr, u: sp.Expr) -> sp.Expr:
+    """sqrt(pi/(2|u|)) times a Bessel function of order n + 1/2 at |u|; left of 0 the sign needs care."""
+    return sp.sqrt(sp.pi / (2 * sp.Abs(u))) * bessel(n + _HALF, sp.Abs(u))
+
+
+def _regular(bessel: Callable[..., sp.Expr]) -> Callable[..., sp.Expr]:
+    """A spherical Bessel function that is 1 or 0 at u = 0, and even or odd like its order."""
+
+    def formula(n: sp.Expr, u: sp.Expr) -> sp.Expr:
+        value, zero = _half_order(bessel, n, u), sp.Eq(u, 0)
+        return sp.Piecewise((1, zero & sp.Eq(n, 0)), (0, zero), (value, u > 0), ((-1) ** n * value, True))
+
+    return formula
+
+
+def _spherical_yn(n: sp.Expr, u: sp.Expr) -> sp.Expr:
+    value = _half_order(sp.bessely, n, u)
+    return sp.Piecewise((value, u > 0), (-((-1) ** n) * value, True))
+
+
+def _spherical_kn(n: sp.Expr, u: sp.Expr) -> sp.Expr:
+    value, other = _half_order(sp.besselk, n, u), _half_order(sp.besseli, n, u)
+    return sp.Piecewise((value, u > 0), (-((-1) ** n) * value - sp.pi * other, True))  # DLMF 10.34.2
+
+
 # error functions and the normal distribution
 erfcx = _head("erfcx", "exp(u**2) erfc(u).", lambda u: sp.exp(u**2) * sp.erfc(u))
 dawsn = _head("dawsn", "Dawson's integral.", lambda u: sp.sqrt(sp.pi) / 2 * sp.exp(-(u**2)) * sp.erfi(u))
@@ -91,14 +116,10 @@ beta_kernel = _head(
 # Bessel functions
 ive = _head("ive", "besseli(v, u) exp(-|u|).", lambda v, u: sp.besseli(v, u) * sp.exp(-sp.Abs(u)))
 kve = _head("kve", "besselk(v, u) exp(u).", lambda v, u: sp.besselk(v, u) * sp.exp(u))
-spherical_in = _head(
-    "spherical_in", "Modified spherical Bessel function of the first kind.",
-    lambda n, u: sp.sqrt(sp.pi / (2 * u)) * sp.besseli(n + _HALF, u),
-)  # fmt: skip
-spherical_kn = _head(
-    "spherical_kn", "Modified spherical Bessel function of the second kind.",
-    lambda n, u: sp.sqrt(sp.pi / (2 * u)) * sp.besselk(n + _HALF, u),
-)  # fmt: skip
+spherical_jn = _head("spherical_jn", "Spherical Bessel function of the first kind.", _regular(sp.besselj))
+spherical_yn = _head("spherical_yn", "Spherical Bessel function of the second kind.", _spherical_yn)
+spherical_in = _head("spherical_in", "Modified spherical Bessel function of the first kind.", _regular(sp.besseli))
+spherical_kn = _head("spherical_kn", "Modified spherical Bessel function of the second kind.", _spherical_kn)
 
 # entropies, logarithms and powers
 logit = _head("logit", "log(u/(1 - u)).", lambda u: sp.log(u / (1 - u)))

@@ -75,6 +75,8 @@ BESSEL_FUNCTIONS = [
     written(s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 256.0),
     written(s.kve, templates.bessel("kve", "k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 512.0),
     written(sp.yn, spherical_neumann, exact.spherical_yn, 64.0),
+    written(s.spherical_jn, spherical_bessel, exact.spherical_bessel, 64.0),
+    written(s.spherical_yn, spherical_neumann, exact.spherical_yn, 64.0),
     written(s.spherical_in, spherical_modified, exact.spherical_in, 64.0),
     written(s.spherical_kn, spherical_decaying, exact.spherical_kn, 16.0),
 ]

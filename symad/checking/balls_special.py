@@ -61,6 +61,8 @@ def _owens_t(h: Ball, a: Ball) -> Ball:
 
 
 def _student(freedom: Ball, t: Ball) -> Ball:
+    if not freedom > 0:
+        return flint().arb.nan()
     tail = (freedom / (freedom + t * t)).beta_lower(freedom / 2, half(), regularized=1) / 2
     return choose(less(t, ball(0)), tail, 1 - tail)
 
@@ -74,7 +76,7 @@ def _log_gamma(u: Ball) -> Ball:
 
 
 def _incomplete_beta(a: Ball, b: Ball, u: Ball) -> Ball:
-    return u.beta_lower(a, b, regularized=1) if u >= 0 and u <= 1 else flint().arb.nan()
+    return u.beta_lower(a, b, regularized=1) if a > 0 and b > 0 and u >= 0 and u <= 1 else flint().arb.nan()
 
 
 def _spherical(function: Callable[[Ball, Ball], Ball]) -> Callable[[Ball, Ball], Ball]:
@@ -182,6 +184,8 @@ def _amplitude(u: Ball, m: Ball) -> Ball:
     if m.is_zero():
         return u
     sine, cosine, _ = _jacobi(u, m)
+    if sine.is_nan():
+        return sine
     angle = flint().arb.atan2(sine, cosine)
     if m == 1:
         return angle
@@ -221,12 +225,12 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     sp.binomial: lambda n, k: (n + 1).gamma() * (k + 1).rgamma() * (n - k + 1).rgamma(),
     s.gammaln: _log_gamma,
     s.rgamma: lambda u: u.rgamma(),
-    s.gammasgn: at_zero(lambda: ball(1), lambda u: u.gamma().sgn()),
+    s.gammasgn: at_zero(lambda: ball(1), lambda u: with_sign(u.rgamma(), 1 + 0 * u.gamma())),
     s.polygamma_difference: lambda n, a, b: _real(lambda u, v, k: v.polygamma(k) - u.polygamma(k))(a, a + b, n),
     s.betaln: lambda a, b: _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b),
     sp.RisingFactorial: lambda u, n: u.rising(n),
-    s.gammainc: _inside(lambda a, u: u >= 0, lambda a, u: u.gamma_lower(a, regularized=1)),
-    s.gammaincc: _inside(lambda a, u: u >= 0, lambda a, u: u.gamma_upper(a, regularized=1)),
+    s.gammainc: _inside(lambda a, u: a > 0 and u >= 0, lambda a, u: u.gamma_lower(a, regularized=1)),
+    s.gammaincc: _inside(lambda a, u: a > 0 and u >= 0, lambda a, u: u.gamma_upper(a, regularized=1)),
     sp.lowergamma: lambda a, u: u.gamma_lower(a),
     sp.uppergamma: lambda a, u: u.gamma_upper(a),
     s.gamma_kernel: lambda a, c, u: power(u, a) * (-u - c).exp(),
@@ -245,6 +249,8 @@ BESSEL_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.kve: lambda v, u: u.bessel_k(v) * u.exp(),
     sp.jn: _spherical_at_zero(lambda v, size: size.bessel_j(v)),
     sp.yn: _spherical_second,
+    s.spherical_jn: _spherical_at_zero(lambda v, size: size.bessel_j(v)),
+    s.spherical_yn: _spherical_second,
     s.spherical_in: _spherical_at_zero(lambda v, size: size.bessel_i(v)),
     s.spherical_kn: _spherical_decaying,
     sp.airyai: lambda u: u.airy_ai(),

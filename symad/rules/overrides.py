@@ -15,6 +15,7 @@ from fractions import Fraction
 import sympy as sp
 
 import codegen.heads as h
+import codegen.special_heads as s
 from codegen.program import Head
 from symad.graph.builder import Builder, Exact, simplest
 from symad.rules import special
@@ -131,7 +132,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
     # removable singularities
     sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
-    sp.sinc: (lambda b, p, u: b.neg(b.call(sp.jn, b.one, u)),),
+    sp.sinc: (lambda b, p, u: b.neg(b.call(s.spherical_jn, b.one, u)),),
     sp.elliptic_k: (lambda b, p, m: b.mul(b.half, b.call(h.elliptic_moment, b.one, b.one, m)),),
     sp.elliptic_e: (
         _elliptic_e_first,

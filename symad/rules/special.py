@@ -289,6 +289,8 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.kve: (_zero, lambda b, p, v, u: b.sub(p, _neighbours(s.kve, 1)(b, v, u))),
     sp.jn: (_zero, _spherical(sp.jn, 1, -1)),
     sp.yn: (_zero, _spherical(sp.yn, 1, -1)),
+    s.spherical_jn: (_zero, _spherical(s.spherical_jn, 1, -1)),
+    s.spherical_yn: (_zero, _spherical(s.spherical_yn, 1, -1)),
     s.spherical_in: (_zero, _spherical(s.spherical_in, 1, 1)),
     s.spherical_kn: (_zero, _spherical(s.spherical_kn, -1, -1)),
     s.logit: (lambda b, p, u: b.reciprocal(b.mul(u, b.sub(b.one, u))),),
@@ -368,7 +370,8 @@ REFUSED: dict[Head, tuple[int, ...]] = {
     **dict.fromkeys(
         (s.polygamma_difference, s.erfc_ratio, s.stdtr, s.gammainc, s.gammaincc, s.ive, s.kve, sp.jn, sp.yn), (0,)
     ),
-    **dict.fromkeys((s.spherical_in, s.spherical_kn, s.hermitenorm, s.hyp0f1, sp.hermite, sp.legendre), (0,)),
+    **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), (0,)),
+    **dict.fromkeys((s.hermitenorm, s.hyp0f1, sp.hermite, sp.legendre), (0,)),
     **dict.fromkeys((sp.chebyshevt, sp.chebyshevu, sp.laguerre), (0,)),
     **dict.fromkeys((s.gamma_kernel, s.betainc, s.betaincc, s.hyp1f1, s.hyperu), (0, 1)),
     **dict.fromkeys((sp.assoc_laguerre, sp.gegenbauer), (0, 1)),

@@ -13,6 +13,7 @@ from typing import Any
 import sympy as sp
 
 import codegen.heads as h
+import codegen.special_heads as s
 from codegen.heads import Alias
 from codegen.interpret import evaluate
 from codegen.program import Head, reachable
@@ -188,12 +189,14 @@ def as_sympy(expression: sp.Basic) -> sp.Basic:
     return expression.replace(lambda part: isinstance(part, _REWRITTEN), _rewritten)
 
 
-_REWRITTEN = (h.direction_cosine, h.one_minus_square, h.hypot, sp.jn, sp.yn, Formal)
+_REWRITTEN = (h.direction_cosine, h.one_minus_square, h.hypot, sp.jn, sp.yn, s.spherical_jn, s.spherical_yn, Formal)
 
 
 def _rewritten(part: sp.Expr) -> sp.Expr:
     if isinstance(part, Formal):
         return part.doit()
+    if isinstance(part, (s.spherical_jn, s.spherical_yn)):
+        part = (sp.jn if isinstance(part, s.spherical_jn) else sp.yn)(*part.args)
     if isinstance(part, sp.jn | sp.yn):
         return sp.expand_func(part)
     if isinstance(part, h.one_minus_square):

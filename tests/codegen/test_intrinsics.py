@@ -20,7 +20,8 @@ from codegen.functions.symbols import symbol
 
 CONSTANT_FIRST = {
     **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn, sp.yn, sp.expint), 1),
-    **dict.fromkeys((s.erfc_ratio, s.polygamma_difference, s.spherical_in, s.spherical_kn, s.hermitenorm), 1),
+    **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), 1),
+    **dict.fromkeys((s.erfc_ratio, s.polygamma_difference, s.hermitenorm), 1),
     heads.elliptic_moment: 2,
 }  # operands that have to be constants
 
