@@ -141,9 +141,9 @@ class Search:
         for position, step in product(range(len(sample.point)), (-8, -4, -2, -1, 1, 2, 4, 8)):
             if self.left() < 0 or not math.isfinite(sample.value):
                 return False
-            moved = sample.point.copy()
-            moved[position] += step * spacing(float(moved[position]), self.box.single)
-            near.append(self.exact(moved.tolist())[entry].middle)
+            moved = sample.point.tolist()
+            moved[position] += step * spacing(moved[position], self.box.single)
+            near.append(self.exact(moved)[entry].middle)
         finite = [number for number in near if mp.isfinite(number)]
         slack = FAR * spacing(sample.value, self.box.single)
         return bool(finite) and min(finite) - slack <= sample.value <= max(finite) + slack

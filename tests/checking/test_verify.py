@@ -115,6 +115,13 @@ def test_overflow_inside_is_an_infinite_error_and_the_others_are_told():
     assert sa.verify(sa.compile(np.hypot, 1.0, 1.0), box=[(1, np.inf), (1, np.inf)], points=200).worst_ulp < 2
 
 
+def test_the_largest_numbers_are_points_like_others():
+    kernel = sa.compile(lambda x: (1 + 1 / x) ** 2 - 1, 1.0)
+    found = sa.verify(kernel, box=(1e308, np.inf), points=60)
+    assert found.complete
+    assert found.unexplained.condition < 2
+
+
 def test_nan_where_a_number_should_be_is_an_infinite_error():
     found = sa.verify(planted(sp.log(X), sp.log(sp.Abs(X))), box=(-1, 1), points=100)
     assert found.infinite > 10
