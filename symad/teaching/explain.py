@@ -15,6 +15,7 @@ from symad.graph.table import Graph
 from symad.teaching.explain_document import document_of
 from symad.teaching.explained import Explained
 from symad.teaching.lines import Book
+from symad.tracing.given import given
 from symad.tracing.names import argument_names, check_call, name_of
 from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
@@ -37,7 +38,7 @@ class Explanation(Explained, Shown):
         return document_of(self, self.title)
 
 
-def explain(f: Callable[..., Any], *args: Any) -> Explanation:
+def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
     """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
 
     From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
@@ -48,6 +49,7 @@ def explain(f: Callable[..., Any], *args: Any) -> Explanation:
     is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
     of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
 
+    f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
     A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
     are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page.
 
@@ -69,6 +71,9 @@ def explain(f: Callable[..., Any], *args: Any) -> Explanation:
     >>> explanation.operations, explanation.primal_operations
     (4, 2)
     """
+    if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
+        formula = given(f, *args[:1])
+        f, args = formula.function, (formula.argument, *args[1:])
     check_call(f, args)
     with noting() as events:
         found = _on_symbols(f, args)

@@ -119,7 +119,8 @@ def _stage(number: int, stage: Stage) -> Iterator[Block]:
 
 def _lines(lines: Sequence[Statement], where: str) -> Table:
     chosen, hidden = _ends(lines, FIRST_LINES, LAST_LINES)
-    files = sorted({line.source[0] for _, line in chosen} - {""})
+    places = {line.source[:2] for _, line in chosen} - {("", "")}
+    files = sorted({file for file, _ in places}) if len(places) > 1 else []  # a formula has but one line
     cells = [_cells(line, files) for _, line in chosen]
     header: tuple[Cell, ...] = ("variable", "is", "marks", "in the program", f"written in {', '.join(files)}")
     used = [any(_is_filled(row[k]) for row in cells) for k in range(len(header))]
@@ -135,7 +136,7 @@ def _cells(line: Statement, files: Sequence[str]) -> tuple[Cell, ...]:
     where: Cell = (becomes[0], " where ", becomes[1]) if len(becomes) == 2 else tuple(becomes)
     file, number, text = line.source
     place = f"{file} {number}" if len(files) > 1 else number
-    source = Marked(f"{place}: {text}", "muted") if text else ""
+    source = Marked(f"{place}: {text}", "muted") if file in files else ""
     return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), where, source)
 
 

@@ -131,7 +131,7 @@ class Statement:
 
     @property
     def source(self) -> tuple[str, str, str]:
-        """The file, the number and the text of the user's line that wrote it; empty where there is no file."""
+        """The file, the number and the text of the user's line that wrote it; empty where it is in no `.py` file."""
         return "", "", ""
 
 
@@ -165,7 +165,7 @@ class Line(Statement):
         if not self.book.history.is_written(self.node) or self.book.graph.heads[self.node] is Alias:
             return super().source
         file, _, number = written_place(self.book.graph, self.node).rpartition(":")
-        text = linecache.getline(file, int(number)).strip() if file and not file.startswith("<") else ""
+        text = linecache.getline(file, int(number)).strip() if file.endswith(".py") else ""
         shown = text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 1] + "…"
         return (Path(file).name, number, shown) if text else super().source
 

@@ -5,9 +5,11 @@ from xml.etree import ElementTree
 import mixes
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad as sa
 from symad.display.document import Picture, Table
+from symad.errors import ArgumentError
 
 
 def product(x):
@@ -150,6 +152,30 @@ def test_lines_of_the_file_are_shown():
     assert "written in test_explain_page.py" in explanation.text(120)
     derived = [line for line in explanation.lines if any(role.kind == "cotangent" for role in line.roles)]
     assert not any(line.source[0] for line in derived)
+
+
+@pytest.mark.parametrize("what", ["x*sin(x) + x**2", lambda x: x * np.sin(x) + x**2], ids=["formula", "one line"])
+def test_one_line_is_no_column(what):
+    """A formula is in no line of a file; neither does a column tell anything where all is in one line."""
+    assert "written in" not in sa.explain(what, "x" if isinstance(what, str) else 1.0).text(200)
+
+
+def test_a_script_that_is_no_python_file_shows_no_lines(tmp_path):
+    script = tmp_path / "command"
+    script.write_text("def f(x):\n    y = x * x\n    return y + x\n", encoding="utf-8")
+    found = {}
+    exec(compile(script.read_text(encoding="utf-8"), str(script), "exec"), found)
+    assert not any(line.source[0] for line in sa.explain(found["f"], 1.0).lines)
+
+
+def test_a_formula_is_explained_like_the_function():
+    x = sp.Symbol("x")
+    for formula, argument in (("x*sin(x)", "x"), (x * sp.sin(x), {x: 2.0})):
+        assert [line.formula for line in sa.explain(formula, argument).lines] == ["sin(x)", "x*v1"]
+    with pytest.raises(ArgumentError, match="no argument"):
+        sa.explain("x*sin(x)")
+    with pytest.raises(ArgumentError, match="argument"):
+        sa.explain("x*sin(x)", "x", 2.0)
 
 
 def test_a_power_has_its_line_too():
