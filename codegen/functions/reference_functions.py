@@ -13,6 +13,10 @@ from mpmath import mp
 Real = Any  # mpmath.mpf: mpmath ships no types
 Function = Callable[..., Real]
 
+FAILURES = (
+    ZeroDivisionError, ValueError, OverflowError, NotImplementedError, mpmath.libmp.NoConvergence,
+    TypeError, RecursionError,  # at infinite arguments
+)  # fmt: skip
 _LOCK = RLock()  # mpmath keeps its precision in one global place
 
 
@@ -38,7 +42,7 @@ def real(function: Function) -> Function:
     def guarded(*arguments: Real) -> Real:
         try:
             value = function(*arguments)
-        except (ZeroDivisionError, ValueError, OverflowError, NotImplementedError, mpmath.libmp.NoConvergence):
+        except FAILURES:
             return mp.nan
         if isinstance(value, mpmath.mpc):
             return value.real if value.imag == 0 else mp.nan

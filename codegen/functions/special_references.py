@@ -48,13 +48,35 @@ def log_ndtr(u: Any) -> Any:
 
 
 def lower_gamma(a: Any, u: Any) -> Any:
-    """gammainc, nan for u < 0."""
-    return mp.gammainc(a, 0, u, regularized=True) if u >= 0 else mp.nan
+    """gammainc, nan outside a > 0 and u >= 0; its limit for a = 0."""
+    if a == 0 and u > 0:
+        return mp.mpf(1)
+    return mp.gammainc(a, 0, u, regularized=True) if a > 0 and u >= 0 else mp.nan
+
+
+def upper_gamma(a: Any, u: Any) -> Any:
+    """gammaincc, nan outside a > 0 and u >= 0; its limit for a = 0."""
+    if a == 0 and u > 0:
+        return mp.mpf(0)
+    return mp.gammainc(a, u, regularized=True) if a > 0 and u >= 0 else mp.nan
+
+
+def modified_bessel(order: Any, u: Any) -> Any:
+    """besseli, real left of 0 too where the order is whole; of a whole order and its negative it is the same."""
+    whole = mp.isint(order)
+    if mp.isinf(u):
+        return mp.mpf("nan") if u < 0 and not whole else (-1 if u < 0 and order % 2 else 1) * mp.inf
+    return mp.besseli(abs(order), u) if whole else mp.besseli(order, u)
+
+
+def orthogonal(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a polynomial of mpmath that may vanish: what is smaller than all floats times its terms is 0."""
+    return lambda *operands: function(*operands, zeroprec=mp.prec + 2400, maxprec=20 * mp.prec + 20000)
 
 
 def incomplete_beta(a: Any, b: Any, u: Any) -> Any:
-    """betainc, nan outside [0, 1]."""
-    return mp.betainc(a, b, 0, u, regularized=True) if 0 <= u <= 1 else mp.nan
+    """betainc, nan outside [0, 1] and for a or b that is not positive."""
+    return mp.betainc(a, b, 0, u, regularized=True) if 0 <= u <= 1 and a > 0 and b > 0 else mp.nan
 
 
 def spherical(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,6 +133,8 @@ def inverse_box_cox_1p(u: Any, power: Any) -> Any:
 
 def stdtr(freedom: Any, t: Any) -> Any:
     """The distribution function, by the incomplete beta function of the complement."""
+    if not freedom > 0:
+        return mp.nan
     half = mp.mpf("0.5")
     tail = mp.betainc(freedom / 2, half, 0, freedom / (freedom + t * t), regularized=True) / 2
     return tail if t < 0 else 1 - tail

@@ -60,7 +60,7 @@ GAMMA_FUNCTIONS = [
     scipy(s.betaln, "betaln", lambda a, b: mp.log(abs(mp.beta(a, b))), 512.0),
     scipy(sp.RisingFactorial, "poch", mp.rf, 64.0),
     scipy(s.gammainc, "gammainc", exact.lower_gamma, 64.0),
-    scipy(s.gammaincc, "gammaincc", lambda a, u: mp.gammainc(a, u, regularized=True) if u >= 0 else mp.nan, 1024.0),
+    scipy(s.gammaincc, "gammaincc", exact.upper_gamma, 1024.0),
     written(sp.lowergamma, templates.incomplete_gamma("gammainc"), lambda a, u: mp.gammainc(a, 0, u), 64.0),
     written(sp.uppergamma, templates.incomplete_gamma("gammaincc"), mp.gammainc, 64.0),
     written(s.gamma_kernel, templates.gamma_kernel, lambda a, c, u: mp.power(u, a) * mp.exp(-u - c), 32.0),
@@ -72,7 +72,9 @@ GAMMA_FUNCTIONS = [
 ]
 
 BESSEL_FUNCTIONS = [
-    written(s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: mp.besseli(v, u) * mp.exp(-abs(u)), 256.0),
+    written(
+        s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: exact.modified_bessel(v, u) * mp.exp(-abs(u)), 256.0
+    ),
     written(s.kve, templates.bessel("kve", "k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 512.0),
     written(sp.yn, spherical_neumann, exact.spherical_yn, 64.0),
     written(s.spherical_jn, spherical_bessel, exact.spherical_bessel, 64.0),
@@ -133,7 +135,7 @@ SYMPY_FUNCTIONS = [
     scipy(sp.beta, "beta", mp.beta, 32.0),
     _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 256.0),
     _bessel(sp.bessely, "yv", ("y0", "y1"), mp.bessely, 64.0),
-    written(sp.besseli, templates.bessel("iv", "i0", "i1"), mp.besseli, 64.0),
+    written(sp.besseli, templates.bessel("iv", "i0", "i1"), exact.modified_bessel, 64.0),
     written(sp.besselk, templates.bessel("kv", "k0", "k1"), mp.besselk, 512.0),
     scipy(sp.airyai, "airy", mp.airyai, 64.0, 0),
     scipy(sp.airyaiprime, "airy", lambda u: mp.airyai(u, derivative=1), 64.0, 1),
@@ -157,15 +159,15 @@ SYMPY_FUNCTIONS = [
     Intrinsic(
         sp.factorial, native.factorial, lambda u: number.gamma(u + 1.0), reference.real(lambda u: mp.gamma(u + 1)), 12.0
     ),
-    written(sp.legendre, polynomials.legendre, mp.legendre, 64.0),
-    written(sp.chebyshevt, polynomials.chebyshev_first, mp.chebyt, 64.0),
-    written(sp.chebyshevu, polynomials.chebyshev_second, mp.chebyu, 64.0),
-    written(sp.laguerre, polynomials.laguerre, lambda n, u: mp.laguerre(n, 0, u), 64.0),
-    written(sp.assoc_laguerre, polynomials.assoc_laguerre, mp.laguerre, 64.0),
+    written(sp.legendre, polynomials.legendre, exact.orthogonal(mp.legendre), 64.0),
+    written(sp.chebyshevt, polynomials.chebyshev_first, exact.orthogonal(mp.chebyt), 64.0),
+    written(sp.chebyshevu, polynomials.chebyshev_second, exact.orthogonal(mp.chebyu), 64.0),
+    written(sp.laguerre, polynomials.laguerre, lambda n, u: exact.orthogonal(mp.laguerre)(n, 0, u), 64.0),
+    written(sp.assoc_laguerre, polynomials.assoc_laguerre, exact.orthogonal(mp.laguerre), 64.0),
     written(sp.hermite, polynomials.hermite, mp.hermite, 64.0),
     written(sp.jn, spherical_bessel, exact.spherical_bessel, 64.0),
-    written(sp.gegenbauer, polynomials.gegenbauer, mp.gegenbauer, 128.0),
-    scipy(sp.jacobi, "eval_jacobi", mp.jacobi, 128.0),
+    written(sp.gegenbauer, polynomials.gegenbauer, exact.orthogonal(mp.gegenbauer), 128.0),
+    scipy(sp.jacobi, "eval_jacobi", exact.orthogonal(mp.jacobi), 128.0),
 ]
 
 SPECIAL = [

@@ -149,20 +149,23 @@ def _apply(head: Head, operands: list[Any]) -> Any:
             do="verify with 50 digits (rigorous=False)",
         )
     balls = [operand if isinstance(operand, flint().arb) else ball(operand) for operand in operands]
+    if head not in COMPARISONS and any(operand.is_nan() for operand in balls):
+        return flint().arb.nan()  # Arb bounds sinc and sign all the same, but there may be no number to bound
     found = function(*balls)
-    if isinstance(found, flint().arb) and found.is_nan() and all(operand.is_exact() for operand in balls):
-        return _pole(head, balls)
+    if isinstance(found, flint().arb) and all(operand.is_exact() for operand in balls):
+        infinite = head in ELEMENTARY and not all(operand.is_finite() for operand in balls)  # as of sin and cos
+        return _convention(head, balls, found) if found.is_nan() or infinite else found
     return found
 
 
-def _pole(head: Head, operands: list[Ball]) -> Ball:
-    """Return +-inf where that is the convention at this very point (the table of references says so), else nan."""
-    arb = flint().arb
-    if any(operand.is_nan() for operand in operands):
-        return arb.nan()
+def _convention(head: Head, operands: list[Ball], found: Ball) -> Ball:
+    """Return +-inf or nan where that is the convention at this very point: the table of references says so."""
     with working_digits(30):
         value = INTRINSICS[head].reference(*map(as_mpf, operands))
-    return arb.nan() if not mp.isinf(value) else arb.pos_inf() if value > 0 else arb.neg_inf()
+    arb = flint().arb
+    if not mp.isinf(value):
+        return arb.nan() if mp.isnan(value) else found
+    return arb.pos_inf() if value > 0 else arb.neg_inf()
 
 
 def as_mpf(exact: Ball) -> Any:

@@ -16,6 +16,7 @@ from sympy.codegen import cfunctions
 
 import codegen.heads as heads
 from codegen.program import Head
+from symad.errors import ArgumentError
 from symad.extras import optional
 
 Ball = Any  # flint.arb: python-flint's methods take and return what they can
@@ -50,8 +51,11 @@ def half() -> Ball:
 
 
 def whole(u: Ball) -> int:
-    """Return the whole number that an order is."""
-    return int(u.unique_fmpz())
+    """Return the whole number that an order is; ArgumentError for any other number."""
+    found = u.unique_fmpz()
+    if found is None:
+        raise ArgumentError(f"an enclosure of a function of order {u}", why="orders are whole numbers")
+    return int(found)
 
 
 def truth(value: Any) -> Truth:

@@ -75,6 +75,10 @@ def _log_gamma(u: Ball) -> Ball:
     return u.lgamma() if u > 0 else abs(u.gamma()).log()
 
 
+def _gamma_domain(a: Ball, u: Ball) -> bool:
+    return bool((a > 0 and u >= 0) or (a.is_zero() and u > 0))
+
+
 def _incomplete_beta(a: Ball, b: Ball, u: Ball) -> Ball:
     return u.beta_lower(a, b, regularized=1) if a > 0 and b > 0 and u >= 0 and u <= 1 else flint().arb.nan()
 
@@ -229,8 +233,8 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.polygamma_difference: lambda n, a, b: _real(lambda u, v, k: v.polygamma(k) - u.polygamma(k))(a, a + b, n),
     s.betaln: lambda a, b: _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b),
     sp.RisingFactorial: lambda u, n: u.rising(n),
-    s.gammainc: _inside(lambda a, u: a > 0 and u >= 0, lambda a, u: u.gamma_lower(a, regularized=1)),
-    s.gammaincc: _inside(lambda a, u: a > 0 and u >= 0, lambda a, u: u.gamma_upper(a, regularized=1)),
+    s.gammainc: _inside(_gamma_domain, lambda a, u: u.gamma_lower(a, regularized=1)),
+    s.gammaincc: _inside(_gamma_domain, lambda a, u: u.gamma_upper(a, regularized=1)),
     sp.lowergamma: lambda a, u: u.gamma_lower(a),
     sp.uppergamma: lambda a, u: u.gamma_upper(a),
     s.gamma_kernel: lambda a, c, u: power(u, a) * (-u - c).exp(),

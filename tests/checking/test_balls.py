@@ -14,8 +14,10 @@ from kernel_points import OWN_TESTS, points_of
 from mpmath import mp
 
 import codegen.heads as heads
+import codegen.special_heads as s
 import symad as sa
 from codegen.functions.intrinsics import INTRINSICS
+from codegen.functions.reference_functions import precision
 from codegen.interpret import evaluate
 from symad.checking.balls import LOGIC, NUMBERS, as_mpf, enclose, enclosures, known_bits, tight, working_bits
 from symad.errors import ArgumentError
@@ -178,3 +180,79 @@ def test_a_sweep_is_enclosed_too():
     found = enclose(sa.compile(f, x, strategy="sweep"), x, digits=20)
     for u, value in zip(found, sa.compile(f, x, strategy="straight")(x).ravel(), strict=True):
         assert abs(u - value) <= 1e-13 * abs(value)
+
+
+def of(head, *operands, bits=128):
+    """The enclosure of a head at balls."""
+    graph = Graph()
+    leaves = [graph.own_leaf(sp.Symbol(f"u{k}")) for k in range(len(operands))]
+    [found] = enclosures(graph, [graph.node(head, *leaves)], dict(zip(leaves, operands, strict=True)), bits)
+    return found
+
+
+NAN, INFINITE = arb.nan(), arb.pos_inf()
+
+
+@pytest.mark.parametrize("head", [sp.sinc, sp.sign, sp.cos, sp.tanh, sp.Abs, heads.expit, s.gammasgn, heads.cbrt])
+def test_no_function_bounds_what_is_not_a_number(head):
+    assert of(head, NAN).is_nan()
+
+
+@pytest.mark.parametrize(
+    ("head", "operands"),
+    [
+        (sp.cos, (INFINITE,)),
+        (sp.sin, (-INFINITE,)),
+        (sp.sinc, (INFINITE,)),
+        (s.betainc, (-3.0, 1.5, 0.3)),
+        (s.betaincc, (3.0, 0.0, 0.7)),
+        (s.betainc, (arb(3, 3), 1.0, 0.2)),
+        (s.gammainc, (-1.0, 2.5)),
+        (s.gammaincc, (arb(0.5, 1), 2.5)),
+        (s.stdtr, (0.0, 1.0)),
+        (s.stdtr, (-2.0, 3.0)),
+        (s.gammasgn, (-2.0,)),
+        (s.gammasgn, (arb(-1.5, 0.75),)),
+        (s.jacobi_am, (0.7, 2.5)),
+    ],
+    ids=str,
+)
+def test_nothing_is_known_outside_the_domain(head, operands):
+    """Arb continues some functions to where they have no value, or bounds them where they have none."""
+    assert of(head, *operands).is_nan()
+
+
+def test_limits_inside_the_domain():
+    assert of(sp.tanh, INFINITE) == 1
+    assert of(sp.exp, -INFINITE) == 0
+    assert of(s.gammainc, 0.0, 2.5) == 1
+    assert of(s.gammaincc, 0.0, 2.5) == 0
+    assert of(s.gammasgn, -1.5) == 1
+    assert of(s.gammasgn, arb(-0.5, 0.01)) == -1
+
+
+@pytest.mark.parametrize("head", [sp.besseli, s.ive, s.hyp0f1, sp.lowergamma], ids=str)
+def test_infinite_arguments_are_no_error(head):
+    for u in (INFINITE, -INFINITE):
+        assert not of(head, 0.5, u).is_finite()
+
+
+def test_an_order_that_is_no_whole_number_is_named():
+    with pytest.raises(ArgumentError, match="orders are whole numbers"):
+        of(sp.jn, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("head", "point"),
+    [
+        (sp.besseli, (-1.0, -0.375)), (sp.besseli, (-2.0, -1.5)), (s.ive, (-3.0, -2.5)), (sp.laguerre, (1.0, 1.0)),
+        (sp.gegenbauer, (5.0, 0.75, 0.0)), (sp.jacobi, (3.0, 0.5, 0.5, 0.0)), (sp.chebyshevu, (3.0, 0.0)),
+        (sp.assoc_laguerre, (1.0, 0.5, 1.5)), (s.gammainc, (0.0, 2.5)), (s.betainc, (0.5, 1.5, 0.25)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_references_are_defined_where_balls_are(head, point):
+    """mpmath gives up where a polynomial vanishes, and has imaginary dust in Bessel functions of negative orders."""
+    with precision(60):
+        exact = INTRINSICS[head].reference(*map(mp.mpf, point))
+    assert contains(of(head, *point, bits=100), exact) or abs(exact) < 1e-50
