@@ -19,6 +19,7 @@ Levels: TypeAlias = tuple[int, ...]
 
 EXPANDED_TERMS = 60  # of a coefficient that is multiplied out for reading
 FACTORED_TERMS = 16
+FACTORED_DEGREE = 40
 ATOMS = 16  # symbols and functions in it
 
 
@@ -149,7 +150,8 @@ def _shortest(expression: sp.Expr) -> sp.Expr:
     collected = sp.factor_terms(sp.expand(factored.subs(inner)))  # a sum inside a longer sum too
     collected = collected.xreplace({name: part for part, name in inner.items()})
     forms = [expression, factored, collected]
-    if len(sp.Add.make_args(expanded)) <= FACTORED_TERMS:
+    degree = max((power.exp for power in expanded.atoms(sp.Pow)), default=1)
+    if len(sp.Add.make_args(expanded)) <= FACTORED_TERMS and degree <= FACTORED_DEGREE:
         forms.append(sp.factor(expanded))
     shortest = min(forms, key=sp.count_ops)
     return expanded if sp.count_ops(expanded) <= sp.count_ops(shortest) + 1 else shortest

@@ -134,6 +134,8 @@ WRONG = {
     "vector": Pupil("x y + y v eps", "x*y", [["v", "w"]], 1, one, ("product rule",), x=["x", "y"]),
     "a table without the mixed term": Pupil({"1": "x^2", "eps_1": "2x v", "eps_2": "2x w"}, "x^2", TWO, 1, one * two,
                                             ("dropped mixed term",)),
+    "a high power": Pupil("e x^1000 + 170x", "gamma(x)", None, 1, "first", ()),
+    "high powers below": Pupil("(x^1000 + a)/(x^999 + 2a + 1)", "x^2 + a", None, 1, "first", ()),
     "nothing known": Pupil("x + 17 sin(x)", "x^2", None, 1, "first", ()),
 }  # fmt: skip
 
