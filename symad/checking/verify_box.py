@@ -193,7 +193,9 @@ class Search:
                 self.tally.apart(entry, value, known, point)
                 continue
             found, error = max(((u, e) for u, e in errors.items() if e is not None), key=lambda pair: pair[1])
-            if error > LARGE and self._sign_of_zero(entry, point, known):
+            if error > LARGE and (
+                self._sign_of_zero(entry, point, known) or self._sign_at_pole(entry, found, point, known)
+            ):
                 self.tally.kinds["signed"] += 1
             else:
                 self.tally.add(entry, Sample(point, found, known, error))
@@ -205,6 +207,13 @@ class Search:
         value = float(values_of(self.kernel(*self.box.arguments(point + 0.0)), 1)[0][entry])
         error = error_bound(value, known, self.box.single)
         return error is not None and error <= LARGE
+
+    def _sign_at_pole(self, entry: int, value: float, point: Points, known: Known) -> bool:
+        """Whether both are infinite, of other signs, and exact results beside the point have the kernel's sign."""
+        if not (math.isinf(value) and mp.isinf(known.middle)):
+            return False
+        beside = neighbours(self.box, point, CLIMB, np.random.default_rng(0))
+        return any(bool(self.exact(place.tolist())[entry].middle * value > 0) for place in beside)
 
     def conditions(self) -> dict[bytes, list[float]]:
         """Return for points with large errors what rounding the inputs alone would cause, as far as the time allows."""

@@ -25,6 +25,7 @@ POWERS = (-1074, -1022, -512, -100, -60, -53, -52, -30, -27, -26, -20, *range(-1
 THRESHOLDS = (1e-154, 1.4916681462400413e-154, 1.3407807929942596e154, 88.72283905206835, 709.782712893384,
               710.4758600739439, 745.1332191019412, 1e300, math.e, 1 / 3, 0.1, 1.5)  # fmt: skip
 COMPARED = (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.Max, sp.Min)  # heads whose branch changes at equal operands
+FIRST = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 10.0, -10.0, 5e-324, -5e-324)  # in every search
 VANISHING = (sp.Abs, sp.sign, sp.Heaviside, sp.Pow, sp.log)  # heads with an edge where their first operand is 0
 MOST_PLACES, BISECTIONS = 64, 64
 ZEROS = 0.15  # of the special numbers, where there are any
@@ -96,6 +97,8 @@ def _specials(box: Box, numbers: Points, count: int, random: np.random.Generator
         column = random.choice(known, count) if k else random.permutation(np.resize(known, count))
         if low <= 0 <= high:
             column = np.where(random.random(count) < ZEROS, random.choice([0.0, -0.0], count), column)
+        if k == 0:
+            column = np.append([number for number in FIRST if low <= number <= high], column)[:count]
         columns.append(column)
     return np.stack(columns, axis=1) if columns else np.zeros((count, 0))
 

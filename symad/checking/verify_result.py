@@ -81,7 +81,7 @@ class BoxVerification(Shown):
     and the exact number is finite (or the other way round): `infinite` counts those results, `finite_ulp` is the
     largest of the other errors. Set apart, and in no error: `undefined` results, where exact arithmetic gives no number
     (in `disputed` of them the kernel gave one), `undecided` ones, whose exact number could not be told well enough, and
-    `signed_zeros`, which are right but for the sign of a zero among the inputs. `bins` counts errors up to a bound.
+    `signed_zeros`, which are right but for the sign of a zero (input, divisor). `bins` counts errors up to a bound.
     `unexplained` is the error that is the most times larger than rounding the inputs alone would cause, None where none
     of those looked at is FAR times larger: the formula's or the kernel's own fault, which a large error at an
     ill-conditioned point is not. It is not `complete` where time was up before all points that were wanted.
@@ -177,7 +177,7 @@ class BoxVerification(Shown):
                 "number is too large for high precision."
             )
         if self.signed_zeros:
-            notes.append(f"{self.signed_zeros} results are right but for the sign of a zero among the inputs.")
+            notes.append(f"{self.signed_zeros} results are right but for the sign of a zero, an input or a divisor.")
         return notes
 
     def _how(self) -> str:

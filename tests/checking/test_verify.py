@@ -455,3 +455,22 @@ def test_results_have_all_forms(tmp_path):
         assert "tabular" in found.latex()
         assert found.save(tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
         assert max(map(len, found.text(80).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("at", [0, sp.Rational(1, 2), -1, 2], ids=str)
+def test_a_fault_at_one_simple_number_is_found(at):
+    kernel = planted(sp.Piecewise((sp.sin(X), sp.Ne(X, at)), (1, True)), sp.sin(X))
+    found = sa.verify(kernel, box=(-3, 3), points=200)
+    assert found.worst_ulp > 1e9
+    assert found.worst_point == (float(at),)
+
+
+def test_a_pole_of_which_the_sign_is_a_convention_is_no_error():
+    """1/(-x) is -inf at 0, because -0 is a number of its own for a kernel; log is not +inf on any side."""
+    found = sa.verify(sa.compile(lambda x: 1 / -x, 1.0), box=(-1, 1), points=200)
+    assert found.worst_ulp < 2
+    assert found.signed_zeros > 0
+    assert "divisor" in found.text(200)
+    wrong = sa.verify(planted(sp.Piecewise((sp.log(X), X > 0), (sp.oo, True)), sp.log(X)), box=(0, 1), points=200)
+    assert math.isinf(wrong.worst_ulp)
+    assert wrong.worst_point[0] == 0
