@@ -118,6 +118,8 @@ def _elliptic_moment(a: Ball, b: Ball, m: Ball) -> Ball:
 
 def _elliptic_e(first: Ball, *second: Ball) -> Ball:
     acb = flint().acb
+    if not second and not first <= 1:
+        return flint().arb.nan()
     found = acb.elliptic_e_inc(first, *second) if second else acb(first).elliptic_e()
     return found.real if found.imag.contains(0) else flint().arb.nan()
 
@@ -301,7 +303,7 @@ HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.hyp1f1: lambda a, b, u: u.hypgeom_1f1(a, b),
     s.hyp2f1: lambda a, b, c, u: u.hypgeom_2f1(a, b, c),
     s.hyperu: lambda a, b, u: u.hypgeom_u(a, b),
-    sp.elliptic_k: _real(lambda m: m.elliptic_k()),
+    sp.elliptic_k: _inside(lambda m: m <= 1, _real(lambda m: m.elliptic_k())),
     sp.elliptic_f: _real(lambda phi, m: flint().acb.elliptic_f(phi, m)),
     sp.elliptic_e: _elliptic_e,
     heads.elliptic_moment: _elliptic_moment,
@@ -312,7 +314,7 @@ HYPERGEOMETRIC_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.jacobi_am: _amplitude,
     sp.LambertW: lambda u, *branch: u.lambertw(*map(whole, branch)),
     s.wrightomega: lambda u: u.exp().lambertw(),
-    s.spence: _real(lambda u: (1 - u).polylog(2)),
+    s.spence: _inside(lambda u: u >= 0, _real(lambda u: (1 - u).polylog(2))),
     sp.Ei: lambda u: u.ei(),
     sp.expint: lambda n, u: u.expint(n),
     sp.Si: lambda u: u.si(),

@@ -214,6 +214,9 @@ def test_no_function_bounds_what_is_not_a_number(head):
         (s.gammasgn, (-2.0,)),
         (s.gammasgn, (arb(-1.5, 0.75),)),
         (s.jacobi_am, (0.7, 2.5)),
+        (sp.elliptic_k, (arb(3, 0.5),)),
+        (sp.elliptic_e, (arb(20, 0.5),)),
+        (s.spence, (arb(-1, 0.5),)),
     ],
     ids=str,
 )
