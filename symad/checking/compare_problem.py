@@ -22,6 +22,7 @@ from symad.native import compile_trace
 from symad.tracing.given import given
 from symad.tracing.place import user_place
 from symad.tracing.trace import Trace, trace
+from symad.tracing.trees import object_array
 
 SHORT = 40  # nodes of a formula that is shown
 LARGEST_TENSOR = 4096  # entries of all derivatives of an order
@@ -138,13 +139,21 @@ def problem_of(f: Any, x: Any, order: int, seconds: float) -> Problem:
             f"{np.size(point)} inputs and order {order}: {entries} entries", where=user_place(),
             why=f"the limit of a comparison is {LARGEST_TENSOR}", do="take fewer inputs, or a lower order",
         )  # fmt: skip
-    traced = trace(found.function, point)
+    traced = trace(found.function, _named(point, found.symbols))
     if len(traced.outputs.flat) != 1:
         raise ArgumentError(
             f"a function with {len(traced.outputs.flat)} results", where=user_place(),
             why="routes are compared on a scalar function", do="choose one result: lambda x: f(x)[0]",
         )  # fmt: skip
     return Problem(found.function, found.name, point, order, seconds, traced)
+
+
+def _named(point: Any, symbols: Sequence[sp.Basic]) -> Any:
+    """Return real symbols in the place of the numbers, named as the user names them."""
+    names = [sp.Symbol(str(symbol), real=True) for symbol in symbols]
+    if len(set(names)) < len(names):
+        return point
+    return object_array(names, np.shape(point)) if np.ndim(point) else names[0]
 
 
 def as_floats(x: Any) -> Any:

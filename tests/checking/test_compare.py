@@ -391,3 +391,10 @@ def test_a_wrong_sign_of_a_small_derivative_is_wrong():
 
     found = compare(lambda x: 1 + 1e-60 * line(x), 2.5, only=["AD", "sympy"], times=False)
     assert found.wrong == ("AD F", "AD R")
+
+
+def test_the_formula_is_in_the_symbols_of_the_user():
+    x, y = sp.symbols("x y")
+    found = compare(x * y**2, {x: 2.0, y: 3.0}, 1, only=["AD R"], times=False)
+    assert "f = x*y**2" in found.text(100)
+    assert found.rows[0].values == (9.0, 12.0)
