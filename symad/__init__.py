@@ -14,15 +14,18 @@ native        compile, jit, Kernel, load
 containers    register_container
 see           expand, explain, draw, spy, growth, read_llvm, read_assembly, Expansion, Explanation, Drawing, Spy,
               Growth, CodeReading
-check         check_expansion, check_derivative, compare, verify, CheckedAnswer, Comparison, Verification,
-              BoxVerification
+check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
+              Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
 errors        WorkbenchError and its kinds, in symad.errors
 """
 
 from codegen import Kernel
 from codegen.sparsity import SparsityPattern
+from symad.checking.balls import enclose
+from symad.checking.balls_range import RangeEnclosure, enclose_range
 from symad.checking.compare import compare
 from symad.checking.comparison import Comparison
+from symad.checking.plots import StepErrors, step_errors
 from symad.checking.precision import Verification, verify
 from symad.checking.verify_result import BoxVerification
 from symad.derivatives.choice import Choice, choices
@@ -87,13 +90,14 @@ from symad.transforms import (
 __all__ = [
     "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "ConvergenceError",
     "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoweringError",
-    "MixedPartials", "RuleError", "SparseMatrix", "SparsityPattern", "Spy", "SymmetricTensor", "TaylorPolynomial",
-    "Trace", "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic",
-    "check_derivative", "check_expansion", "choices", "compare", "compile", "cond", "custom_derivative",
-    "derivative", "derivative_along", "derivative_tensor", "draw", "expand", "explain", "fixed_point", "from_sympy",
-    "grad", "growth", "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-    "laplacian", "linearize", "load", "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm",
-    "register_container", "root", "source_lines", "sparsity", "spy", "stop_gradient", "sum_gradient", "taylor",
+    "MixedPartials", "RangeEnclosure", "RuleError", "SparseMatrix", "SparsityPattern", "Spy", "StepErrors",
+    "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError", "argmin",
+    "batched_jacobian", "biharmonic", "check_derivative", "check_expansion", "choices", "compare", "compile",
+    "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "draw", "enclose",
+    "enclose_range", "expand", "explain", "fixed_point", "from_sympy", "grad", "growth", "hessian",
+    "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "load",
+    "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm", "register_container", "root",
+    "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "taylor",
     "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv",
     "vjp",
 ]  # fmt: skip
