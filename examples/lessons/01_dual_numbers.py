@@ -81,7 +81,8 @@ chain
 # ## Not a small number
 #
 # A difference quotient takes a small $h$ and throws $h^2$ away although it is there. A large step leaves that error
-# in; a small step lets rounding in. The best of all steps loses half of the digits. The dual number loses none.
+# in; a small step lets rounding in. The best of all steps loses half of the digits. A dual number has no step, and
+# neither of the two errors.
 
 # %%
 exact = float(sp.cos(sp.Rational(1, 2)).evalf(30))
@@ -108,8 +109,8 @@ curve
 # ## Several variables
 #
 # For a vector, $\mathbf x + \varepsilon\,\mathbf v$ moves all variables at once along one direction. The coefficient
-# of $\varepsilon$ is the *directional derivative* $\nabla f \cdot \mathbf v$, the sum over all variables, for about
-# the price of one evaluation. `jvp` computes it with numbers.
+# of $\varepsilon$ is the *directional derivative* $\nabla f \cdot \mathbf v$, the sum over all variables, for a small
+# multiple of the price of one evaluation. `jvp` computes it with numbers.
 
 
 # %%

@@ -52,7 +52,7 @@ straight.taylor()
 # ## An entry of the Hessian
 #
 # With several variables, level 1 along $e_i$ and level 2 along $e_j$ give $\partial^2 f / \partial x_i \partial x_j$.
-# The order of the two levels does not matter: the Hessian is symmetric.
+# The order of the two levels does not matter: where the second derivatives are continuous, the Hessian is symmetric.
 
 
 # %%
@@ -70,15 +70,15 @@ assert np.isclose(mixed, 2 * 2.0 * np.cos(0.5), rtol=1e-15)
 # ## Where the mixed term comes from
 #
 # In a product there are two ways to get $\varepsilon_1\varepsilon_2$: one factor brings $\varepsilon_1$ and the other
-# $\varepsilon_2$, or one factor brings both. For $\sin(g)$ there are two terms as well: the curvature of the sine
-# times both slopes of $g$, and the slope of the sine times the curvature of $g$. With an undefined $g$ this is Faà di
-# Bruno's formula of order 2.
+# $\varepsilon_2$, or one factor brings both. For $\sin(g)$ there are two terms as well: the second derivative of the
+# sine times both slopes of $g$, and the slope of the sine times the second derivative of $g$. With an undefined $g$
+# this is Faà di Bruno's formula of order 2.
 
 # %%
 g = sp.Function("g")
 outer = sa.expand(sp.sin(g(x)), x, [v, w])
-slope, curvature = g(x).diff(x), g(x).diff(x, 2)
-expected = v * w * (-sp.sin(g(x)) * slope**2 + sp.cos(g(x)) * curvature)
+once, twice = g(x).diff(x), g(x).diff(x, 2)
+expected = v * w * (-sp.sin(g(x)) * once**2 + sp.cos(g(x)) * twice)
 assert sp.expand(outer.coefficient(1, 2) - expected) == 0
 outer
 

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # The Hessian three ways, and what each costs
 #
-# A Hessian has $n^2$ entries, half of them twice. Three ways lead to it: push columns through the gradient, push pairs
-# of directions through the function, or carry the symmetric matrix through the program edge by edge. All give the same
-# numbers. They do not need the same number of operations.
+# A Hessian has $n^2$ entries, those off the diagonal in equal pairs. Three ways lead to it: push columns through the
+# gradient, push pairs of directions through the function, or carry the symmetric matrix through the program edge by
+# edge. All give the same numbers. They do not need the same number of operations.
 
 # %%
 import numpy as np
