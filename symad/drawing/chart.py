@@ -33,6 +33,7 @@ class _Axis:
     high: float
     log: bool
     has_zero: bool
+    whole: bool = False  # all numbers are integers: so are the ticks
 
     def place(self, value: Any) -> float | None:
         """Return where a number is, None where the axis has no place for it."""
@@ -45,7 +46,7 @@ class _Axis:
     def ticks(self) -> list[tuple[float, str]]:
         """Return where lines and their labels belong."""
         if not self.log:
-            step = _step((self.high - self.low) / 9)
+            step = max(_step((self.high - self.low) / 9), 1.0 if self.whole else 0.0)
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             return [((k * step - self.low) / (self.high - self.low), f"{k * step:.6g}") for k in range(first, last + 1)]
         decades = range(round(self.low), round(self.high) + 1, max(1, math.ceil((self.high - self.low) / 8)))
@@ -160,7 +161,8 @@ def _axis(values: Sequence[Any], log: bool, name: str) -> _Axis:
     if low == high:
         low, high = low - 0.5, high + 0.5
     margin = 0.0 if low == 0 else (high - low) * 0.03
-    return _Axis(low - margin, high + (high - low) * 0.03, log, has_zero)
+    whole = all(isinstance(value, int) for value in values)
+    return _Axis(low - margin, high + (high - low) * 0.03, log, has_zero, whole)
 
 
 def _measure(value: Any, log: bool) -> float | None:

@@ -99,3 +99,10 @@ def test_hostile_names_are_only_text() -> None:
     ET.fromstring(picture.svg)
     assert "<script>" not in picture.svg
     assert r"\textless{}script" in picture.latex
+
+
+def test_ticks_between_integers_are_integers() -> None:
+    drawn = line_chart({"operations": [(0, 3), (1, 7), (2, 14), (3, 25)]}, "order", log_y=True)
+    assert ">0.5<" not in drawn.svg
+    assert ">3<" in drawn.svg
+    assert ">0.4<" in line_chart({"a": [(0.0, 1.0), (1.0, 2.0)]}).svg
