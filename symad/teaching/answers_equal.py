@@ -1,15 +1,18 @@
 """Whether two expressions are equal: by a normal form where one closes quickly, else at random points in many digits.
 
 A normal form proves equality, and for rational functions inequality too. Else both are evaluated with 50 digits at
-random points where both are real; a difference there is confirmed with 100 digits. What is real nowhere, or has no
-value, stays undecided. Undefined functions are given random polynomials, so that f(2*x), f'(2*x) and f(x) go together.
+random points where both are real, also beside their kinks, steps and edges; a difference there is confirmed with 100
+digits. What is real nowhere, or has no value, stays undecided. Undefined functions are given random polynomials, so
+that f(2*x), f'(2*x) and f(x) go together.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, count, islice
 from typing import Any
 
 import sympy as sp
@@ -24,6 +27,7 @@ from symad.display.notation import named_partial
 from symad.errors import LimitError, WorkbenchError
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph
+from symad.teaching.answers_turns import beside, far, turns
 
 POINTS = 8  # random points at which two expressions agree before they are called equal
 ATTEMPTS = 80
@@ -34,8 +38,11 @@ _LARGEST = 6000  # bits before the point of a number: the exponential of a longe
 _MOST_TERMS = 2000  # of an expression that is multiplied out
 _MOST_NAMES = 16  # functions and roots in an expression that is brought over one denominator
 _CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth)
+_BESIDE = 160  # points where expressions go over into another form, on both sides
+_FAR = 24  # points far from 0, for expressions that do so
+_MOST_DEGREE = 100
 _DEGREE = 15  # of the polynomials that stand for undefined functions
-_RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0))
+_RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0), (4.0, 64.0), (-64.0, -8.0))
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,8 @@ def normal_form(expression: sp.Expr) -> sp.Expr:
     try:
         expanded = sp.expand(expression, power_exp=True)
         names = [part for part in expanded.atoms(sp.Symbol, sp.Function, sp.Pow) if not _is_rational(part)]
-        if terms * _denominator_terms(expression) > _MOST_TERMS or len(names) > _MOST_NAMES:
+        long = terms * _denominator_terms(expression) > _MOST_TERMS or len(names) > _MOST_NAMES
+        if long or _degree(expanded) > _MOST_DEGREE:
             return expanded
         return sp.cancel(expanded)
     except (sp.PolynomialError, NotImplementedError, ZeroDivisionError):
@@ -113,6 +121,13 @@ def _denominator_terms(expression: sp.Expr) -> int:
         if power.exp.is_Integer and power.exp < 0:
             found[power.base] = max(found.get(power.base, 1), expanded_terms(1 / power))
     return min(int(sp.prod(list(found.values()))), _MOST_TERMS + 1)
+
+
+def _degree(expression: sp.Expr) -> int:
+    """Return a bound of the degree of an expression as a polynomial in roots: x**(5/3) is the 5th power of x**(1/3)."""
+    coefficients = (part.exp.as_coeff_Mul()[0] for part in expression.atoms(sp.Pow, sp.exp))
+    exponents = [number for number in coefficients if number.is_Rational]
+    return int(max(map(abs, exponents), default=1) * math.lcm(*(int(number.q) for number in exponents)))
 
 
 def _is_rational(expression: sp.Expr) -> bool:
@@ -180,6 +195,14 @@ class Sampler:
         step = sp.Rational(high - low) / GRID
         return {node: sp.Rational(low) + step * self.random.randrange(1, GRID) for node in self.symbols}
 
+    def beside(self, found: Sequence[sp.Expr]) -> Iterator[dict[int, Any]]:
+        """Yield points on both sides of where expressions turn, then far ones."""
+        named = {self.graph.atoms[node]: node for node in self.symbols}
+        random_points = ({name: point[node] for name, node in named.items()} for point in map(self.point, count()))
+        near = (beside(turn, next(random_points), self.random) for turn in found for _ in range(2))
+        away = (far(list(named), self.random) for _ in range(_FAR))
+        yield from ({named[name]: value for name, value in point.items()} for point in chain(*near, away))
+
     def values(self, point: dict[int, Any], digits: int = DIGITS) -> list[Any]:
         """Return the values at a point; nan for what is not real, not finite, or too large to go on with."""
         with mp.workdps(digits):
@@ -199,20 +222,31 @@ def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
     """Return what random points say: the terms of the gap are added, so that nothing large hides a small difference."""
     terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _MOST_TERMS else gap)
     degree = sum(1 for _ in sp.preorder_traversal(gap))
-    points = 0
+    points: int | None = 0
     try:
         sampler = Sampler([left, right, *terms])
-        for attempt in range(ATTEMPTS):
-            point = sampler.point(attempt)
-            differs = _differs(sampler.values(point))
-            if differs and _differs(sampler.values(point, 2 * DIGITS)):
-                return Agreement(False)
-            points += differs is False
-            if points == POINTS:
-                return Agreement(True, points=points, degree=degree)
+        points = _agreed(sampler, map(sampler.point, range(ATTEMPTS)), POINTS)
+        if points is not None and (found := turns([left, right])):
+            more = _agreed(sampler, islice(sampler.beside(found), _BESIDE), _BESIDE)
+            points = None if more is None else min(points + more, POINTS)
     except (WorkbenchError, RecursionError):
-        return Agreement(None, points=points)
-    return Agreement(None, points=points)
+        return Agreement(None, points=points or 0)
+    if points is None:
+        return Agreement(False)
+    return Agreement(True if points >= POINTS else None, points=points, degree=degree)
+
+
+def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> int | None:
+    """Return at how many points, not more than needed, two sides have values that agree; None where they differ."""
+    agreed = 0
+    for point in points:
+        differs = _differs(sampler.values(point))
+        if differs and _differs(sampler.values(point, 2 * DIGITS)):
+            return None
+        agreed += differs is False
+        if agreed == most:
+            break
+    return agreed
 
 
 def _differs(values: Sequence[Any]) -> bool | None:

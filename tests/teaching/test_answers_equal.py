@@ -26,6 +26,8 @@ TESTED = [
     (x**x, sp.exp(x * sp.log(x))),
     (sp.gamma(x + 1), x * sp.gamma(x)),
     (sp.Max(x, y), (x + y + sp.Abs(x - y)) / 2),
+    (sp.Abs(x - 5).diff(x), (x - 5) / sp.Abs(x - 5)),
+    *((sp.acosh(x - k), sp.log(x - k + sp.sqrt((x - k) ** 2 - 1))) for k in (30, 3000)),
     (sp.sqrt(3 + 2 * sp.sqrt(2)), 1 + sp.sqrt(2)),
 ]
 DIFFERENT = [
@@ -34,6 +36,14 @@ DIFFERENT = [
     (x + sp.exp(-10000 - x**2), x),
     (sp.Abs(x), x),
     (sp.sqrt(2), sp.Rational(14142135623730951, 10**16)),
+    (sp.sign(x - 5), sp.Integer(-1)),
+    (sp.sqrt(x - 3000), x),
+    (1 - sp.tanh(x) ** sp.Rational(2000001, 1000000), 1 - sp.tanh(x) ** 2),
+    (sp.Min(x, 100), x),
+    (x + sp.Heaviside(x - y - 40), x),
+    (sp.sqrt(x**2 - 16 * x + 64), 8 - x),
+    (sp.Abs(sp.log(sp.Abs(x) + 1) - 4), 4 - sp.log(sp.Abs(x) + 1)),
+    (sp.Max(0, x**2 - 100) ** 3 + sp.exp(x), sp.exp(x)),
     (f(x).diff(x), f(x)),
     (f(x, y).diff(x, y), f(x, y).diff(x, x)),
     (f(g(x)).diff(x), f(x).diff(x) * g(x).diff(x)),
