@@ -61,6 +61,7 @@ def plain(document: Document, width: int | None = None, ascii_only: bool = False
     with console.capture() as captured:
         console.print(Group(*_Blocks(ascii_only).document(document)))
     text = "\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
+    text = text.replace("\u00a0", " ")  # which has done its work when lines are broken
     return ascii_text(text) if ascii_only else text
 
 
