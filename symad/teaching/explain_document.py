@@ -241,6 +241,9 @@ def _tapes(shown: Explained) -> Iterator[Block]:
         yield Table(
             ("design", "tape of", "entries", "holds", "refers to", "freed after"), tuple(_tape_rows(shown)), "llrlrl"
         )
+    else:
+        yield Paragraph(f"Here {tapes.failures[0].where}.")
+        return
     rows = tuple((Marked(failure.name, "strong"), failure.where) for failure in tapes.failures)
     yield Table(("what goes wrong with tapes", "where it would strike in this program"), rows)
 
