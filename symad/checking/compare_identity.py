@@ -30,6 +30,7 @@ AGREED_DIGITS = 30
 ROUNDED_DIGITS = 10
 GRID = 2**40  # each coordinate of a random point is one of so many
 POINTS = 4
+MILD = 1e100  # numbers between 1/MILD and MILD neither overflow nor underflow in a route, its steps included
 LARGEST_PROOF = 400  # nodes of the trees of both sides
 UNPROVABLE = (sp.Max, sp.Min, sp.Piecewise, sp.Heaviside)  # SymPy takes cases apart, which takes long
 
@@ -87,10 +88,11 @@ def samples_of(problem: Problem, seed: int = 0) -> list[Sample]:
     """
     generator = np.random.default_rng(seed)
     found: list[Sample] = []
+    center = np.where(np.isfinite(problem.flat), problem.flat, 1.0)
     for attempt in range(3 * POINTS):
-        size = np.maximum(np.abs(problem.flat), 0.0 if attempt % 2 else 1.0)
+        size = np.maximum(np.abs(center), 0.0 if attempt % 2 else 1.0)
         width = np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))))
-        x = _exact(problem.flat + width * (_random(generator, problem.inputs) - 0.5))
+        x = _exact(center + width * (_random(generator, problem.inputs) - 0.5))
         count = 1 if problem.scalar else problem.order
         directions = [_exact(1.0 if problem.scalar else _random(generator, problem.inputs)) for _ in range(count)]
         times = [problem.order] if problem.scalar else [1] * problem.order
@@ -102,6 +104,15 @@ def samples_of(problem: Problem, seed: int = 0) -> list[Sample]:
         if len(found) == POINTS:
             break
     return found
+
+
+def sample_at(problem: Problem, values: Sequence[Any]) -> Sample:
+    """Return the sample of the point itself, whose exact derivatives are known."""
+    generator, times = np.random.default_rng(2), problem.order
+    with mpmath.workdps(working_digits(times, _exact(problem.flat))):
+        one = [_exact(1.0)] * times
+        along = one if problem.scalar else [_exact(_random(generator, problem.inputs)) for _ in range(times)]
+        return Sample(_exact(problem.flat), tuple(along), contracted(np.array(values, dtype=object), along), 0)
 
 
 def _random(generator: Any, count: int) -> Any:
@@ -151,9 +162,14 @@ def _digits(tensor: Any, point: Sample) -> float:
 def digits_at(problem: Problem, call: Any, points: Sequence[Sample]) -> float | None:
     """Return the most digits that a route has at any of the random points (16 where it is exact).
 
-    None where no derivative is in the range of floats with all their digits.
+    None where points or derivatives are so large or small that a right route may overflow or underflow on the way.
     """
-    held = [point for point in points if abs(point.exact) <= point.noise or 1e-280 < abs(point.exact) < 1e300]
+    held = [
+        point
+        for point in points
+        if all(1 / MILD < abs(number) < MILD for number in point.x if number)
+        and (abs(point.exact) <= point.noise or 1 / MILD < abs(point.exact) < MILD)
+    ]
     best = 0.0 if held else None
     for point in held:
         with np.errstate(all="ignore"):

@@ -83,6 +83,8 @@ def _of_formula(problem: Problem) -> Sequence[Any]:
 
 def _refusal(problem: Problem, x: Any) -> str:
     """Return why there is no derivative at a point: one-sided differences differ, or are no numbers."""
+    if not all(map(mpmath.isfinite, x)):
+        return "the point is not finite"
     if not mpmath.isfinite(problem.exactly(x)):
         return f"f is {mpmath.nstr(problem.exactly(x))} at this point: outside its domain"
     weights = [1.0] if problem.scalar else np.random.default_rng(1).uniform(0.5, 1.0, problem.inputs).tolist()
@@ -97,6 +99,8 @@ def _refusal(problem: Problem, x: Any) -> str:
             return ""
     if not all(map(mpmath.isfinite, sides)):
         return "the point is at the edge of the domain of f"
+    if gap > before * mpmath.mpf(10) ** 100:
+        return "f jumps or is infinitely steep here, or in a derivative: difference quotients grow without bound"
     left, right = (mpmath.nstr(side, 6) for side in sides)
     return f"f has a kink here: the derivative is {left} on one side of the point and {right} on the other"
 

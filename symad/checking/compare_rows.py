@@ -13,9 +13,9 @@ import mpmath
 import numpy as np
 
 from codegen.limits import limits
-from symad.checking.compare_identity import Sample, agreement, digits_at, proved
+from symad.checking.compare_identity import Sample, agreement, digits_at, proved, sample_at
 from symad.checking.compare_problem import Built, Problem
-from symad.checking.compare_reference import Reference
+from symad.checking.compare_reference import FROM_VALUES, Reference
 from symad.checking.compare_sizes import Sizes
 from symad.checking.precision import compare_exact
 from symad.checking.routes import Route
@@ -126,19 +126,30 @@ def _judged(measures: Measures, built: Built, expected: float) -> Judged:
     if built.traced is None:
         digits = digits_at(problem, built.call, samples)
         if digits is None:
-            return Judged("inaccurate", "no random point has a derivative in the range of floats")
+            return Judged("inaccurate", "overflow or underflow may spoil floats at every random point")
         return _judged_by_values(digits, len(samples), expected)
     found = agreement(problem, built.traced, samples)
     if not found.points:
         return Judged("no number", str(found))
     if not found.passed:
         return Judged("wrong", str(found))
+    if _wrong_here(measures, built.traced):
+        return Judged("wrong", f"{found}; but at this very point the formula gives another number")
     if found.agreed < found.points:
         return Judged("agrees", str(found))
     seconds = min(LONGEST_PROOF, problem.seconds / 2)
     if measures.provable and proved(built.traced, problem.by_sympy()[0], problem.symbols, seconds):
         return Judged("proved", PROOF, built.traced)
     return Judged("tested", str(found), built.traced)
+
+
+def _wrong_here(measures: Measures, traced: Trace) -> bool:
+    """Whether a formula, evaluated in many digits, is not the derivative at the point itself."""
+    reference = measures.reference
+    if reference.refusal or reference.source != FROM_VALUES:
+        return False
+    found = agreement(measures.problem, traced, [sample_at(measures.problem, reference.values)])
+    return found.points > 0 and not found.passed
 
 
 def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
@@ -166,6 +177,10 @@ def _measured(row: Row, reference: Reference, expected: float) -> Row:
     odd = [value for value in row.values if not math.isfinite(value)]
     if odd and row.verdict != "wrong":
         return replace(row, verdict="no number", reason=f"the result is {odd[0]}; elsewhere: {row.reason}")
+    beyond = [exact for exact in reference.values if math.isinf(float(exact))]
+    if beyond and row.verdict != "wrong":
+        reason = f"the exact {mpmath.nstr(beyond[0], 3)} is beyond all floats; elsewhere: {row.reason}"
+        return replace(row, verdict="no number", reason=reason)
     errors = errors_of(row.values, reference)
     row = replace(row, ulp=errors.ulp, digits=errors.digits, absolute=errors.absolute, lost=errors.lost)
     if row.verdict == "wrong":

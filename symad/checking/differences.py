@@ -140,7 +140,7 @@ def evaluations(inputs: int, order: int, kind: Kind) -> int:
 
 def working_digits(order: int, x: Any = (), places: int = EXACT_STEPS[0]) -> int:
     """Return the digits in which a reference is worked out: what differences cancel near x, and twice as many again."""
-    decades = [int(abs(mpmath.log10(abs(value)))) for value in x if value]
+    decades = [int(abs(mpmath.log10(abs(value)))) for value in x if value and mpmath.isfinite(value)]
     return order * (places + 10 + 3 * max(decades, default=0)) + max(decades, default=0) + places + 2 * EXACT_DIGITS
 
 

@@ -353,46 +353,6 @@ def test_numbers_of_a_row_that_are_not_finite():
     assert (row.ulp, row.digits) == (float("inf"), 0.0)
 
 
-SCALES = {  # f, point, order, exact derivatives
-    "1/x, tiny": (lambda x: 1 / x, 1e-140, 1, [-1e280]),
-    "sqrt, tiny": (np.sqrt, 1e-300, 1, [0.5e150]),
-    "log, tiny": (np.log, 1e-300, 1, [1e300]),
-    "abs beside its kink": (abs, 1e-100, 1, [1.0]),
-    "square, huge": (lambda x: x * x, 1e140, 1, [2e140]),
-    "cube, huge, 2nd": (lambda x: x**3, 1e50, 2, [6e50]),
-    "both": (lambda x: np.log(x[0]) * x[1], np.array([1e-50, 1e20]), 1, [1e70, math.log(1e-50)]),
-    "steep": (lambda x: np.sin(1e40 * x), 1.0, 1, [1e40 * math.cos(1e40)]),
-    "beside a constant": (lambda x: 1 + 1e-60 * x, 2.5, 1, [1e-60]),
-    "cosine, tiny": (np.cos, 1e-60, 1, [-1e-60]),
-    "exact zeros": (lambda x: 1 + x[0] ** 3 + np.sin(x[1]) ** 2 + np.cos(x[1]) ** 2, np.array([0.0, 1.0]), 1, [0, 0]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SCALES)
-def test_points_and_functions_of_all_scales(name):
-    """Steps are parts of the smallest number, digits reach to the largest, and smaller steps confirm a result."""
-    f, x, order, answer = SCALES[name]
-    found = compare(f, x, order, only=["sympy.diff, codegen", "AD"], times=False)
-    assert found.reference.refusal == ""
-    np.testing.assert_allclose(np.array(found.reference.values, dtype=float), answer, rtol=1e-12)
-    assert {row.verdict for row in found.rows} <= {"proved", "tested"}, found.rows
-
-
-@pytest.mark.parametrize("f", [np.cbrt, lambda x: abs(x) ** 1.5], ids=["cbrt", "3/2"])
-def test_infinite_derivatives_are_no_numbers(f):
-    order = 1 if f is np.cbrt else 2
-    assert "settle" in compare(f, 0.0, order, only=["AD"], times=False).reference.refusal
-
-
-def test_a_wrong_sign_of_a_small_derivative_is_wrong():
-    @sa.custom_derivative(derivative=lambda primals, tangents: -tangents[0])
-    def line(x):
-        return x * 1.0
-
-    found = compare(lambda x: 1 + 1e-60 * line(x), 2.5, only=["AD", "sympy"], times=False)
-    assert found.wrong == ("AD F", "AD R")
-
-
 def test_the_formula_is_in_the_symbols_of_the_user():
     x, y = sp.symbols("x y")
     found = compare(x * y**2, {x: 2.0, y: 3.0}, 1, only=["AD R"], times=False)
