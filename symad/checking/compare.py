@@ -28,12 +28,13 @@ def compare(
 ) -> Comparison:  # fmt: skip
     """Compare every route to the derivatives of an order of a scalar function at a point.
 
-    f and x are as for `given`: a function and its number or array, or a SymPy expression and {symbol: value}. A
-    function of a vector has a gradient, a Hessian, and from order 3 on the whole tensor. Routes are `sympy.diff` with
-    two kinds of lambdify, every mix of forward (F) and reverse (R) mode up to order 3, edge pushing and dyads, Taylor
-    coefficients, interpolation, differences, the complex step, and other libraries where they are installed; `only`
-    keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a row with the reason.
-    `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and `growth`.
+    f is a function and x its number or array; or f is a SymPy expression or a formula in a string, and x a dict
+    {symbol: value}. A function of a vector has a gradient, a Hessian, and from order 3 on the whole tensor. Routes are
+    `sympy.diff` with two kinds of lambdify, every mix of forward (F) and reverse (R) mode up to order 3, edge pushing
+    and dyads, Taylor coefficients, interpolation, differences, the complex step, and other libraries where they are
+    installed; `only` keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a
+    row with the reason. `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and
+    `growth`.
 
     The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
     "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random points), "agrees" (a

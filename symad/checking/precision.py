@@ -131,10 +131,11 @@ def verify(
     in another mode: that checks the derivative too. With `rigorous`, exact numbers are enclosed by ball arithmetic
     (extra "rigorous"), so that the error at every point is a proven bound.
 
-    `box` has a pair (low, high) for each argument, or is one such pair for the only argument (see `box_of`). Up to
-    `points` points are measured, alone and in a batch: random and adversarial ones (see `verify_points`), and steps of
-    a search that climbs from the worst. It stops after `max_seconds` and says so; the same `seed` gives the same
-    points. Of other points than these nothing is proven. ArgumentError for complex kernels and what does not fit.
+    `box` has a pair (low, high) for each argument, numbers or arrays like it, or is one such pair for the only
+    argument. Up to `points` points are measured, alone and in a batch: random ones, adversarial ones (corners, zeros,
+    huge and tiny numbers, equal components, both sides of where a condition changes or a sum vanishes), and steps of a
+    search that climbs from the worst. It stops after `max_seconds` and says so; the same `seed` gives the same points.
+    Of other points than these nothing is proven. ArgumentError for complex kernels and what does not fit.
 
     >>> import symad as sa
     >>> kernel = sa.compile(sa.grad(lambda x: x**3), 0.1)

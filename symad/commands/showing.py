@@ -142,7 +142,8 @@ def _direction(text: str, shape: tuple[int, ...]) -> Any:
 def _from_file(options: argparse.Namespace) -> tuple[Any, Any]:
     if options.at or options.variables or options.functions:
         raise ArgumentError(
-            "--at, --variables or --functions with a file", do="the file gives the point: see symad hessian --help"
+            "--at, --variables or --functions with a file",
+            do="the file gives the point: defaults such as f(x=0.5), or a line example_args = (0.5,)",
         )
     function, arguments = load_function(options.target)
     first, *others = arguments

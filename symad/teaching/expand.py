@@ -147,7 +147,8 @@ class Expansion(Parts, Shown):
 def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail: Detail = "steps") -> Expansion:
     """Return f(x + eps_1 v + eps_2 w + ...), where every eps squares to 0, one level at a time.
 
-    f is a function, a SymPy expression or a formula in a string, with x as for `given`; the functions in it may be
+    f is a function and x its argument (a number, an array, a symbol); or f is a SymPy expression or a formula in a
+    string, and x its symbol, a list of its symbols (a vector), or a dict {symbol: value}. The functions in it may be
     undefined. `directions` has one direction for each level, each like x; `{(1,): v, (2,): w, (1, 2): u}` moves along
     eps_1 v + eps_2 w + eps_1 eps_2 u. With `order=n`, all n levels have the one direction given, which makes the
     Taylor polynomial. Numbers give numbers, symbols give expressions. `detail` says how much `print` shows: the

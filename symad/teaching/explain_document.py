@@ -77,7 +77,7 @@ def _legend() -> Cell:
     parts: list[str | Marked] = []
     for style, words in _LEGEND:
         parts += [Marked(LOOKS[style].letter, style), f" {words}; "]
-    return (*parts, "the number after the letter is the level, 1 the outermost.")
+    return (*parts, "the number after the letter is the level: 1 is the outermost, 0 is outside of all.")
 
 
 def _levels(shown: Explained) -> Table:
