@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.functions.reference_functions import precision
 from symad.checking.compare_identity import samples_of
 from symad.checking.compare_problem import Problem, problem_of
 from symad.checking.compare_reference import Enclosure, enclosure_of, reference_of
@@ -49,6 +50,14 @@ def compare(
     True
     """
     problem = problem_of(f, x, order, max_seconds)
+    with precision(15):  # one comparison at a time: mpmath's precision is global
+        return _compared(problem, (f, x), only, times, plots)
+
+
+def _compared(
+    problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool
+) -> Comparison:
+    order, max_seconds = problem.order, problem.seconds
     with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
         measures = Measures(problem, reference_of(problem), samples_of(problem), times)
     rows: list[Row] = []
@@ -64,7 +73,7 @@ def compare(
     enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
     return Comparison(
         problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
-        problem.short_formula, times, _pictures(f, x, problem) if plots else (),
+        problem.short_formula, times, _pictures(*given, problem) if plots else (),
     )  # fmt: skip
 
 

@@ -27,7 +27,8 @@ from symad.limits import time_limit
 from symad.tracing.trace import Trace
 
 AGREED_DIGITS = 30
-ROUNDED_DIGITS = 10
+ROUNDED_DIGITS = 10  # of a formula that multiplies and adds floats of f
+OWN_FLOATS_DIGITS = 14  # of a formula with floats where f has none: each is rounded once
 GRID = 2**40  # each coordinate of a random point is one of so many
 POINTS = 4
 MILD = 1e100  # numbers between 1/MILD and MILD neither overflow nor underflow in a route, its steps included
@@ -55,12 +56,12 @@ class Agreement:
     points: int
     degree: int | None = None
     least: float = 0.0  # right digits at the worst of the points
-    rounded: bool = False  # floats in the formula are rounded where it multiplies or adds them
+    rounded: float = math.inf  # right digits that are enough, as floats in the formula were rounded
 
     @property
     def passed(self) -> bool:
-        """Whether it agrees to AGREED_DIGITS digits; a formula with floats of its own, to ROUNDED_DIGITS."""
-        return self.points > 0 and (self.agreed == self.points or (self.rounded and self.least >= ROUNDED_DIGITS))
+        """Whether it agrees to AGREED_DIGITS digits; a formula with rounded floats, to those that these leave."""
+        return self.points > 0 and (self.agreed == self.points or self.least >= self.rounded)
 
     @property
     def probability(self) -> float | None:
@@ -146,8 +147,22 @@ def agreement(problem: Problem, traced: Trace, points: Sequence[Sample]) -> Agre
             if all(map(mpmath.isfinite, tensor)):
                 found.append(_digits(np.array(tensor, dtype=object), point))
     agreed = sum(right >= AGREED_DIGITS for right in found)
-    rounded = any(isinstance(atom, sp.Float) for atom in traced.graph.atoms.values())
-    return Agreement(agreed, len(found), difference_degree(problem, traced), min(found, default=0.0), rounded)
+    return Agreement(
+        agreed, len(found), difference_degree(problem, traced), min(found, default=0.0), _rounded(problem, traced)
+    )
+
+
+def _rounded(problem: Problem, traced: Trace) -> float:
+    """Return how many digits a right formula has at least."""
+    if not _has_floats(traced):
+        return math.inf
+    return ROUNDED_DIGITS if _has_floats(problem.traced) else OWN_FLOATS_DIGITS
+
+
+def _has_floats(traced: Trace) -> bool:
+    return any(
+        isinstance(traced.graph.atoms.get(node), sp.Float) for node in reachable(traced.graph, traced.outputs.flat)
+    )
 
 
 def _digits(tensor: Any, point: Sample) -> float:
@@ -251,13 +266,14 @@ def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.S
     """Whether SymPy shows that a formula equals expressions of `sympy.diff`, within a bound of size and time."""
     try:
         with time_limit(seconds, "a proof"):
-            found = to_sympy(traced.graph, traced.outputs.flat, evaluate=True)
+            exact = not _has_floats(traced)  # SymPy would round their sums and products
+            found = to_sympy(traced.graph, traced.outputs.flat, evaluate=exact)
             size = sizes_of_expressions([*found, *expressions]).tree
             if size > LARGEST_PROOF or any(expression.has(*UNPROVABLE) for expression in expressions):
                 return False
             names = dict(zip((traced.graph.atoms[node] for node in traced.inputs.flat), symbols, strict=True))
             pairs = dict.fromkeys(zip(found, expressions, strict=True))
-            return all(_equal(_rational(left.xreplace(names)), _rational(right)) for left, right in pairs)
+            return all(_equal(_rational(left).xreplace(names), _rational(right)) for left, right in pairs)
     except (LimitError, RecursionError, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
         return False
 

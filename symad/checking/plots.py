@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.functions.reference_functions import precision
 from symad.checking.compare_problem import Problem, problem_of
 from symad.checking.compare_reference import reference_of
 from symad.checking.compare_sizes import derivative_name
@@ -66,7 +67,8 @@ def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
     (['central', 'complex step', 'forward'], True)
     """
     problem = problem_of(f, x, order, 10.0)
-    exact = reference_of(problem)
+    with precision(15):  # mpmath's precision is global
+        exact = reference_of(problem)
     if exact.refusal or not any(exact.values):
         why = exact.refusal or "all derivatives of this order are 0 here, so there is no relative error"
         what = f"the error of differences of {problem.name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -83,3 +84,40 @@ def test_a_rule_that_is_wrong_at_one_point_only_is_wrong_there():
     assert compare(g, 2.5, only=["AD", "sympy"], times=False).wrong == ()
     vector = lambda x: np.sin(line(x[0])) * x[1]  # noqa: E731
     assert compare(vector, np.array([2.0, 1.5]), only=["AD", "sympy"], times=False).wrong == ("AD F", "AD R")
+
+
+def sine_with(factor):
+    """A sine whose derivative is wrong by a factor."""
+
+    @sa.custom_derivative(derivative=lambda primals, tangents: np.cos(primals[0]) * factor * tangents[0])
+    def sine(x):
+        return np.sin(x)
+
+    return sine
+
+
+def test_a_relative_error_of_a_thousand_units_in_the_last_place_is_wrong():
+    for factor, wrong in ((1 + 1e-12, ("AD F", "AD R")), (1 + 2.0**-52, ())):
+        sine = sine_with(factor)
+        found = compare(lambda x, sine=sine: np.exp(sine(x)), 0.7, only=["AD", "sympy"], times=False)
+        assert found.wrong == wrong
+        assert "proved" not in {row.verdict for row in found.rows if row.family == "AD"}
+
+
+def test_floats_that_sympy_would_merge_are_not_proved_equal():
+    @sa.custom_derivative(derivative=lambda p, t: (np.cos(p[0]) + 1e-31 * np.cos(p[0])) * t[0])
+    def sine(x):
+        return np.sin(x)
+
+    found = compare(lambda x: np.exp(sine(x)), 0.7, only=["AD", "sympy"], times=False)
+    assert found["AD F"].verdict == "tested"
+
+
+def test_threads_do_not_disturb_each_other():
+    def compared(k):
+        found = compare(lambda x: np.sin(k * x) * np.exp(x), 0.5, 2, only=["AD F", "sympy"], times=False)
+        return found.reference.refusal, {row.verdict for row in found.rows}
+
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(compared, range(1, 7)))
+    assert all(refusal == "" and verdicts <= {"proved", "tested"} for refusal, verdicts in results), results
