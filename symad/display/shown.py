@@ -91,7 +91,7 @@ class Shown:
     def _repr_html_(self) -> str:
         return self._in_notebook(self.html)
 
-    def _repr_latex_(self) -> str:
+    def _repr_latex_(self) -> str | None:
         return self._in_notebook(self.latex)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

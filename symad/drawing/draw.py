@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from symad.display.document import Block, Document, Paragraph, Picture, Table
+from symad.display import html
+from symad.display.document import Block, Code, Document, Marked, Paragraph, Picture, Table
 from symad.display.shown import Shown
 from symad.drawing.boxes import Box, Diagram, Reading, diagram_of
 from symad.drawing.dot import dot_text
@@ -124,8 +125,25 @@ class Drawing(Shown):
         """Return the further suffixes of `save`."""
         return {".svg": lambda: self.canvas.svg(ground=True) + "\n", ".dot": lambda: self.dot() + "\n"}
 
-    def _repr_svg_(self) -> str:
-        return self.svg()
+    def _repr_svg_(self) -> str | None:
+        return self._picture(self.svg)
+
+    def _repr_latex_(self) -> str | None:
+        return self._picture(super()._repr_latex_)
+
+    def _repr_html_(self) -> str:
+        try:
+            return super()._repr_html_()
+        except ArgumentError as error:  # there is no igraph; a notebook would show a traceback
+            lines = Code(self._listing), Paragraph(self.description), Paragraph(Marked(str(error), "muted"))
+            return html.fragment(lines)
+
+    @staticmethod
+    def _picture(form: Callable[[], str | None]) -> str | None:
+        try:
+            return form()
+        except ArgumentError:
+            return None
 
 
 def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:

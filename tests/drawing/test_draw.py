@@ -341,6 +341,9 @@ def test_without_igraph_the_extra_is_named(monkeypatch) -> None:
     assert "sin(x)" in str(drawing)
     assert "peripheries" in drawing.dot()
     rich.print(drawing, file=io.StringIO())
+    assert drawing._repr_svg_() is drawing._repr_latex_() is None
+    assert "symad[draw]" in drawing._repr_html_()
+    assert "sin(x)" in drawing._repr_html_()
 
 
 def test_the_picture_is_the_same_in_every_process() -> None:
