@@ -9,8 +9,8 @@ from mpmath import mp
 
 
 def polygamma(order: Any, u: Any) -> Any:
-    """Polygamma function of an integer order."""
-    return mp.polygamma(int(order), u)
+    """Polygamma function of a natural order; nan of others, which no kernel has."""
+    return mp.polygamma(int(order), u) if mp.isint(order) and order >= 0 else mp.nan
 
 
 def polygamma_difference(order: Any, a: Any, b: Any) -> Any:

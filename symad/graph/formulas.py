@@ -8,6 +8,7 @@ ArgumentError with the column and what to write instead.
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -26,7 +27,7 @@ from symad.graph.formula_names import (
     split,
     symbol_of,
 )
-from symad.graph.formula_tokens import Token, refuse, tokens
+from symad.graph.formula_tokens import LOWERED, Token, refuse, tokens
 from symad.graph.formula_values import Refused, Value, applied, constant, power, product, reciprocal, total
 
 DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
@@ -251,6 +252,8 @@ class _Parser:
         """Return what to do about a word that is hardly the name of a new symbol, "" where it may be one."""
         if word in NO_SYMBOLS or (keyword.iskeyword(word) and word != "lambda"):
             return "declare it if it is meant as a name"
+        if not word.isascii() and re.search(r"[^\W\d_]\d*[^\W\d_]", word.translate(LOWERED)):
+            return f"write {'*'.join(re.findall(r'[^0-9_₀-₉][0-9_₀-₉]*', word))} for a product, or declare {word!r}"
         short = 1 < len(word) <= 3 and word.isascii() and word.isalpha() and not is_greek(word)
         if short and any(letter in self.names for letter in word):
             return f"write {'*'.join(word)} for a product, or declare {word!r}"

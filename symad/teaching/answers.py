@@ -13,6 +13,7 @@ from symad.display.shown import Shown
 from symad.teaching.answers_equal import Agreement, agreement, expanded_terms
 from symad.teaching.answers_lines import Step, steps_of
 from symad.teaching.answers_problem import Problem, derivative_problem, derivative_within, expansion_problem
+from symad.teaching.answers_turns import is_at_turn
 from symad.teaching.epsilon import Levels, monomial, readable
 from symad.teaching.mistakes import Mistake, mistakes_of
 
@@ -165,7 +166,7 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
     """Return what leads to a wrong coefficient; of a line that is about f'(x), what is known about f'(x)."""
     written = bad.written[levels]
     if written.has(sp.nan, sp.zoo, sp.oo):
-        return (Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",)),)
+        return (_without_value(problem, bad),)
     if bad.step.about is None or _is_asked(bad.expected, problem):
         return mistakes_of(problem, levels, written)
     if len(problem.symbols) == 1:
@@ -174,6 +175,14 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
             if agreement(within.truth[within.terms[0]], bad.expected[levels]).equal:
                 return mistakes_of(within, within.terms[0], written)
     return ()
+
+
+def _without_value(problem: Problem, bad: Judged) -> Mistake:
+    if not bad.step.expression.has(*problem.epsilons):
+        return Mistake("no value", ("what is written has no value there",))
+    if any(map(is_at_turn, [bad.step.expression] * problem.count, problem.epsilons)):
+        return Mistake("no derivative", ("a root, a step or the absolute value of an epsilon has no epsilon-part",))
+    return Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",))
 
 
 def _bare(problem: Problem) -> Mistake:

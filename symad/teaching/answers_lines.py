@@ -113,7 +113,7 @@ class Reader:
             def formula(*arguments: sp.Expr) -> sp.Expr:
                 return problem.formula.subs(list(zip(problem.symbols, arguments, strict=True)), simultaneous=True)
 
-            expression = expression.replace(self.function, formula).doit()
+            expression = _with_places(expression).replace(self.function, formula).doit()
         return problem.value(expression)
 
     def _read(self, number: int, line: str, start: int, end: int) -> sp.Expr:
@@ -148,7 +148,7 @@ class Reader:
         """Return a table of coefficients as one line."""
         if not self.problem.expansion:
             raise _refusal("a dict as the answer to a derivative", "give the derivative as a text or expression")
-        terms, texts = [], []
+        terms, texts = dict[sp.Expr, sp.Expr](), []
         for key, value in mine.items():
             if isinstance(key, tuple):
                 key = monomial(key)
@@ -156,9 +156,13 @@ class Reader:
             factors = [] if term == 1 else list(sp.Mul.make_args(term))
             if not set(factors) <= set(self.problem.epsilons) or len(set(factors)) < len(factors):
                 raise _refusal(f"the term {key}", "give 1 and products of different epsilons, such as 'eps_1 eps_2'")
-            terms.append(term * coefficient)
+            if term in terms:
+                raise _refusal(f"the term {key} twice", "give each term once")
+            if coefficient.has(*self.problem.epsilons, self.bare):
+                raise _refusal(f"the coefficient {value} of {key}", "give coefficients without epsilons")
+            terms[term] = term * coefficient
             texts.append(f"{key}: {value}")
-        return self._step(1, ", ".join(texts), sp.Add(*terms))
+        return self._step(1, ", ".join(texts), sp.Add(*terms.values()))
 
     def _entry(self, value: Any) -> sp.Expr:
         return self._read(1, value, 0, len(value)) if isinstance(value, str) else self._given(1, value)
@@ -176,6 +180,16 @@ def _lines(mine: Any) -> list[tuple[int, Any]]:
         elif code:
             found.append((number, code))
     return list(found)
+
+
+def _with_places(expression: sp.Expr) -> sp.Expr:
+    """Return an expression with f'(g(x)) as a derivative in a place, where g(x) is put: g may become a formula."""
+
+    def placed(part: sp.Derivative) -> sp.Expr:
+        puts = {found: sp.Dummy("xi") for found in part.variables if not found.is_Symbol}
+        return sp.Subs(part.xreplace(puts), list(puts.values()), list(puts)) if puts else part
+
+    return expression.replace(sp.Derivative, lambda *parts: placed(sp.Derivative(*parts, evaluate=False)))
 
 
 def _sides(line: str) -> list[tuple[str, int, int]]:

@@ -15,6 +15,7 @@ from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
 from symad.graph.formulas import read_formula
 from symad.graph.sympy_io import to_sympy
+from symad.teaching.answers_turns import is_at_turn, turns
 from symad.teaching.epsilon import Levels, subsets
 from symad.teaching.expand_directions import by_levels
 from symad.tracing.given import given
@@ -23,6 +24,7 @@ from symad.tracing.trace import trace
 
 MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
 MOST_ORDER = 6
+_ROUNDED = 13  # digits of a number that nobody types
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class Problem:
         return part.xreplace({symbol: real(sp.Symbol(symbol.name)) for symbol in self.symbols if symbol.is_Dummy})
 
     @property
+    def turns_here(self) -> bool:
+        """Whether f itself has a kink or a step at the point."""
+        return any(self.value(turn) == 0 for turn in turns([self.formula]))
+
+    @property
     def moved(self) -> list[sp.Expr]:
         """The argument x + eps_1 v + ..., by its numbers."""
         monomials = {levels: sp.Mul(*(self.epsilons[k - 1] for k in levels)) for levels in self.directions}
@@ -97,7 +104,8 @@ class Problem:
         found: dict[Levels, sp.Expr] = {(): expression}
         for level, epsilon in enumerate(self.epsilons, 1):
             for levels, part in list(found.items()):
-                found[(*levels, level)] = slope(part, epsilon).subs(epsilon, 0)
+                sloped = self.turns_here or not is_at_turn(part, epsilon)
+                found[(*levels, level)] = slope(part, epsilon).subs(epsilon, 0) if sloped else sp.nan
                 found[levels] = part.subs(epsilon, 0)
         return found
 
@@ -171,6 +179,7 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
             raise _refusal(f"a function of {len(results)} results", "check one of them at a time")
         inputs = [traced.graph.atoms[node] for node in traced.inputs.flat]
         formula = results[0].xreplace(dict(zip(inputs, found.symbols, strict=True)))
+    _check_exact(formula)
     if large := too_large(formula):
         raise _refusal(large, "give a formula that can be expanded by hand")
     if not all(isinstance(symbol, sp.Symbol) for symbol in found.symbols):
@@ -179,6 +188,14 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
     values = [item for leaf in containers.flatten(found.argument)[0] for item in np.ravel(leaf).tolist()]
     at = {symbol: real(value) for symbol, value in zip(symbols, values, strict=True) if symbol != real(value)}
     return real(formula), symbols, at, found.argument, found.name
+
+
+def _check_exact(formula: sp.Expr) -> None:
+    """Refuse numbers such as math.pi: a pupil's exact answer would differ from them."""
+    for number in formula.atoms(sp.Float):
+        if len(str(number).lower().partition("e")[0].replace(".", "").strip("-0")) >= _ROUNDED:
+            do = "write it exactly, as sp.pi or sp.Rational(1, 3)"
+            raise _refusal(f"the number {number} in f, which seems to be rounded", do)
 
 
 def _apart(

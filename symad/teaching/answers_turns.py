@@ -45,6 +45,16 @@ def turns(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
     return [turn for turn in found if turn.free_symbols][:_MOST_TURNS]
 
 
+def is_at_turn(expression: sp.Expr, symbol: sp.Symbol) -> bool:
+    """Return whether an expression turns where a symbol is 0, so that it has no slope in it there.
+
+    >>> x, y = sp.symbols("x y", real=True)
+    >>> is_at_turn(sp.Abs(x * y), x), is_at_turn(sp.Abs(x + y), x)
+    (True, False)
+    """
+    return any(turn.has(symbol) and turn.subs(symbol, 0) == 0 for turn in turns([expression]))
+
+
 def beside(
     turn: sp.Expr, values: Mapping[sp.Symbol, sp.Rational], source: random.Random
 ) -> Iterator[dict[sp.Symbol, sp.Rational]]:

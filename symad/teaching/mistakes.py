@@ -147,6 +147,8 @@ def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
         yield Wrong("product of terms", words, sp.Mul(*first))
     elif problem.expansion and levels:
         yield Wrong("dropped term", ("the term ", monomial(levels), " is dropped"), sp.S.Zero)
+    elif problem.expansion:
+        yield Wrong("dropped term", ("the term without epsilons is dropped",), sp.S.Zero)
     yield from _other_levels(problem, levels)
     yield from _multiples(levels, right)
     yield from _squares(problem, levels)

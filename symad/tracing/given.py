@@ -98,6 +98,11 @@ def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, .
     if isinstance(x, list | tuple | str) and not x:
         raise _refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
     shape, found = flattened(_named(expression, x), "x")
+    names = {getattr(symbol, "name", None): symbol for symbol in found}
+    for symbol in _free_symbols(expression):
+        if names.get(symbol.name, symbol) != symbol:
+            why = "the expression has one with other assumptions, which would be a constant"
+            raise _refusal(f"two different symbols {symbol}", why, "give the same symbol in both")
     for symbol in found:
         if not can_be_input(symbol):
             why = "f is an expression, which is looked at in its symbols"

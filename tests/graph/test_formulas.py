@@ -94,6 +94,8 @@ REFUSED = {
     "x/2 v": (5, "parentheses"),
     "x y": (3, "stands for nothing"),
     "xq": (1, "stands for nothing"),
+    "2πx": (2, "stands for nothing"),
+    "x + ωt": (5, "stands for nothing"),
     "sinx": (1, "write sin(x)"),
     "sin x": (1, "parentheses"),
     "xsin(x)": (1, "write x*sin"),
@@ -182,7 +184,7 @@ def test_what_is_no_text_is_refused(text: object) -> None:
 
 def test_other_names_are_symbols_unless_they_may_mean_something_else() -> None:
     assert read_formula("rate x + λ₀ + x1", "x") == sp.Symbol("rate") * x + sp.Symbol("lambda_0") + sp.Symbol("x1")
-    for text in ("xy", "kx", "oo", "I", "nan", "import", "mint x", "sinx"):
+    for text in ("xy", "kx", "oo", "I", "nan", "import", "mint x", "sinx", "ωt", "ε₁ε₂", "2πr"):
         with pytest.raises(ArgumentError, match="declare"):
             read_formula(text, "x t")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -72,6 +73,8 @@ RIGHT = {
     "moved along x": Pupil("x^2 + 2x^2 eps_1 + 2x^2 eps_2 + 2x^2 eps_1 eps_2", "x^2", ["x", "x"]),
     "a point named like the variable": Pupil("(x+1)^2 + 2(x+1) v eps", square, ONE, x=x + 1),
     "derivative at such a point": Pupil("f'(x+1) = 2(x+1)", lambda x: x * x, x=x + 1),
+    "f of f": Pupil("f'(f(x)) = 2 f(x) = 2x^2\nf'(x) = 2x", "x^2"),
+    "kink at the point": Pupil("abs(0 + v eps) = 0", "abs(x)", ONE, x={"x": 0}),
     "still any f": Pupil("f(x + v eps) = f(x) + f'(x) v eps", "x^3", ONE, finished=False),
     "steps": Pupil("sign(x) + floor(x)", "abs(x) + x*floor(x)"),
     "nothing bends": Pupil("0", "abs(x) + max(x, 1)", order=2),
@@ -129,6 +132,11 @@ WRONG = {
     "undefined at the wrong place": Pupil("f(g(x)) + f'(x) g'(x) v eps", f(g(x)), ONE, 1, one, ("wrong place",), x=x),
     "division by epsilon": Pupil("x^2 + 2x v eps + sin(eps v)/eps - v", "x^2", ONE, 1, sp.S.One,
                                  ("division by epsilon",)),
+    "value missing": Pupil({"eps_1": "2x v"}, "x^2", ONE, 1, sp.S.One, ("dropped term",)),
+    "no value": Pupil("1/x", "x^2", None, 1, "first", ("no value",), x={"x": 0}),
+    "absolute value of an epsilon": Pupil("x + v eps + abs(eps)", "x", ONE, 1, one, ("no derivative",)),
+    "root of an epsilon": Pupil("x + v eps + eps^1.5", "x", ONE, 1, one, ("no derivative",)),
+    "one side of a kink": Pupil("-1", "abs(x - 9)", None, 1, "first", ("wrong place",)),
     "rounded": Pupil("0.33", "x/3", None, 1, "first", ("rounded",)),
     "numbers": Pupil("8 + 6 eps", "x^3", [1], 1, one, ("power rule",), x={"x": 2}),
     "vector": Pupil("x y + y v eps", "x*y", [["v", "w"]], 1, one, ("product rule",), x=["x", "y"]),
@@ -233,6 +241,11 @@ def test_hostile_text_is_refused(text: str) -> None:
         ("2 results", ("x", lambda x: [x, x], 1.0, [1])),
         ("of 2 arguments", ("f(x, x) = x", "x", "x", ONE)),
         ("the term", ({"eps_1 x": "x"}, "x", "x", ONE)),
+        ("twice", ({"1": "x", "eps_1": "v", (1,): "v"}, "x", "x", ONE)),
+        ("without epsilons", ({"1": "x + v eps_1"}, "x", "x", ONE)),
+        ("rounded", ("x", lambda x: np.pi * x, x, ONE)),
+        ("rounded", ("x", lambda x: x ** (1 / 3), x, ONE)),
+        ("different symbols", ("x", sp.Symbol("x", positive=True) ** 2, sp.Symbol("x"), ONE)),
         ("rename it", ("x", "x + eps_1", "x", ONE)),
         ("the term", ({"eps_1^2": "x"}, "x", "x", ONE)),
     ],

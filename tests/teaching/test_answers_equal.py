@@ -55,6 +55,7 @@ UNDECIDED = [
     (sp.sqrt(-1 - x**2), x),
     (h(x).diff(x, 40), sp.Integer(0)),
     (sp.primepi(x), x),
+    (sp.polygamma(sp.Rational(1, 3), x), sp.polygamma(0, x)),
     (sp.exp(sp.exp(sp.exp(sp.exp(9 + x**2)))), sp.exp(x)),
 ]
 
