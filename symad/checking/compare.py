@@ -15,11 +15,12 @@ from symad.checking.compare_reference import Enclosure, enclosure_of, reference_
 from symad.checking.compare_rows import Measures, Row, row_of
 from symad.checking.comparison import Comparison
 from symad.checking.plots import step_errors
-from symad.checking.routes import routes
+from symad.checking.routes import Route, routes
 from symad.display.document import Document, Paragraph
 from symad.drawing.growth import Growth, growth
-from symad.errors import WorkbenchError
+from symad.errors import ArgumentError, WorkbenchError
 from symad.limits import time_limit
+from symad.tracing.place import user_place
 from symad.tracing.trace import Trace
 
 
@@ -57,24 +58,35 @@ def compare(
 def _compared(
     problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool
 ) -> Comparison:
-    order, max_seconds = problem.order, problem.seconds
+    order, max_seconds, chosen = problem.order, problem.seconds, _chosen(problem, only)
     with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
         measures = Measures(problem, reference_of(problem), samples_of(problem), times)
     rows: list[Row] = []
     formulas: dict[str, Trace] = {}
-    for name, variant, route in routes(order, np.shape(problem.x)):
-        if only is None or name.startswith(tuple(only)):
-            provable = any(known.startswith("sympy.diff") for known in formulas)
-            row, exact = row_of(replace(measures, provable=provable), name, variant, route)
-            rows.append(row)
-            if exact is not None:
-                formulas[name] = exact
+    for name, variant, route in chosen:
+        provable = any(known.startswith("sympy.diff") for known in formulas)
+        row, exact = row_of(replace(measures, provable=provable), name, variant, route)
+        rows.append(row)
+        if exact is not None:
+            formulas[name] = exact
     none = Enclosure((), (), "no formula is exact")
     enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
     return Comparison(
         problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
         problem.short_formula, times, _pictures(*given, problem) if plots else (),
     )  # fmt: skip
+
+
+def _chosen(problem: Problem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
+    """Return the routes whose names begin as wanted; ArgumentError where there are none."""
+    known = routes(problem.order, np.shape(problem.x))
+    if only is None:
+        return known
+    begins = (only,) if isinstance(only, str) else tuple(only)
+    if found := [route for route in known if route[0].startswith(begins)]:
+        return found
+    names = ", ".join(name for name, _, _ in known)
+    raise ArgumentError(f"only={only!r}", where=user_place(), why="no route begins so", do=f"there are {names}")
 
 
 def _bounded(row: Row, enclosure: Enclosure) -> Row:

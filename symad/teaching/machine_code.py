@@ -44,7 +44,7 @@ class CodeReading(Shown):
     @property
     def title(self) -> str:
         """The title of its page."""
-        return f"{self.language}, line by line"
+        return f"{self.language[:1].upper()}{self.language[1:]}, line by line"
 
     def count(self) -> Counter[str]:
         """Return how many lines there are of each kind."""

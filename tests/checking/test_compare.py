@@ -358,3 +358,9 @@ def test_the_formula_is_in_the_symbols_of_the_user():
     found = compare(x * y**2, {x: 2.0, y: 3.0}, 1, only=["AD R"], times=False)
     assert "f = x*y**2" in found.text(100)
     assert found.rows[0].values == (9.0, 12.0)
+
+
+def test_routes_are_chosen_by_how_their_names_begin():
+    assert [row.route for row in compare(np.sin, 0.5, 1, only="AD", times=False).rows] == ["AD F", "AD R"]
+    with pytest.raises(sa.ArgumentError, match="no route begins so; there are sympy"):
+        compare(np.sin, 0.5, only=["jacobi"])
