@@ -150,7 +150,7 @@ def verify(
         return _at_point(kernel, args, _route(kernel, against, args, digits, rigorous), single, rigorous)
     if args:
         raise ArgumentError("a point and a box", why="errors are measured at the one or over the other", do="give one")
-    _check_limits(points, max_seconds)
+    _check_limits(points, seed, max_seconds)
     found = box_of(kernel, box)
     exact = _route(kernel, against, found.arguments(found.low / 2 + found.high / 2), digits, rigorous)
     name = "" if against is None else name_of(against)
@@ -158,9 +158,11 @@ def verify(
     return search.run(points, seed, digits=digits, rigorous=rigorous, against=name)
 
 
-def _check_limits(points: int, max_seconds: float) -> None:
+def _check_limits(points: int, seed: int, max_seconds: float) -> None:
     if type(points) is not int or points < 1:
         raise ArgumentError(f"points={points!r}", do="give a positive whole number")
+    if type(seed) is not int or seed < 0:
+        raise ArgumentError(f"seed={seed!r}", do="give a whole number, 0 or more")
     if not 0 < max_seconds < LONGEST:
         raise ArgumentError(f"max_seconds={max_seconds!r}", do=f"give a positive time of less than {LONGEST:g} s")
 

@@ -364,6 +364,8 @@ def test_wrong_calls_are_refused():
         sa.verify(kernel, 1.0, box=(0, 1))
     with pytest.raises(ArgumentError, match="points=0"):
         sa.verify(kernel, box=(0, 1), points=0)
+    with pytest.raises(ArgumentError, match="seed=-1"):
+        sa.verify(kernel, box=(0, 1), seed=-1)
     with pytest.raises(ArgumentError, match="max_seconds"):
         sa.verify(kernel, box=(0, 1), max_seconds=0)
     with pytest.raises(ArgumentError, match="1 results against 2"):
