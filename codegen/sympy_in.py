@@ -30,7 +30,7 @@ def walk(
     Max, Min and connectives become left-associated pairs, and a Piecewise of many branches nested ones of two. `read`
     (see `read_form`) says how some objects are read; without it every object is taken as it is.
 
-    >>> x = sp.Symbol("x")
+    >>> x = sp.Dummy("x")  # a symbol of that name may be another object, which SymPy keeps
     >>> rows = []
     >>> def add(*row):
     ...     rows.append(row)
