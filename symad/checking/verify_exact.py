@@ -10,11 +10,14 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import sympy as sp
 from mpmath import mp
 
+import codegen.heads as heads
 from codegen import Kernel
 from codegen.functions.reference_functions import precision
 from codegen.interpret import evaluate
+from codegen.program import Rows, reachable
 from symad.checking.balls import as_mpf, enclosures, known_bits, results_of
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.trace import Trace
@@ -33,6 +36,9 @@ class Known:
     middle: Any
     radius: Any = 0
 
+
+COMPARED = (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne)
+STEPS = (sp.sign, sp.Heaviside, sp.floor, sp.ceiling, heads.trunc, heads.rint, sp.frac)
 
 Exact = Callable[[Sequence[Any]], list[Known]]  # the results at a point that is given by its flat numbers
 
@@ -53,9 +59,12 @@ def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
     wanted = [row for row in results if row is not None]
     leaves = kernel_or_trace.inputs.flat if isinstance(kernel_or_trace, Trace) else None
 
+    edges = _edges(rows, wanted)
+    every = list(dict.fromkeys([*wanted, *(row for edge in edges for row in edge)]))
+
     def at(numbers: Sequence[Any], dps: int) -> dict[int, Any]:
         inputs = as_exact(dict(zip(leaves or range(len(numbers)), numbers, strict=True)), dps)
-        return dict(zip(wanted, evaluate(rows, wanted, inputs, "reference", dps), strict=True))
+        return dict(zip(every, evaluate(rows, every, inputs, "reference", dps), strict=True))
 
     def exact(numbers: Sequence[Any]) -> list[Known]:
         try:
@@ -68,13 +77,33 @@ def by_digits(kernel_or_trace: Kernel | Trace, digits: int = 50) -> Exact:
         found, dps = at(numbers, digits), digits + SETTLED + 2 * decades
         while True:
             before, found = found, at(numbers, dps)
-            pairs = {row: _known(before[row], found[row]) for row in found}
-            least = digits + SETTLED + 4 * decades if any(value == 0 for value in found.values()) else dps
-            if dps >= MOST_DIGITS or (dps >= least and all(known.radius == 0 for known in pairs.values())):
+            pairs = {row: _known(before[row], found[row]) for row in wanted}
+            with precision(dps + SETTLED):
+                noise = any(_known(_gap(before, edge), _gap(found, edge)).radius != 0 for edge in edges)
+            least = digits + SETTLED + 4 * decades if any(found[row] == 0 for row in wanted) else dps
+            if dps >= MOST_DIGITS and noise:
+                return [Known(mp.nan, mp.inf)] * len(results)
+            if dps >= MOST_DIGITS or (
+                dps >= least and not noise and all(known.radius == 0 for known in pairs.values())
+            ):
                 return [Known(mp.mpf(0)) if row is None else pairs[row] for row in results]
             dps = min(2 * dps, MOST_DIGITS)
 
     return exact
+
+
+def _edges(rows: Rows, wanted: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the operands of every comparison, sign and rounding: these jump where a difference vanishes."""
+    known = [row for row in reachable(rows, wanted) if rows.heads[row] in (*COMPARED, *STEPS)]
+    return list(dict.fromkeys(tuple(rows.operands[row][: 2 if rows.heads[row] in COMPARED else 1]) for row in known))
+
+
+def _gap(values: Mapping[int, Any], edge: tuple[int, ...]) -> Any:
+    """Return how far a number is from a jump: from the other one, or from the nearest half of a whole number."""
+    first, *others = (mp.mpf(values[row]) for row in edge)
+    if not mp.isfinite(first) or not all(map(mp.isfinite, others)):
+        return mp.nan
+    return first - others[0] if others else first - mp.nint(2 * first) / 2
 
 
 def by_balls(kernel_or_trace: Kernel | Trace) -> Exact:

@@ -476,3 +476,26 @@ def test_a_pole_of_which_the_sign_is_a_convention_is_no_error():
     wrong = sa.verify(planted(sp.Piecewise((sp.log(X), X > 0), (sp.oo, True)), sp.log(X)), box=(0, 1), points=200)
     assert math.isinf(wrong.worst_ulp)
     assert wrong.worst_point[0] == 0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sign(np.sqrt(x) ** 2 - x),
+        lambda x: np.where(np.sqrt(x) ** 2 < x, 1.0, 2.0),
+        lambda x: np.floor(np.sqrt(x) * np.sqrt(x)),
+    ],
+    ids=["sign", "where", "floor"],
+)
+def test_digits_that_agree_by_chance_at_an_edge_are_undecided(f):
+    """sqrt(2)**2 - 2 is rounding at every precision, whose sign may be the same in two of them."""
+    exact = by_digits(sa.trace(f, 2.0))
+    assert exact([2.0])[0].radius == mp.inf
+    assert exact([4.0])[0].radius == 0, "the square root of 4 is known"
+
+
+def test_edges_that_are_met_exactly_are_decided():
+    exact = by_digits(sa.trace(lambda x: np.sign(x - 2) + np.floor(x) + np.where(x < 2.0, 1.0, 0.0), 2.0))
+    assert exact([2.0])[0].radius == 0
+    assert exact([2.0])[0].middle == 2
+    assert exact([math.nextafter(2.0, 0.0)])[0].middle == 1
