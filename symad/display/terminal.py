@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from rich import box
@@ -104,6 +105,47 @@ class _Formula:
         yield Padding(rest, (0, 0, 0, indent))
 
 
+@dataclass(frozen=True)
+class _Table:
+    """A table whose columns stand closer, and are broken between words, where the line is too short for it."""
+
+    header: tuple[Text, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    align: str
+    has_header: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        padding, widths = self._widths(options.max_width)
+        made = RichTable(
+            box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, pad_edge=True, padding=(0, padding)
+        )
+        for header, align, width in zip(self.header, self.align, widths, strict=False):
+            made.add_column(header, justify=_JUSTIFY[align], overflow="fold", width=width)
+        for row in self.rows:
+            made.add_row(*row)
+        yield made
+
+    def _widths(self, most: int) -> tuple[int, list[int | None]]:
+        """Return the padding of cells and the widths of columns, None where rich is to choose them."""
+        columns = list(zip_longest(self.header, *self.rows, fillvalue=Text("")))
+        whole = [max(cell_len(line) for cell in cells for line in cell.plain.split("\n")) for cells in columns]
+        least = [max(cell_len(word) for cell in cells for word in (cell.plain.split() or [""])) for cells in columns]
+        for padding in (1, 0):
+            spare = most - sum(least) - (2 * padding + 1) * len(columns)
+            if sum(whole) - sum(least) > spare >= 0:
+                needs = [full - word for full, word in zip(whole, least, strict=True)]
+                order = sorted(range(len(columns)), key=lambda place: (self.align[place] != "r", needs[place]))
+                for left, place in zip(
+                    range(len(columns), 0, -1), order, strict=True
+                ):  # numbers first, the rest fairly
+                    more = min(spare if self.align[place] == "r" else spare // left, needs[place])
+                    least[place], spare = least[place] + more, spare - more
+                return padding, list(least)
+            if spare >= 0:
+                return padding, [None] * len(columns)
+        return 1, [None] * len(columns)
+
+
 def _place_to_break(text: str, width: int) -> int:
     """Return where to break a line: before the sign in the fewest brackets, else at a space, else anywhere."""
     depth, best, found = 0, (1 << 30, 0), 0
@@ -161,15 +203,10 @@ class _Blocks:
 
     def table(self, table: Table) -> RenderableType:
         """Return a table with a line under its header."""
-        made = RichTable(
-            box=box.SIMPLE_HEAD, show_header=bool(table.header), show_edge=False, pad_edge=True, padding=(0, 1),
-        )  # fmt: skip
         width = max((len(row) for row in (table.header, *table.rows)), default=0)
-        for column in range(width):
-            header = self.cell(table.header[column]) if column < len(table.header) else Text("")
-            made.add_column(header, justify=_JUSTIFY[(table.align + "l" * width)[column]], overflow="fold")
-        for row in table.rows:
-            made.add_row(*map(self.cell, row))
+        header = tuple(self.cell(cell) for cell in (*table.header, *("" for _ in range(width - len(table.header)))))
+        rows = tuple(tuple(map(self.cell, row)) for row in table.rows)
+        made = _Table(header, rows, table.align + "l" * width, bool(table.header))
         return Group(Text(self.prose(table.caption)), made) if table.caption else made
 
     def code(self, code: Code) -> RenderableType:

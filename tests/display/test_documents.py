@@ -259,3 +259,21 @@ print(Result())
         env={"PYTHONIOENCODING": encoding, "PATH": "", "LANG": "C", "TERM": "dumb"},
     )  # fmt: skip
     assert ("ε₁ → 0" if encoding == "utf-8" else "eps_1 -> 0") in done.stdout.decode(encoding)
+
+
+def test_a_table_on_a_short_line_is_broken_between_words() -> None:
+    rows = tuple((f"sympy.diff, lambdify {k}", "3.877744221", "6.5e+10", "109 ms") for k in range(3))
+    table = (Table(("route", "value", "ULP", "build"), rows, "llrr"),)
+    assert all("lambdify 2   3.877744221   6.5e+10   109 ms" in terminal.plain(table, width) for width in (60, 100))
+    for width in (45, 38):
+        text = terminal.plain(table, width)
+        assert max(map(len, text.split("\n"))) <= width
+        assert all(text.count(word) == 3 for word in ("sympy.diff,", "lambdify", "3.877744221", "6.5e+10", "109"))
+    assert max(map(len, terminal.plain(table, 20).split("\n"))) <= 20
+
+
+def test_long_columns_share_the_line() -> None:
+    text = terminal.plain((Table((), (("one two three " * 6, "four five six " * 6, "12"),), "llr"),), 60)
+    first = text.split("\n")[0]
+    assert text.count("12") == 1
+    assert 20 < first.index("four") < 35
