@@ -193,8 +193,20 @@ def exhibit(program: str | Program) -> Exhibit:
         raise ArgumentError(
             "a program without a right value", why=values, do="choose a point where it has a derivative"
         )
+    _check_finite(right)
     wrong = tuple(run(design, program) for design in (Tagless(), SharedTag(), NoAlias()))
     return Exhibit(heading, source, wrong, right, run(OneTape(), program), reverse)
+
+
+def _check_finite(right: Run) -> None:
+    """Refuse a program with a line that is no finite number: where 0 divides, no design has a right value."""
+    for line in right.lines:
+        if line.seen is not None and not (math.isfinite(line.seen.value) and math.isfinite(line.seen.slope)):
+            raise ArgumentError(
+                "a program without a right value",
+                why=f"the line {line.name} has the value {line.seen.value}, and the slope {line.seen.slope}",
+                do="choose a point where it has a derivative",
+            )
 
 
 def _row(line: Line, wrong: bool) -> tuple[Cell, ...]:

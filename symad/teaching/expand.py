@@ -179,8 +179,9 @@ def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail) -> 
         asked = asked_conditions(level)
         outputs = with_formal_heads(level.scope.graph, result.flat)
         traced = len(level.scope.graph)
+        moved = seeds(level, wanted)
         _check_symbols(level)
-        nodes = levelled(level, outputs, seeds(level, wanted), max(levels[-1] for levels in wanted))
+        nodes = levelled(level, outputs, moved, max(levels[-1] for levels in wanted))
         atoms = (level.scope.graph.atoms.get(node) for node in reachable(level.scope.graph, level.parameters.flat))
         numeric = not any(isinstance(atom, sp.Symbol) for atom in atoms)
         values = Values(level.scope.graph, traced, level.scope.values, numeric=numeric)
@@ -206,7 +207,7 @@ def _check_symbols(level: Level) -> None:
     for atom in level.scope.graph.atoms.values():
         if isinstance(atom, Epsilon) or (isinstance(atom, sp.Symbol) and _OWN_NAMES.fullmatch(atom.name)):
             raise ArgumentError(
-                f"the symbol {atom} in the function",
+                f"the symbol {atom} in the function or a direction",
                 where=user_place(),
                 why="expand names its own levels so, and the two could not be told apart",
                 do="rename it",

@@ -187,12 +187,14 @@ def test_designs_are_right_without_nesting() -> None:
         (lambda d: d(lambda x: None, 1.0), sa.ArgumentError, "a function that returns NoneType in an exhibited"),
         (lambda d: d(lambda x: deep(d, x, 6), 1.0), sa.LimitError, "more than 5 derivatives inside each other"),
         (lambda d: d(lambda x: np.sqrt(x), -1.0), sa.ArgumentError, "a program without a right value.*nan"),
+        (lambda d: d(lambda x: x / d(lambda y: x, x), 1.0), sa.ArgumentError, "a program without a right value.*inf"),
+        (lambda d: d(lambda x: x * x + np.log(d(lambda y: x, x)), 1.0), sa.ArgumentError, "without a right value.*inf"),
         (lambda d: d(lambda x: np.arctan(x), 1.0), sa.TraceError, "np.arctan in an exhibited program.*np.exp"),
     ],
-    ids=list(range(13)),
+    ids=list(range(15)),
 )
 def test_what_is_no_program_is_refused(program: object, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
+    with np.errstate(all="ignore"), pytest.raises(error, match=message):
         exhibit(program)
 
 

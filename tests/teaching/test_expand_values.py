@@ -120,6 +120,7 @@ REFUSED = {
     "order": (x**2, x, v, {"order": 0}, "order=0"),
     "detail": (x**2, x, [v], {"detail": "much"}, "detail='much'"),
     "its own symbol": (x * sp.Symbol("epsilon_1"), x, [v], {}, "epsilon_1 in the function"),
+    "its own symbol as a direction": (x, x, [Epsilon.of_level(1)], {}, "epsilon_1 in the function or a direction"),
     "as it is printed": (x * sp.Symbol("eps_2"), x, [v], {}, "eps_2 in the function"),
     "no function": (3.0, x, [v], {}, "f of type float"),
 }
