@@ -157,7 +157,9 @@ def _judged_by_values(digits: float, points: int, expected: float) -> Judged:
     reason = f"{digits:.2g} digits at the best of {points} random points"
     needed = needed_digits(expected)
     if expected:
-        return Judged("agrees" if digits >= needed else "inaccurate", f"{reason}; {needed:.2g} are ordinary")
+        return Judged(
+            "agrees" if digits >= needed else "inaccurate", f"{reason}; at least {needed:.2g} are to be expected of it"
+        )
     return Judged("agrees" if digits >= needed else "wrong", reason)
 
 
