@@ -77,6 +77,8 @@ class Verification(Shown):
         apart = f"{self.cancelled} entries cancel to less than 2**-26 of the largest; " if self.cancelled else ""
         if self.undecided:
             apart += f"of {self.undecided} the exact number could not be told; "
+        if math.isnan(self.worst_ulp):
+            return f"{self.entries} entries: no error could be told; {apart}no precision decides what is exact here"
         return (
             f"{self.entries} entries: largest error {'at most ' if self.rigorous else ''}{self.worst_ulp:.3g} ULP "
             f"(flat index {self.worst_index}: {self.value!r}, exact {self.exact!r}); {apart}largest absolute error "
@@ -225,7 +227,7 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite).tolist()]
     undecided = sum(error is None for error in errors)
     found = Verification(
-        len(values), int(cancels.sum()), counted.get(worst, 0.0), worst, value, number,
+        len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided else 0.0), worst, value, number,
         max(gaps, default=0.0) / (largest or 1.0), undecided=undecided,
     )  # fmt: skip
     return found, ranked[:ROWS]

@@ -499,3 +499,13 @@ def test_edges_that_are_met_exactly_are_decided():
     assert exact([2.0])[0].radius == 0
     assert exact([2.0])[0].middle == 2
     assert exact([math.nextafter(2.0, 0.0)])[0].middle == 1
+
+
+def test_a_point_where_nothing_is_decided_has_no_error_of_0():
+    kernel = sa.compile(lambda x: np.sign(np.sqrt(x) ** 2 - x), 2.0)
+    for rigorous in (False, True):
+        found = sa.verify(kernel, 2.0, rigorous=rigorous)
+        assert math.isnan(found.worst_ulp)
+        assert "no error could be told" in found.statement
+        assert found.undecided == 1
+        assert found.html()
