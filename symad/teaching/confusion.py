@@ -7,6 +7,9 @@ Nothing here is reached by `import symad`: wrong derivatives are imported by tho
 from __future__ import annotations
 
 import math
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -198,6 +201,23 @@ def exhibit(program: str | Program) -> Exhibit:
     return Exhibit(heading, source, wrong, right, run(OneTape(), program), reverse)
 
 
+def main(names: Sequence[str]) -> int:
+    """Print the famous programs that are named, or all; exit status 0, or 2 with a one-line error.
+
+    >>> main(["no such program"])
+    2
+    """
+    try:
+        for name in names or FAMOUS:
+            print(exhibit(name), end="\n\n", flush=True)
+    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ArgumentError as error:
+        print(f"symad: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 def _check_finite(right: Run) -> None:
     """Refuse a program with a line that is no finite number: where 0 divides, no design has a right value."""
     for line in right.lines:
@@ -220,3 +240,7 @@ def _styled(cell: Cell) -> Cell:
 
 def _number(value: float | None) -> str:
     return f"{value:.10g}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -237,3 +237,10 @@ def test_the_exhibit_is_out_of_reach() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     assert not {"exhibit", "confusion", "naive"} & set(sa.__all__)
     assert not hasattr(sa, "exhibit")
+
+
+def test_the_module_prints_famous_programs() -> None:
+    command = [sys.executable, "-m", "symad.teaching.confusion", "captured"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("Perturbation confusion")
+    assert done.stderr == ""
