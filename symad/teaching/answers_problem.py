@@ -142,7 +142,7 @@ def expansion_problem(f: Any, x: Any, directions: Any, order: int | None) -> Pro
         raise _refusal(f"an answer of {2**count} terms", f"give at most {MOST_LEVELS} levels")
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
-    return Problem(*apart, exact, count, expansion=True, name=name)
+    return _smooth(Problem(*apart, exact, count, expansion=True, name=name))
 
 
 def derivative_problem(f: Any, x: Any, order: int) -> Problem:
@@ -153,7 +153,7 @@ def derivative_problem(f: Any, x: Any, order: int) -> Problem:
         raise _refusal(f"a derivative in {len(symbols)} variables", do)
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
         raise _refusal(f"order={order!r}", f"give an integer from 1 to {MOST_ORDER}")
-    return Problem(*_apart(formula, symbols, values, []), _ones(order), order, expansion=False, name=name)
+    return _smooth(Problem(*_apart(formula, symbols, values, []), _ones(order), order, expansion=False, name=name))
 
 
 def derivative_within(problem: Problem, order: int) -> Problem:
@@ -188,6 +188,20 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
     values = [item for leaf in containers.flatten(found.argument)[0] for item in np.ravel(leaf).tolist()]
     at = {symbol: real(value) for symbol, value in zip(symbols, values, strict=True) if symbol != real(value)}
     return real(formula), symbols, at, found.argument, found.name
+
+
+def _smooth(problem: Problem) -> Problem:
+    """Return a problem whose coefficients have values, which hang on no convention such as sign(0) = 0; else refuse."""
+    for levels in problem.terms if problem.at else []:
+        general = problem.general(levels)
+        steps = [step for step in general.atoms(sp.sign, sp.Heaviside) if problem.value(step.args[0]) == 0]
+        steps += [step for step in general.atoms(sp.floor, sp.ceiling) if problem.value(step.args[0]).is_Integer]
+        held = {step: sp.Dummy(real=True) for step in steps}
+        value = problem.value(general.xreplace(held))
+        if value.has(sp.nan, sp.zoo, sp.oo, *held.values()):
+            place = ", ".join(f"{symbol.name} = {value}" for symbol, value in problem.at.items())
+            raise _refusal(f"f without a derivative at {place}", "take another point")
+    return problem
 
 
 def _check_exact(formula: sp.Expr) -> None:
