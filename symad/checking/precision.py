@@ -77,10 +77,11 @@ class Verification(Shown):
         apart = f"{self.cancelled} entries cancel to less than 2**-26 of the largest; " if self.cancelled else ""
         if self.undecided:
             apart += f"of {self.undecided} the exact number could not be told; "
+        entries = f"{self.entries} {'entry' if self.entries == 1 else 'entries'}"
         if math.isnan(self.worst_ulp):
-            return f"{self.entries} entries: no error could be told; {apart}no precision decides what is exact here"
+            return f"{entries}: no error could be told; {apart}no precision decides what is exact here"
         return (
-            f"{self.entries} entries: largest error {'at most ' if self.rigorous else ''}{self.worst_ulp:.3g} ULP "
+            f"{entries}: largest error {'at most ' if self.rigorous else ''}{self.worst_ulp:.3g} ULP "
             f"(flat index {self.worst_index}: {self.value!r}, exact {self.exact!r}); {apart}largest absolute error "
             f"{self.scaled:.2g} of the largest entry"
         )
