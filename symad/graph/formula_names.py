@@ -32,6 +32,13 @@ class Function:
     largest: float = 1e300
 
 
+def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
+    """Return a logarithm; SymPy gives 0 for one of base 0."""
+    if any(part.is_zero for part in base):
+        raise ValueError
+    return sp.log(number, *base)
+
+
 def _table() -> dict[str, Function]:
     plain = {
         "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "cot": sp.cot, "sec": sp.sec, "csc": sp.csc, "tanh": sp.tanh,
@@ -47,7 +54,7 @@ def _table() -> dict[str, Function]:
     steep = {"gamma": sp.gamma, "loggamma": sp.loggamma, "factorial": sp.factorial, "digamma": sp.digamma}
     table |= {name: Function(head, largest=_FACTORIAL) for name, head in steep.items()}
     table |= {
-        "log": Function(sp.log, 1, 2),
+        "log": Function(_logarithm, 1, 2),
         "atan2": Function(sp.atan2, 2, 2),
         "hypot": Function(heads.hypot, 2, 2),
         "polygamma": Function(sp.polygamma, 2, 2, 20.0),

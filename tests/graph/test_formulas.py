@@ -94,6 +94,7 @@ REFUSED = {
     "x/2 v": (5, "parentheses"),
     "x y": (3, "stands for nothing"),
     "xq": (1, "stands for nothing"),
+    "log(x, 0)": (1, "cannot be computed"),
     "2πx": (2, "stands for nothing"),
     "x + ωt": (5, "stands for nothing"),
     "sinx": (1, "write sin(x)"),
