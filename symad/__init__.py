@@ -21,13 +21,13 @@ errors        WorkbenchError and its kinds, in symad.errors
 
 from codegen import Kernel
 from codegen.sparsity import SparsityPattern
-from symad.checking.balls import enclose
-from symad.checking.balls_range import RangeEnclosure, enclose_range
-from symad.checking.compare import compare
-from symad.checking.comparison import Comparison
-from symad.checking.plots import StepErrors, step_errors
-from symad.checking.precision import Verification, verify
-from symad.checking.verify_result import BoxVerification
+from symad.checking.comparison.compare import compare
+from symad.checking.comparison.result import Comparison
+from symad.checking.comparison.step_errors import StepErrors, step_errors
+from symad.checking.verification.balls import enclose
+from symad.checking.verification.balls_range import RangeEnclosure, enclose_range
+from symad.checking.verification.result import BoxVerification
+from symad.checking.verification.verify import Verification, verify
 from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
@@ -64,9 +64,9 @@ from symad.keep import load
 from symad.lagrangian import value_gradient_hessian
 from symad.native import compile, jit
 from symad.optimum import argmin
-from symad.teaching.answers import CheckedAnswer, check_derivative, check_expansion
-from symad.teaching.expand import Expansion, expand
-from symad.teaching.explain import Explanation, explain
+from symad.teaching.answers.check import CheckedAnswer, check_derivative, check_expansion
+from symad.teaching.expansion.expand import Expansion, expand
+from symad.teaching.explanation.explain import Explanation, explain
 from symad.teaching.machine_code import CodeReading, read_assembly, read_llvm
 from symad.tracing.branches import cond
 from symad.tracing.container_types import register_container

@@ -30,7 +30,7 @@ from mixes import HESSIAN_MODES
 import symad as sa
 from codegen.errors import WorkbenchError
 from codegen.interpret import evaluate
-from symad.checking.precision import exact_values
+from symad.checking.verification.verify import exact_values
 
 DIGITS = 220  # second differences inside second differences leave 70 of them
 INNER, OUTER = 25, 15  # steps 10**-25 inside programs, 10**-15 around them: errors of 1e-50 and 1e-30

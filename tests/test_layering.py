@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [
     {"errors"},
     {"limits", "extras"},
-    {"display"},
+    {"display", "formulas"},
     {"graph"},
     {"rules"},
     {"tracing"},

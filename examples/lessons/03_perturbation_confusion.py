@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 import symad as sa
-from symad.teaching import naive
-from symad.teaching.confusion import exhibit
+from symad.teaching.confusion import naive
+from symad.teaching.confusion.exhibit import exhibit
 
 # %% [markdown]
 # ## Three lines of mathematics

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from symad.checking.compare import compare
-from symad.checking.precision import verify
+from symad.checking.comparison.compare import compare
+from symad.checking.verification.verify import verify
 from symad.commands.showing import (
     add_output,
     add_target,

@@ -9,7 +9,7 @@ import sympy as sp
 
 from symad.commands.showing import add_output, add_target, add_transform, present, read_target, transformed
 from symad.drawing.draw import draw
-from symad.teaching.explain import explain
+from symad.teaching.explanation.explain import explain
 
 
 def add_command(commands: Any) -> None:

@@ -17,7 +17,7 @@ import sympy as sp
 from codegen import Kernel
 from codegen.options import Accuracy, Tier
 from codegen.sparsity import spy
-from symad.checking.precision import Verification, compare_exact, exact_values, flat_floats
+from symad.checking.verification.verify import Verification, compare_exact, exact_values, flat_floats
 from symad.commands.loading import load_function
 from symad.derivatives.sparse import Triangle
 from symad.display.shown import write_text

@@ -17,7 +17,7 @@ import symad.tracing.containers as containers
 from symad.commands.loading import load_function
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
-from symad.graph.formulas import read_formula
+from symad.formulas.read import read_formula
 from symad.tracing.given import given
 from symad.tracing.names import name_of
 from symad.transforms import derivative, grad, hessian, jacfwd, jacrev

@@ -14,7 +14,7 @@ from symad.derivatives.roles import noting
 from symad.derivatives.sparse import SparseMatrix
 from symad.drawing.boxes import Mark, Source
 from symad.errors import ArgumentError
-from symad.graph.formulas import read_formula
+from symad.formulas.read import read_formula
 from symad.graph.let import from_let
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph

@@ -20,7 +20,7 @@ from symad.display.shown import Shown
 from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
-from symad.graph.formulas import read_formula
+from symad.formulas.read import read_formula
 from symad.jacobians import sparsity
 from symad.tracing.given import given
 from symad.tracing.place import user_place

@@ -13,7 +13,7 @@ from codegen.program import reachable
 from codegen.sympy_forms import can_be_input
 from codegen.sympy_in import flattened
 from symad.errors import ArgumentError
-from symad.graph.formulas import read_formula
+from symad.formulas.read import read_formula
 from symad.tracing.from_sympy import Formula, formula_of
 from symad.tracing.names import argument_names, name_of
 from symad.tracing.place import user_place

@@ -19,7 +19,16 @@ import symad as sa
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision
 from codegen.interpret import evaluate
-from symad.checking.balls import LOGIC, NUMBERS, as_mpf, enclose, enclosures, known_bits, tight, working_bits
+from symad.checking.verification.balls import (
+    LOGIC,
+    NUMBERS,
+    as_mpf,
+    enclose,
+    enclosures,
+    known_bits,
+    tight,
+    working_bits,
+)
 from symad.errors import ArgumentError
 from symad.graph.table import Graph
 from symad.tracing.trace import trace

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.checking.compare import compare
+from symad.checking.comparison.compare import compare
 
 SCALES = {  # f, point, order, exact derivatives
     "1/x, tiny": (lambda x: 1 / x, 1e-140, 1, [-1e280]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.checking.balls_range import enclose_range
+from symad.checking.verification.balls_range import enclose_range
 from symad.errors import ArgumentError
 
 

@@ -13,8 +13,8 @@ from mpmath import mp
 import codegen
 import symad as sa
 from codegen.calls.kernel import make_kernel
-from symad.checking.precision import compare_exact
-from symad.checking.verify_exact import Known, by_balls, by_digits, condition, error_bound, spacing, ulp_error
+from symad.checking.verification.exact import Known, by_balls, by_digits, condition, error_bound, spacing, ulp_error
+from symad.checking.verification.verify import compare_exact
 from symad.errors import ArgumentError
 
 X = sp.Symbol("x", real=True)

@@ -9,9 +9,16 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.checking import balls_functions
-from symad.checking.verify_boxes import box_of
-from symad.checking.verify_points import adversarial_points, edge_points, floats, neighbours, ordinals, random_points
+from symad.checking.verification import balls_functions
+from symad.checking.verification.boxes import box_of
+from symad.checking.verification.points import (
+    adversarial_points,
+    edge_points,
+    floats,
+    neighbours,
+    ordinals,
+    random_points,
+)
 from symad.errors import ArgumentError
 
 X = sp.Symbol("x", real=True)

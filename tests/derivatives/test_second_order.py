@@ -7,7 +7,7 @@ import sympy as sp
 from cases import CASES, lennard_jones, rosenbrock
 
 import symad as sa
-from symad.checking.precision import exact_values
+from symad.checking.verification.verify import exact_values
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -16,10 +16,10 @@ import sympy as sp
 from display_checks import balanced, parsed
 
 import symad
-from symad.checking.balls_range import enclose_range
-from symad.checking.plots import step_errors
+from symad.checking.comparison.step_errors import step_errors
+from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
-from symad.teaching.confusion import exhibit
+from symad.teaching.confusion.exhibit import exhibit
 
 X = sp.Symbol("x")
 

@@ -11,8 +11,8 @@ from codegen.heads import expit, log1p
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
 from symad.errors import ArgumentError
-from symad.graph.formula_tokens import LENGTH_LIMIT, TOKEN_LIMIT
-from symad.graph.formulas import read_formula
+from symad.formulas.read import read_formula
+from symad.formulas.tokens import LENGTH_LIMIT, TOKEN_LIMIT
 
 x, v, w, eps_1, eps_2 = sp.symbols("x v w eps_1 eps_2")
 f, g = sp.Function("f"), sp.Function("g")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sympy as sp
 
-from symad.teaching.answers_equal import POINTS, agreement, expanded_terms, normal_form
+from symad.teaching.answers.equal import POINTS, agreement, expanded_terms, normal_form
 
 x, y = sp.symbols("x y", real=True)
 f, g, h = sp.Function("f"), sp.Function("g"), sp.Function("h")

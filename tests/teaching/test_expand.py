@@ -15,8 +15,8 @@ from cases import REFUSED as REFUSED_OPERANDS
 import symad as sa
 from codegen.special_heads import hyperu
 from symad.derivatives.level import Epsilon
-from symad.teaching import epsilon
-from symad.teaching.expand import expand
+from symad.teaching.expansion import epsilon
+from symad.teaching.expansion.expand import expand
 
 x, y, u, v, w = sp.symbols("x y u v w")
 f, g = sp.Function("f"), sp.Function("g")

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from symad.derivatives.level import Epsilon
-from symad.teaching.expand import expand
+from symad.teaching.expansion.expand import expand
 
 x, y, u, v, w = sp.symbols("x y u v w")
 f, g = sp.Function("f"), sp.Function("g")

@@ -11,7 +11,7 @@ import sympy as sp
 import symad as sa
 from symad.derivatives.level import Epsilon
 from symad.errors import ArgumentError, LimitError, RuleError, TraceError
-from symad.teaching.expand import expand
+from symad.teaching.expansion.expand import expand
 
 x, y, u, v, w = sp.symbols("x y u v w")
 f, g = sp.Function("f"), sp.Function("g")

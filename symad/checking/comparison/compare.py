@@ -1,0 +1,114 @@
+"""compare: one derivative by every route, how far each number is from the exact one, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codegen.functions.reference_functions import precision
+from symad.checking.comparison.identity import samples_of
+from symad.checking.comparison.problem import Problem, problem_of
+from symad.checking.comparison.reference import Enclosure, enclosure_of, reference_of
+from symad.checking.comparison.result import Comparison
+from symad.checking.comparison.routes import Route, routes
+from symad.checking.comparison.rows import Measures, Row, row_of
+from symad.checking.comparison.step_errors import step_errors
+from symad.display.document import Document, Paragraph
+from symad.drawing.growth import Growth, growth
+from symad.errors import ArgumentError, WorkbenchError
+from symad.limits import time_limit
+from symad.tracing.place import user_place
+from symad.tracing.trace import Trace
+
+
+def compare(
+    f: Any, x: Any, order: int = 1, *, only: Sequence[str] | None = None, max_seconds: float = 10.0,
+    times: bool = True, plots: bool = False,
+) -> Comparison:  # fmt: skip
+    """Compare every route to the derivatives of an order of a scalar function at a point.
+
+    f is a function and x its number or array; or f is a SymPy expression or a formula in a string, and x a dict
+    {symbol: value}. A function of a vector has a gradient, a Hessian, and from order 3 on the whole tensor. Routes are
+    `sympy.diff` with two kinds of lambdify, every mix of forward (F) and reverse (R) mode up to order 3, edge pushing
+    and dyads, Taylor coefficients, interpolation, differences, the complex step, and other libraries where they are
+    installed; `only` keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a
+    row with the reason. `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and
+    `growth`.
+
+    The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
+    "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random points), "agrees" (a
+    route without a formula has the digits it should have at random points), "inaccurate" (it has few digits here),
+    "wrong" (it is not the derivative), "no derivative" (f has none here: a kink, the edge of its domain), "no number"
+    (the result is nan or infinite), "failed", "not installed".
+
+    >>> found = compare(lambda x: np.sin(x) * np.exp(x), 0.5, 2, only=["sympy.diff, lambdify", "AD", "differences"])
+    >>> [(row.route, row.verdict) for row in found.rows][:4]
+    [('sympy.diff, lambdify', 'tested'), ('AD FF', 'proved'), ('AD FR', 'proved'), ('AD RF', 'proved')]
+    >>> found["AD FR"].ulp < 2 < 1e4 < found["differences central"].ulp
+    True
+    """
+    problem = problem_of(f, x, order, max_seconds)
+    with precision(15):  # one comparison at a time: mpmath's precision is global
+        return _compared(problem, (f, x), only, times, plots)
+
+
+def _compared(
+    problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool
+) -> Comparison:
+    order, max_seconds, chosen = problem.order, problem.seconds, _chosen(problem, only)
+    with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
+        measures = Measures(problem, reference_of(problem), samples_of(problem), times)
+    rows: list[Row] = []
+    formulas: dict[str, Trace] = {}
+    for name, variant, route in chosen:
+        provable = any(known.startswith("sympy.diff") for known in formulas)
+        row, exact = row_of(replace(measures, provable=provable), name, variant, route)
+        rows.append(row)
+        if exact is not None:
+            formulas[name] = exact
+    none = Enclosure((), (), "no formula is exact")
+    enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
+    return Comparison(
+        problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
+        problem.short_formula, times, _pictures(*given, problem) if plots else (),
+    )  # fmt: skip
+
+
+def _chosen(problem: Problem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
+    """Return the routes whose names begin as wanted; ArgumentError where there are none."""
+    known = routes(problem.order, np.shape(problem.x))
+    if only is None:
+        return known
+    begins = (only,) if isinstance(only, str) else tuple(only)
+    if found := [route for route in known if route[0].startswith(begins)]:
+        return found
+    names = ", ".join(name for name, _, _ in known)
+    raise ArgumentError(f"only={only!r}", where=user_place(), why="no route begins so", do=f"there are {names}")
+
+
+def _bounded(row: Row, enclosure: Enclosure) -> Row:
+    if row.ulp is None or not enclosure.middles:
+        return row
+    return replace(row, ulp_bound=enclosure.ulp_bound(row.values))
+
+
+def _pictures(f: Any, x: Any, problem: Problem) -> Document:
+    """Return the plots, or why there are none."""
+    found: Document = ()
+    for plot in (lambda: step_errors(f, x, problem.order), lambda: _growth(problem)):
+        try:
+            found += plot().document()
+        except WorkbenchError as error:
+            found += (Paragraph(str(error).splitlines()[0]),)
+    return found
+
+
+def _growth(problem: Problem) -> Growth:
+    """Return how operations grow from order to order; of a function of an array along the diagonal."""
+    if problem.scalar:
+        return growth(problem.function, problem.x, max(problem.order, 4))
+    ones = problem.shaped(np.ones(problem.inputs))
+    return growth(lambda t: problem.function(t * ones), 0.0, max(problem.order, 4))

@@ -1,0 +1,224 @@
+"""Points of a box: random ones, and those where kernels go wrong.
+
+Corners and faces; zeros of both signs, subnormal and huge numbers, powers of two and their neighbours, whole numbers,
+multiples of pi/2; equal and nearly equal components; both sides of where a condition changes, a denominator, an
+intermediate sum or a result vanishes, or a result overflows, which bisection finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+import codegen
+from codegen import Kernel
+from codegen.lowering.unroll import unroll
+from codegen.program import Output, Program, reachable
+from symad.checking.verification.boxes import Box, Points
+
+POWERS = (-1074, -1022, -512, -100, -60, -53, -52, -30, -27, -26, -20, *range(-10, 11), 20, 26, 27, 30, 52, 53, 60,
+          100, 512, 1023)  # fmt: skip
+THRESHOLDS = (1e-154, 1.4916681462400413e-154, 1.3407807929942596e154, 88.72283905206835, 709.782712893384,
+              710.4758600739439, 745.1332191019412, 1e300, math.e, 1 / 3, 0.1, 1.5)  # fmt: skip
+COMPARED = (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, sp.Max, sp.Min)  # heads whose branch changes at equal operands
+FIRST = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 10.0, -10.0, 5e-324, -5e-324)  # in every search
+VANISHING = (sp.Abs, sp.sign, sp.Heaviside, sp.Pow, sp.log)  # heads with an edge where their first operand is 0
+MOST_PLACES, BISECTIONS = 64, 64
+ZEROS = 0.15  # of the special numbers, where there are any
+
+
+def ordinals(points: Points) -> NDArray[np.int64]:
+    """Return the places of floats in their order: neighbours differ by 1, both zeros are 0.
+
+    >>> ordinals(np.array([0.0, 5e-324, -5e-324, 1.0])).tolist()
+    [0, 1, -1, 4607182418800017408]
+    """
+    whole = points.view(np.int64)
+    return np.where(whole < 0, np.int64(-(2**63)) - whole, whole)
+
+
+def floats(places: NDArray[np.int64]) -> Points:
+    """Return the floats at places of their order; the inverse of `ordinals`.
+
+    >>> floats(np.array([0, 1, -1, 4607182418800017409]))
+    array([ 0.e+000,  5.e-324, -5.e-324,  1.e+000])
+    """
+    return np.where(places < 0, np.int64(-(2**63)) - places, places).view(float)
+
+
+def random_points(box: Box, count: int, random: np.random.Generator) -> Points:
+    """Return points of the box: components spread evenly over its values, or evenly over its floats of all sizes."""
+    size = len(box.low)
+    share = random.random((count, size))
+    with np.errstate(over="ignore"):
+        even = box.low + share * (box.high - box.low)
+    first, last = ordinals(box.low).astype(float), ordinals(box.high).astype(float)
+    places = np.clip(first + share * (last - first), first, last)
+    evenly = np.isfinite(even) & (random.random((count, size)) < random.random((count, 1)))
+    return np.clip(np.where(evenly, even, floats(places.astype(np.int64))), box.low, box.high)
+
+
+def special_numbers() -> Points:
+    """Return numbers of the kinds at which formulas, conversions and libraries go wrong, with their neighbours."""
+    whole = [float(k) for k in range(1, 21)] + [k + 0.5 for k in range(6)]
+    turns = [k * math.pi / 2 for k in (1, 2, 3, 4, 5, 6, 7, 8, 101, 1000001)]
+    found = np.array([math.ldexp(1.0, k) for k in POWERS] + whole + turns + list(THRESHOLDS))
+    found = np.concatenate([found, np.nextafter(found, np.inf), np.nextafter(found, 0.0)])
+    found = found[np.isfinite(found)]
+    return np.append(np.unique(np.concatenate([-found, found, [0.0, float(np.finfo(float).max)]])), -0.0)
+
+
+def adversarial_points(box: Box, count: int, random: np.random.Generator) -> Points:
+    """Return up to `count` points of special kinds: corners, faces, special numbers, equal components."""
+    numbers = special_numbers()
+    share = max(1, count // 6)
+    specials = _specials(box, numbers, 2 * share, random)
+    alone = np.where(_one_of(specials.shape, random), specials, random_points(box, len(specials), random))
+    made = [_corners(box, share, random), _faces(box, share, random), _equal_components(box, share, random)]
+    return box.inside(np.concatenate([alone, *made, specials]))[:count]
+
+
+def _one_of(shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.bool_]:
+    """One place in each row."""
+    found: NDArray[np.bool_] = np.arange(shape[1]) == random.integers(max(shape[1], 1), size=(shape[0], 1))
+    return found
+
+
+def _specials(box: Box, numbers: Points, count: int, random: np.random.Generator) -> Points:
+    """Special numbers in every component; those of the first component one after the other."""
+    columns = []
+    for k, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
+        near = numbers[(numbers >= low) & (numbers <= high)]
+        known = np.concatenate([near, [low, high]])
+        column = random.choice(known, count) if k else random.permutation(np.resize(known, count))
+        if low <= 0 <= high:
+            column = np.where(random.random(count) < ZEROS, random.choice([0.0, -0.0], count), column)
+        if k == 0:
+            column = np.append([number for number in FIRST if low <= number <= high], column)[:count]
+        columns.append(column)
+    return np.stack(columns, axis=1) if columns else np.zeros((count, 0))
+
+
+def _corners(box: Box, count: int, random: np.random.Generator) -> Points:
+    size = len(box.low)
+    if size <= 6:
+        sides = (np.arange(2**size)[:, None] >> np.arange(size)) % 2 == 1
+    else:
+        sides = random.random((max(count, 2), size)) < 0.5
+        sides[0], sides[1] = False, True
+    return np.where(sides, box.high, box.low)
+
+
+def _faces(box: Box, count: int, random: np.random.Generator) -> Points:
+    points = random_points(box, count, random)
+    at_bound = random.random(points.shape) < random.random((count, 1))
+    return np.where(at_bound, np.where(random.random(points.shape) < 0.5, box.low, box.high), points)
+
+
+def _equal_components(box: Box, count: int, random: np.random.Generator) -> Points:
+    """Points with a second component equal to, next to, or minus a first one; or with all of them equal."""
+    points, size = random_points(box, count, random), len(box.low)
+    if size < 2:
+        return points[:0]
+    first, second = random.integers(size, size=count), random.integers(size, size=count)
+    rows = np.arange(count)
+    equal = points[rows, first]
+    nearly = floats(ordinals(equal) + random.integers(-2, 3, size=count))
+    points[rows, second] = np.where(random.random(count) < 0.2, -equal, nearly)
+    every = random.random(count) < 0.2
+    points[every] = equal[every, None]
+    return points
+
+
+def neighbours(box: Box, point: Points, count: int, random: np.random.Generator) -> Points:
+    """Return points around one: by steps of all sizes, counted in floats, in one component, in some, or in all."""
+    size = len(point)
+    steps = np.exp2(random.uniform(0, 52, (count, size))) * random.choice([-1, 1], (count, size))
+    moved = random.random((count, size)) < random.choice([1 / max(size, 1), 0.5, 1.0], (count, 1))
+    moved |= _one_of((count, size), random)
+    places = ordinals(point) + np.where(moved, steps, 0).astype(np.int64)
+    return box.inside(np.clip(floats(places), box.low, box.high))
+
+
+def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generator) -> Points:
+    """Return points on both sides of where a branch of the program changes, or one of its values vanishes or overflows.
+
+    They are found between random points, by bisection of all such places at once, in a kernel of their own.
+    """
+    signs = _sign_changes(unroll(kernel.program), random)
+    start = box.inside(random_points(box, 64, random))
+    found = signs(box, start)
+    ends: list[tuple[int, int, int]] = []
+    for place in range(found.shape[1]):
+        above, below = np.flatnonzero(found[:, place]), np.flatnonzero(~found[:, place])
+        if above.size and below.size:
+            ends += [(place, int(random.choice(above)), int(random.choice(below))) for _ in range(4)]
+    if not ends:
+        return start[:0]
+    place, above, below = np.array([ends[k] for k in random.permutation(len(ends))[: max(count // 2, 1)]]).T
+    high, low, rows = start[above], start[below], np.arange(len(place))
+    for _ in range(BISECTIONS):
+        middle = _between(high, low)
+        up = signs(box, middle)[rows, place][:, None]
+        high, low = np.where(up, middle, high), np.where(up, low, middle)
+    return box.inside(np.stack([high, low], axis=1).reshape(-1, len(box.low)))  # both sides of a place together
+
+
+def _between(first: Points, second: Points) -> Points:
+    """Return the floats half way between floats in their order, so that 64 halvings leave neighbours."""
+    u, v = ordinals(first), ordinals(second)
+    return floats((u & v) + ((u ^ v) >> 1))  # (u + v) // 2 without overflow
+
+
+def _sign_changes(program: Program, random: np.random.Generator) -> Callable[[Box, Points], NDArray[np.bool_]]:
+    """Return what says for points (rows) which of the differences in a program are positive, and results finite."""
+    results = list(dict.fromkeys(row for output in program.outputs for row in output.rows))
+    places = _places(program, results, random)
+    zero, count = len(program), len(places)
+    watched = Program(
+        [*program.heads, sp.Integer], [*program.operands, ()], {**program.atoms, zero: sp.Integer(0)}, program.inputs,
+        tuple(
+            Output((count,), tuple(zero if row is None else row for row in side))
+            for side in (list(zip(*places, strict=True)) or [(), ()])
+        ),
+        name="edges",
+    )  # fmt: skip
+    kernel = codegen.compile_program(watched, tier="fast", cache=False)
+
+    def signs(box: Box, points: Points) -> NDArray[np.bool_]:
+        first, second = kernel.batch(*box.arrays(points))
+        with np.errstate(invalid="ignore"):
+            differences = np.reshape(first - second, (len(points), count))
+        return np.concatenate([differences > 0, np.isfinite(differences)], axis=1)
+
+    return signs
+
+
+def _places(program: Program, results: list[int], random: np.random.Generator) -> list[tuple[int, int | None]]:
+    """Return pairs of rows that are compared, and (row, None) for rows that matter where they vanish."""
+    varying = bytearray(len(program))
+    branches: dict[tuple[int, int | None], None] = {}
+    others: dict[tuple[int, int | None], None] = dict.fromkeys((row, None) for row in results)
+    for row in reachable(program, results):
+        head, operands = program.heads[row], program.operands[row]
+        varying[row] = row < program.input_count or any(varying[operand] for operand in operands)
+        if not varying[row] or not operands:
+            continue
+        if head in COMPARED:
+            branches[operands[0], operands[1]] = None
+        elif head in VANISHING:
+            branches[operands[0], None] = None
+        if head in (sp.Add, sp.log):
+            others[row, None] = None
+    rest = [place for place in others if place not in branches and not _is_truth(program, place[0])]
+    known = list(branches)[:MOST_PLACES]
+    random.shuffle(rest)
+    return [*known, *rest[: MOST_PLACES - len(known)]]
+
+
+def _is_truth(program: Program, row: int) -> bool:
+    return issubclass(program.heads[row], sp.logic.boolalg.Boolean) and program.heads[row] is not sp.Symbol

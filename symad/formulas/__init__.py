@@ -1,0 +1,1 @@
+"""Formulas that people type: tokens, names, a parser; nothing is evaluated."""

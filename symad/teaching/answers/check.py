@@ -1,0 +1,273 @@
+"""check_expansion and check_derivative: the first wrong line of a pupil's answer, the term, and how it went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy as sp
+
+from symad.display.document import Block, Cell, Document, Formula, Heading, Marked, Paragraph, Table
+from symad.display.shown import Shown
+from symad.teaching.answers.equal import Agreement, agreement, expanded_terms
+from symad.teaching.answers.lines import Step, steps_of
+from symad.teaching.answers.mistakes import Mistake, mistakes_of
+from symad.teaching.answers.problem import Problem, derivative_problem, derivative_within, expansion_problem
+from symad.teaching.answers.turns import is_at_turn
+from symad.teaching.expansion.epsilon import Levels, monomial, readable
+
+_VERDICTS: dict[bool | None, Cell] = {
+    True: Marked("✓ right", "right"),
+    False: Marked("✗ wrong", "wrong"),
+    None: Marked("? undecided", "strong"),
+}
+
+
+class Line(NamedTuple):
+    """A line of an answer: its number from 1, and what stands there."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A step of an answer: whether it is right, and for each of its terms how that is known."""
+
+    step: Step
+    right: bool | None
+    terms: Mapping[Levels, Agreement]
+    written: Mapping[Levels, sp.Expr]
+    expected: Mapping[Levels, sp.Expr]
+
+
+@dataclass(frozen=True)
+class CheckedAnswer(Shown):
+    """A pupil's answer, checked: `right` is None where that cannot be decided.
+
+    `line` is the first wrong one (number and text), `term` the first wrong term in it, `expected` and `written` its
+    coefficients, `mistakes` what leads from one to the other. `finished` is False where a right answer is not
+    multiplied out yet. `steps` has the verdict on every side of every equation.
+    """
+
+    problem: Problem
+    steps: tuple[Judged, ...]
+    right: bool | None
+    finished: bool = True
+    line: Line | None = None
+    term: sp.Expr | None = None
+    expected: sp.Expr | None = None
+    written: sp.Expr | None = None
+    mistakes: tuple[Mistake, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+        return "Answer checked"
+
+    def document(self) -> Document:
+        """Return what a teacher writes beside the answer."""
+        problem = self.problem
+        return (
+            Heading("Answer checked", 1),
+            Formula(*map(problem.named, (problem.formula, sp.Function(problem.name)(*problem.symbols)))),
+            Paragraph(("asked: ", _asked(problem))),
+            _lines(self),
+            *_remark(self),
+        )
+
+
+def check_expansion(mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = None) -> CheckedAnswer:
+    """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
+
+    `mine` is a text of several lines (steps between equals signs, comments after #), a list of texts or SymPy
+    expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. A step is right if it
+    equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
+    compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula.
+
+    >>> answer = check_expansion("= x^3 + 3x^2 v eps_1 + 3x^2 w eps_2 + 12 x v w eps_1 eps_2", "x**3", "x", ["v", "w"])
+    >>> answer.right, answer.line.number, answer.term, answer.written, answer.expected
+    (False, 1, epsilon_1*epsilon_2, 12*v*w*x, 6*v*w*x)
+    >>> print(answer.mistakes[0])
+    double-counted: the term is counted twice
+    >>> check_expansion("(x + eps_1 v)^2 = x^2 + 2 x v eps_1", "x**2", "x", ["v"]).right
+    True
+    """
+    return _checked(mine, expansion_problem(f, x, directions, order))
+
+
+def check_derivative(mine: Any, f: Any, x: Any, *, order: int = 1) -> CheckedAnswer:
+    """Return which line of a pupil's derivative of f (of some order) in one variable is the first wrong one, and why.
+
+    `mine`, f and x are as in `check_expansion`.
+
+    >>> answer = check_derivative("cos(x^2)", "sin(x^2)", "x")
+    >>> print(answer.right, *answer.mistakes)
+    False chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it
+    """
+    return _checked(mine, derivative_problem(f, x, order))
+
+
+def _checked(mine: Any, problem: Problem) -> CheckedAnswer:
+    judged = tuple(_judged(step, problem) for step in steps_of(mine, problem))
+    asked = [found for found in judged if found.step.about is None or _is_asked(found.expected, problem)]
+    bad = next((found for right in (False, None) for found in judged if found.right is right), None)
+    if bad is not None:
+        return _corrected(problem, judged, bad)
+    answers = [found for found in asked if not found.step.restated]
+    if not answers:
+        missing = Mistake("unfinished", ("no line gives what is asked for",))
+        return CheckedAnswer(problem, judged, False, finished=False, mistakes=(missing,))
+    last = answers[-1]
+    kept = _kept_square(last.step.expression, problem)
+    if kept is not None:
+        line, written = Line(last.step.line, last.step.text), last.step.expression.diff(kept, 2).subs(kept, 0) / 2
+        named = monomial((problem.epsilons.index(kept) + 1,))
+        square = sp.Pow(named, 2, evaluate=False)
+        mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
+        return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
+    finished = not last.step.named and _is_finished(last.step.expression, problem)
+    return CheckedAnswer(problem, judged, True, finished=finished)
+
+
+def _judged(step: Step, problem: Problem) -> Judged:
+    """Return the verdict on a step: a term after the other, until one is wrong."""
+    expected = problem.truth if step.about is None else problem.coefficients(step.about)
+    written = problem.coefficients(step.expression)
+    terms: dict[Levels, Agreement] = {}
+    for levels in problem.terms:
+        finite = not written[levels].has(sp.nan, sp.zoo, sp.oo)
+        terms[levels] = agreement(expected[levels], written[levels]) if finite else Agreement(False)
+    verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
+    right = False if False in verdicts else None if None in verdicts else True
+    return Judged(step, right, terms, written, expected)
+
+
+def _is_asked(expected: Mapping[Levels, sp.Expr], problem: Problem) -> bool:
+    return all(agreement(expected[levels], problem.truth[levels]).equal for levels in problem.terms)
+
+
+def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
+    """Return the answer with its first wrong step, or one that is not decided."""
+    line = Line(bad.step.line, bad.step.text)
+    if bad.step.bare:
+        one = sp.Symbol("epsilon")
+        return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
+    levels = next(found for found, how in bad.terms.items() if how.equal is bad.right)
+    expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
+    about = bad.step.about is not None and not _is_asked(bad.expected, problem)
+    term = None if about else _term(problem, levels)
+    mistakes = _mistakes(problem, bad, levels) if bad.right is False else ()
+    return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes)
+
+
+def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, ...]:
+    """Return what leads to a wrong coefficient; of a line that is about f'(x), what is known about f'(x)."""
+    written = bad.written[levels]
+    if written.has(sp.nan, sp.zoo, sp.oo):
+        return (_without_value(problem, bad),)
+    if bad.step.about is None or _is_asked(bad.expected, problem):
+        return mistakes_of(problem, levels, written)
+    if len(problem.symbols) == 1:
+        for order in range(1, problem.count + 1):
+            within = derivative_within(problem, order)
+            if agreement(within.truth[within.terms[0]], bad.expected[levels]).equal:
+                return mistakes_of(within, within.terms[0], written)
+    return ()
+
+
+def _without_value(problem: Problem, bad: Judged) -> Mistake:
+    if not bad.step.expression.has(*problem.epsilons):
+        return Mistake("no value", ("what is written has no value there",))
+    if any(map(is_at_turn, [bad.step.expression] * problem.count, problem.epsilons)):
+        return Mistake("no derivative", ("a root, a step or the absolute value of an epsilon has no epsilon-part",))
+    return Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",))
+
+
+def _bare(problem: Problem) -> Mistake:
+    words = (f"an epsilon without a number: there are {problem.count} levels, and each has an epsilon of its own",)
+    return Mistake("confused levels", words)
+
+
+def _kept_square(expression: sp.Expr, problem: Problem) -> sp.Symbol | None:
+    """Return an epsilon whose square is written in an answer."""
+    powers = expression.atoms(sp.Pow) if problem.expansion else set()
+    squares = [power.base for power in powers if power.base in problem.epsilons and power.exp.is_Integer]
+    return min((base for base in squares), key=str, default=None)
+
+
+def _is_finished(expression: sp.Expr, problem: Problem) -> bool:
+    """Whether an expansion is a sum of coefficients times products of epsilons."""
+    if not problem.expansion:
+        return True
+    if not expression.is_polynomial(*problem.epsilons) or expanded_terms(expression) > 1000:
+        return False
+    return all(max(powers) <= 1 for powers in sp.Poly(expression, *problem.epsilons).monoms())
+
+
+def _term(problem: Problem, levels: Levels) -> sp.Expr:
+    if problem.expansion:
+        return monomial(levels)
+    symbol = problem.named(problem.symbols[0])
+    return sp.Derivative(sp.Function(problem.name)(symbol), (symbol, len(levels)))
+
+
+def _asked(problem: Problem) -> sp.Expr:
+    """Return what is asked for, as it is written above the answer."""
+    if not problem.expansion:
+        return _term(problem, problem.terms[0])
+    renamed = dict(zip(problem.epsilons, map(monomial, [(k + 1,) for k in range(problem.count)]), strict=True))
+    return sp.Function(problem.name)(*(part.xreplace(renamed) for part in problem.moved))
+
+
+def _lines(answer: CheckedAnswer) -> Table:
+    """Return the answer with a verdict on each step; a left side that only says what is asked for has none."""
+    rows: list[tuple[Cell, ...]] = []
+    for found in answer.steps:
+        line = Line(found.step.line, found.step.text)
+        verdict = "" if found.step.restated else _VERDICTS[found.right and line != answer.line]
+        rows.append((str(line.number), Marked(line.text, "code"), verdict))
+    return Table(("line", "written", ""), tuple(rows), "rll")
+
+
+def _remark(answer: CheckedAnswer) -> list[Block]:
+    """Return the remark below the lines."""
+    if answer.right:
+        return _praise(answer)
+    if answer.line is None:
+        return [Paragraph(mistake.words) for mistake in answer.mistakes]
+    number = answer.line.number
+    before = [found.right for found in answer.steps if found.step.line < number]
+    start = "Everything before it is right. " if before and all(before) else ""
+    term = (", at the term ", answer.term) if answer.problem.expansion and answer.term is not None else ()
+    if answer.right is None:
+        words = " cannot be decided: no random point gives a real number on both sides, and no algebra settles it."
+        return [Paragraph((Marked(f"Line {number}", "strong"), words))]
+    look = Paragraph((start, "Look at ", Marked(f"line {number}", "wrong"), *term, "."))
+    if answer.written is None or answer.expected is None:
+        return [look, *_reasons(answer.mistakes, sp.S.Zero)]
+    compared = Table(("you wrote", "it is"), ((answer.written, answer.expected),), "ll")
+    return [look, compared, *_reasons(answer.mistakes, answer.written - answer.expected)]
+
+
+def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr) -> list[Block]:
+    if not mistakes:
+        return [
+            Paragraph("No usual mistake leads there. Yours minus the right one is"),
+            Formula(readable(gap)),
+        ]
+    if len(mistakes) == 1:
+        return [Paragraph((Marked(f"{mistakes[0].kind}: ", "strong"), *mistakes[0].words, "."))]
+    rows: list[tuple[Cell, ...]] = [(Marked(mistake.kind, "strong"), mistake.words) for mistake in mistakes]
+    return [Paragraph("It may have come about in one of these ways:"), Table((), tuple(rows), "ll")]
+
+
+def _praise(answer: CheckedAnswer) -> list[Block]:
+    ways = dict.fromkeys(str(found) for step in answer.steps for found in step.terms.values())
+    blocks: list[Block] = [Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways)}."))]
+    if not answer.finished and answer.steps[-1].step.named:
+        blocks.append(Paragraph(("It holds for every ", answer.problem.name, ": now put in its formula.")))
+    elif not answer.finished:
+        blocks.append(Paragraph("It is not multiplied out yet: write it as a sum of coefficients times epsilons."))
+    return blocks

@@ -1,0 +1,259 @@
+"""Whether two expressions are equal: by a normal form where one closes quickly, else at random points in many digits.
+
+A normal form proves equality, and for rational functions inequality too. Else both are evaluated with 50 digits at
+random points where both are real, also beside their kinks, steps and edges; a difference there is confirmed with 100
+digits. What is real nowhere, or has no value, stays undecided. Undefined functions are given random polynomials, so
+that f(2*x), f'(2*x) and f(x) go together.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, islice
+from typing import Any
+
+import sympy as sp
+from mpmath import mp
+from sympy.core.function import AppliedUndef
+
+from codegen.functions.intrinsics import supports
+from codegen.interpret import evaluate
+from codegen.program import reachable
+from symad.display.mathematics import too_large
+from symad.display.notation import named_partial
+from symad.errors import LimitError, WorkbenchError
+from symad.graph.sympy_io import from_sympy
+from symad.graph.table import Graph
+from symad.teaching.answers.turns import beside, far, turns
+
+POINTS = 8  # random points at which two expressions agree before they are called equal
+ATTEMPTS = 80
+GRID = 2**40  # each number at a random point is one of so many
+DIGITS = 50
+AGREED = 30  # digits
+_LARGEST = 6000  # bits before the point of a number: the exponential of a longer one would never end
+_MOST_TERMS = 2000  # of an expression that is multiplied out
+_MOST_NAMES = 16  # functions and roots in an expression that is brought over one denominator
+_CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth)
+_BESIDE = 160  # points where expressions go over into another form, on both sides
+_FAR = 24  # points far from 0, for expressions that do so
+_MOST_DEGREE = 100
+_DEGREE = 15  # of the polynomials that stand for undefined functions
+_RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0), (4.0, 64.0), (-64.0, -8.0))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two expressions are equal (None where that is not known), and how it was found out."""
+
+    equal: bool | None
+    proved: bool = False
+    points: int = 0
+    degree: int = 0
+
+    @property
+    def chance(self) -> float:
+        """How likely polynomials of this degree that differ would agree at all the random points (Schwartz, Zippel)."""
+        return 0.0 if self.proved or not self.equal else min(1.0, self.degree / GRID) ** self.points
+
+    def __str__(self) -> str:
+        if self.proved:
+            return "by algebra"
+        if self.equal is None:
+            return f"undecided: real at {self.points} of {ATTEMPTS} random points"
+        if not self.equal:
+            return "they differ at a random point"
+        chance = f"polynomials of this size that differ pass with probability {self.chance:.0e}"
+        return f"to {AGREED} digits at {self.points} random points ({chance})"
+
+
+def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
+    """Return whether two expressions in real symbols are equal wherever both are real.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> str(agreement((x + 1) ** 2, x**2 + 2 * x + 1)), agreement(x, x + 1).equal
+    ('by algebra', False)
+    >>> str(agreement(sp.log(x**2), 2 * sp.log(x)))
+    'to 30 digits at 8 random points (polynomials of this size that differ pass with probability 2e-89)'
+    >>> agreement(sp.sqrt(-1 - x**2), 0 * x).equal is None
+    True
+    """
+    if left == right:
+        return Agreement(True, proved=True)
+    gap = normal_form(left - right)
+    if gap == 0:
+        return Agreement(True, proved=True)
+    if _is_rational(gap):
+        return Agreement(False, proved=True)
+    if normal_form(gap.rewrite(_CIRCULAR, sp.exp)) == 0:
+        return Agreement(True, proved=True)
+    return _tested(left, right, gap)
+
+
+def normal_form(expression: sp.Expr) -> sp.Expr:
+    """Return an expression as one fraction in lowest terms where that is quick, else multiplied out, or as it is.
+
+    >>> x = sp.Symbol("x")
+    >>> normal_form((x**2 - 1) / (x - 1) - x)
+    1
+    """
+    terms = _MOST_TERMS + 1 if too_large(expression) else expanded_terms(expression)
+    if terms > _MOST_TERMS:
+        return expression
+    try:
+        expanded = sp.expand(expression, power_exp=True)
+        names = [part for part in expanded.atoms(sp.Symbol, sp.Function, sp.Pow) if not _is_rational(part)]
+        long = terms * _denominator_terms(expression) > _MOST_TERMS or len(names) > _MOST_NAMES
+        if long or _degree(expanded) > _MOST_DEGREE:
+            return expanded
+        return sp.cancel(expanded)
+    except (sp.PolynomialError, NotImplementedError, ZeroDivisionError):
+        return expression
+
+
+def _denominator_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of the common denominator."""
+    found: dict[sp.Expr, int] = {}
+    for power in expression.atoms(sp.Pow):
+        if power.exp.is_Integer and power.exp < 0:
+            found[power.base] = max(found.get(power.base, 1), expanded_terms(1 / power))
+    return min(int(sp.prod(list(found.values()))), _MOST_TERMS + 1)
+
+
+def _degree(expression: sp.Expr) -> int:
+    """Return a bound of the degree of an expression as a polynomial in roots: x**(5/3) is the 5th power of x**(1/3)."""
+    coefficients = (part.exp.as_coeff_Mul()[0] for part in expression.atoms(sp.Pow, sp.exp))
+    exponents = [number for number in coefficients if number.is_Rational]
+    return int(max(map(abs, exponents), default=1) * math.lcm(*(int(number.q) for number in exponents)))
+
+
+def _is_rational(expression: sp.Expr) -> bool:
+    """Whether an expression is a rational function of symbols with rational coefficients."""
+    return all(
+        part.is_Add or part.is_Mul or part.is_Symbol or part.is_Rational or (part.is_Pow and part.exp.is_Integer)
+        for part in sp.preorder_traversal(expression)
+    )
+
+
+def expanded_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of an expression that is multiplied out; denominators are left alone."""
+    terms: dict[sp.Basic, int] = {}
+    for part in sp.postorder_traversal(expression):
+        counts = [terms[argument] for argument in part.args]
+        if part.is_Pow and part.exp.is_Integer:
+            found = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
+        else:
+            found = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
+        terms[part] = min(found, 10**9)
+    return max(terms.values())
+
+
+class Sampler:
+    """The values of expressions at random points, which are the same for the same expressions."""
+
+    def __init__(self, expressions: Sequence[sp.Expr]) -> None:
+        self.random = random.Random(20260101)
+        self.numbers: dict[Any, list[list[int]]] = {}
+        self.graph = Graph()
+        self.nodes = from_sympy(self.graph, [self._concrete(expression.doit()) for expression in expressions])
+        order = reachable(self.graph, self.nodes)
+        self.order = [node for node in order if self.graph.operands[node]]
+        self.leaves = [node for node in order if not self.graph.operands[node]]
+        self.symbols = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
+
+    def _concrete(self, expression: Any) -> Any:
+        """Return an expression with random polynomials, and their derivatives, for functions that have only a name."""
+        if not expression.has(AppliedUndef):
+            return expression
+        if isinstance(expression, AppliedUndef):
+            return self._polynomial(expression.func, [0] * len(expression.args), expression.args)
+        if (found := named_partial(expression)) is not None:
+            return self._polynomial(found.function.func, found.orders, found.arguments)
+        return expression.func(*map(self._concrete, expression.args))
+
+    def _polynomial(self, function: Any, orders: Sequence[int], arguments: Sequence[sp.Expr]) -> sp.Expr:
+        """Return a partial derivative of the polynomial of a function: a sum of powers of random linear forms."""
+        forms = 1 if len(arguments) == 1 else 8
+        if function not in self.numbers:
+            self.numbers[function] = [[self.random.randrange(1, 50) for _ in range(_DEGREE)] for _ in range(forms)]
+        places, order, found = [self._concrete(argument) for argument in arguments], sum(orders), []
+        if order > _DEGREE - 3:
+            raise LimitError(f"a derivative of order {order}")
+        for row in self.numbers[function]:
+            form = sum(row[k % _DEGREE] * place for k, place in enumerate(places)) + row[-1]
+            slopes = sp.prod([sp.Integer(row[k % _DEGREE]) ** count for k, count in enumerate(orders)])
+            powers = range(max(1, order), _DEGREE)
+            found += [row[k] * slopes * sp.ff(k, order) * form ** (k - order) / 10**k for k in powers]
+        return sp.Add(*found)
+
+    def point(self, attempt: int) -> dict[int, Any]:
+        """Return a random value for each symbol, from ranges that change with each attempt."""
+        low, high = _RANGES[attempt % len(_RANGES)]
+        step = sp.Rational(high - low) / GRID
+        return {node: sp.Rational(low) + step * self.random.randrange(1, GRID) for node in self.symbols}
+
+    def beside(self, found: Sequence[sp.Expr]) -> Iterator[dict[int, Any]]:
+        """Yield points on both sides of where expressions turn, then far ones."""
+        named = {self.graph.atoms[node]: node for node in self.symbols}
+        random_points = ({name: point[node] for name, node in named.items()} for point in map(self.point, count()))
+        near = (beside(turn, next(random_points), self.random) for turn in found for _ in range(2))
+        away = (far(list(named), self.random) for _ in range(_FAR))
+        yield from ({named[name]: value for name, value in point.items()} for point in chain(*near, away))
+
+    def values(self, point: dict[int, Any], digits: int = DIGITS) -> list[Any]:
+        """Return the values at a point; nan for what is not real, not finite, or too large to go on with."""
+        with mp.workdps(digits):
+            values = {node: mp.mpf(int(value.p)) / int(value.q) for node, value in point.items()}
+            evaluate(self.graph, [node for node in self.leaves if node not in values], values, "reference", digits)
+            for node in self.order:
+                operands = [values[operand] for operand in self.graph.operands[node]]
+                tame = all(isinstance(operand, bool) or mp.mag(operand) < _LARGEST for operand in operands)
+                if tame and supports(self.graph.heads[node]):
+                    evaluate(self.graph, [node], values, "reference", digits)
+                else:
+                    values[node] = mp.nan
+            return [values[node] for node in self.nodes]
+
+
+def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
+    """Return what random points say: the terms of the gap are added, so that nothing large hides a small difference."""
+    terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _MOST_TERMS else gap)
+    degree = sum(1 for _ in sp.preorder_traversal(gap))
+    points: int | None = 0
+    try:
+        sampler = Sampler([left, right, *terms])
+        points = _agreed(sampler, map(sampler.point, range(ATTEMPTS)), POINTS)
+        if points is not None and (found := turns([left, right])):
+            more = _agreed(sampler, islice(sampler.beside(found), _BESIDE), _BESIDE)
+            points = None if more is None else min(points + more, POINTS)
+    except (WorkbenchError, RecursionError):
+        return Agreement(None, points=points or 0)
+    if points is None:
+        return Agreement(False)
+    return Agreement(True if points >= POINTS else None, points=points, degree=degree)
+
+
+def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> int | None:
+    """Return at how many points, not more than needed, two sides have values that agree; None where they differ."""
+    agreed = 0
+    for point in points:
+        differs = _differs(sampler.values(point))
+        if differs and _differs(sampler.values(point, 2 * DIGITS)):
+            return None
+        agreed += differs is False
+        if agreed == most:
+            break
+    return agreed
+
+
+def _differs(values: Sequence[Any]) -> bool | None:
+    """Return whether two sides differ at a point (first two values, then the terms of the gap); None without values."""
+    left, right, *terms = values
+    if not (mp.isfinite(left) and mp.isfinite(right)):
+        return None
+    if not all(map(mp.isfinite, terms)):
+        terms = [left, -right]
+    return bool(abs(mp.fsum(terms)) > mp.fsum(terms, absolute=True) * mp.mpf(10) ** -AGREED)

@@ -1,0 +1,240 @@
+"""Mistakes in a coefficient, found by making them: every wrong derivation known, compared with what was written.
+
+For the first wrong coefficient, the coefficient before it is differentiated once more, with one wrong rule at one
+place (`mistake_rules`); beside that stand what is known to go wrong with whole terms: dropped, doubled, of another
+level. What agrees with the pupil's line at random points, and then by `agreement`, is named. Several may fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, islice
+
+import sympy as sp
+from mpmath import mp
+
+from symad.display.mathematics import text_of, too_large
+from symad.teaching.answers.equal import ATTEMPTS, Sampler, agreement, normal_form
+from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, partial, variable
+from symad.teaching.answers.problem import Problem, along
+from symad.teaching.expansion.epsilon import Levels, monomial
+
+MOST_CANDIDATES = 1500
+MOST_SHOWN = 3
+_PROBES = 3  # random points at which a candidate has to agree before it is looked at more closely
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake that gives what was written: its kind, and in words where it was made."""
+
+    kind: str
+    words: Words
+
+    def __str__(self) -> str:
+        return f"{self.kind}: " + "".join(part if isinstance(part, str) else text_of(part) for part in self.words)
+
+
+def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistakes that lead from the right coefficient of some levels to the one that was written.
+
+    >>> from symad.teaching.answers.problem import derivative_problem
+    >>> x = sp.Symbol("x", real=True)
+    >>> for mistake in mistakes_of(derivative_problem("sin(x**2)", "x", 1), (1,), sp.cos(x**2)):
+    ...     print(mistake)
+    chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it
+    """
+    found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
+    return next(filter(None, found), _rounded(problem.truth[levels], written))
+
+
+def _rounded(right: sp.Expr, written: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistake of a decimal number near the right one, which is no wrong derivation."""
+    decimals = written.as_coeff_Mul()[0]
+    ratio = normal_form(written / right) if right != 0 else sp.S.Zero
+    near = ratio.is_number and ratio.is_real and 0 < abs(ratio - 1) < sp.Rational(1, 50)
+    if near and decimals.q > 1 and 10**50 % decimals.q == 0:
+        return (Mistake("rounded", ("the number is rounded: write it exactly, as ", right)),)
+    return ()
+
+
+def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tuple[Mistake, ...]:
+    """Return the mistakes of different kinds that give what was written."""
+    candidates = [replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES)]
+    fitting: dict[str, Mistake] = {}
+    for wrong in _agreeing(candidates, written):
+        if wrong.kind not in fitting and agreement(wrong.value, written).equal:
+            fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
+        if len(fitting) == MOST_SHOWN:
+            break
+    return tuple(fitting.values())
+
+
+def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
+    """Return the candidates with the values of what was written, at random points where it has some."""
+    readable = [wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo)]
+    sampler = Sampler([written, *(wrong.value for wrong in readable)])
+    alive = list(range(len(readable)))
+    probes = 0
+    for attempt in range(ATTEMPTS):
+        value, *values = sampler.values(sampler.point(attempt))
+        if not mp.isfinite(value):
+            continue
+        alive = [k for k in alive if not mp.isfinite(values[k]) or mp.almosteq(values[k], value, 1e-25, 1e-25)]
+        probes += 1
+        if probes == _PROBES or not alive:
+            break
+    return [readable[k] for k in alive] if probes else []
+
+
+def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield wrong coefficients that say where and how they came about."""
+    yield from _of_terms(problem, levels)
+    for before, tangents in _before(problem, levels):
+        yield from _derivations(before, tangents, RULES)
+
+
+def _before(problem: Problem, levels: Levels) -> Iterator[tuple[sp.Expr, Tangents]]:
+    """Yield what is differentiated last to get a coefficient, and along what: each of its levels may be the last."""
+    for level in levels if problem.expansion else levels[-1:]:
+        yield problem.general(tuple(other for other in levels if other != level)), problem.tangents(level)
+
+
+def _derivations(before: sp.Expr, tangents: Tangents, rules: Sequence[Rule]) -> Iterator[Wrong]:
+    """Yield the derivatives of an expression with one wrong rule at one place; and at all places, if it is the same."""
+    right = along(before, tangents)
+    everywhere: dict[str, list[Wrong]] = {}
+    for node, outer in places(before, tangents):
+        derivative = along(node, tangents)
+        for rule in rules:
+            for number, wrong in enumerate(rule(node, tangents)):
+                made = Wrong(wrong.kind, wrong.words, right + outer * (wrong.value - derivative))
+                everywhere.setdefault(f"{rule.__name__} {number}", []).append(made)
+                yield made
+    for found in everywhere.values():
+        if len(found) > 1:
+            whole = sp.Add(*(wrong.value for wrong in found)) - (len(found) - 1) * right
+            yield Wrong(found[0].kind, (*found[0].words, " (and the same elsewhere)"), whole)
+
+
+def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Yield the parts of an expression that vary, from the outside in, with the derivative of the whole in each.
+
+    >>> x = sp.Symbol("x")
+    >>> list(places(sp.sin(x**2), {x: 1}))
+    [(sin(x**2), 1), (x**2, cos(x**2)), (x, 2*x*cos(x**2))]
+    """
+    stack: list[tuple[sp.Expr, sp.Expr]] = [(expression, sp.S.One)]
+    while stack:
+        node, outer = stack.pop()
+        if not node.has(*tangents):
+            continue
+        yield node, outer
+        parts = [(argument, partial(node, k)) for k, argument in enumerate(node.args)]
+        stack += [(argument, outer * part) for argument, part in reversed(parts) if part is not None]
+
+
+def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what goes wrong with a whole term: it is dropped, of other levels, counted twice, of another order."""
+    right = problem.general(levels)
+    yield from _other_orders(problem, levels)
+    if problem.expansion and len(levels) > 1:
+        words: Words = ("the mixed term ", monomial(levels), " is dropped: only the squares of the epsilons are 0")
+        yield Wrong("dropped mixed term", words, sp.S.Zero)
+        first = [problem.general((level,)) for level in levels]
+        words = ("a mixed term is a derivative of higher order, no product of the terms of lower order",)
+        yield Wrong("product of terms", words, sp.Mul(*first))
+    elif problem.expansion and levels:
+        yield Wrong("dropped term", ("the term ", monomial(levels), " is dropped"), sp.S.Zero)
+    elif problem.expansion:
+        yield Wrong("dropped term", ("the term without epsilons is dropped",), sp.S.Zero)
+    yield from _other_levels(problem, levels)
+    yield from _multiples(levels, right)
+    yield from _squares(problem, levels)
+
+
+def _other_orders(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield the derivative of another order, along the right directions, where there is one variable."""
+    directions = [problem.directions[(level,)] for level in levels]
+    for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
+        words: Words = (f"this is the derivative of order {order}",) if order else ("f is not differentiated",)
+        derivative = sp.diff(problem.formula, problem.symbols[0], order)
+        if order != len(levels) and derivative != 0:
+            yield Wrong("wrong order", words, sp.Mul(derivative, *(part for (part,) in directions)))
+
+
+def _repeated(problem: Problem, levels: Sequence[int]) -> sp.Expr:
+    """Return the derivative along directions of levels, of which one may be taken several times."""
+    found = problem.formula
+    for level in levels:
+        found = along(found, dict(zip(problem.symbols, problem.directions[(level,)], strict=True)))
+    return found
+
+
+def _other_levels(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what stands elsewhere: the coefficient of other levels, or one level where there should be several."""
+    if not problem.expansion or problem.count == 1 or not levels:
+        return
+    every = list(combinations_with_replacement(range(1, problem.count + 1), len(levels)))
+    for chosen in every:
+        distinct = tuple(dict.fromkeys(chosen))
+        if distinct == chosen:
+            words: Words = ("this belongs to ", monomial(chosen), ", not to ", monomial(levels))
+        else:
+            words = ("the direction of ", monomial(distinct[:1]), " is taken again where another level has its own")
+        if chosen != levels:
+            yield Wrong("confused levels", words, _repeated(problem, chosen))
+    together = [_repeated(problem, chosen) * _orders(chosen) for chosen in every]
+    yield Wrong("confused levels", ("all levels share one epsilon here: each has its own",), sp.Add(*together))
+
+
+def _orders(chosen: Sequence[int]) -> sp.Expr:
+    """Return in how many orders levels can be taken."""
+    return sp.factorial(len(chosen)) / sp.prod([sp.factorial(chosen.count(level)) for level in set(chosen)])
+
+
+def _multiples(levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
+    """Yield multiples of the right coefficient: what is counted twice, and factorials."""
+    if not levels:
+        return
+    yield Wrong("double-counted", ("the term is counted twice",), 2 * right)
+    if len(levels) > 1:
+        many = sp.factorial(len(levels))
+        words: Words = (f"1/{len(levels)}! = ", 1 / many, " belongs to a Taylor polynomial in one direction, not here")
+        yield Wrong("factorial", words, right / many)
+        if many > 2:
+            words = (f"the term is counted {many} times, once for each order of its levels",)
+            yield Wrong("double-counted", words, many * right)
+
+
+def _squares(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what comes of a square of an epsilon that is not 0."""
+    for level in range(1, problem.count + 1 if problem.expansion else 1):
+        epsilon = monomial((level,))
+        others = [other for other in levels if other != level]
+        more = _repeated(problem, [*others, level, level]) / 2
+        read = epsilon if level in levels else sp.S.One
+        words: Words = ("the square of ", epsilon, " is read as ", read, ", but it is 0")
+        yield Wrong("squared epsilon", words, problem.general(levels) + more)
+
+
+def _generic(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what is said of a whole term when nothing more telling fits: its sign, its place, its direction."""
+    right = problem.general(levels)
+    yield Wrong("wrong sign", ("the sign of the whole term is wrong",), -right)
+    directions = dict.fromkeys(part for level in levels for part in problem.directions[(level,)] if part.is_Symbol)
+    for direction in directions:
+        if direction not in problem.symbols:
+            yield Wrong("direction", ("the direction ", direction, " is missing"), right.subs(direction, 1))
+            yield Wrong("direction", ("the direction ", direction, " stands in it twice"), right * direction)
+    for symbol in problem.symbols:
+        for place in dict.fromkeys([sp.S.Zero, sp.S.One, *directions]):
+            words: Words = ("it is taken at ", symbol, " = ", place, ", not at ", problem.value(symbol))
+            yield Wrong("wrong place", words, right.subs(symbol, place))
+    for before, tangents in _before(problem, levels):
+        yield from _derivations(before, tangents, [variable])
+    if len(levels) == 2:
+        for wrong in _derivations(problem.formula, problem.tangents(levels[0]), RULES):
+            words = ("already in the first derivative: ", *wrong.words)
+            yield Wrong(wrong.kind, words, along(wrong.value, problem.tangents(levels[1])))

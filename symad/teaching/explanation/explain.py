@@ -1,0 +1,110 @@
+"""explain: the stages of any composition of transforms, every variable with its roles and levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import sympy as sp
+
+from symad.derivatives.levels import History
+from symad.derivatives.roles import noting
+from symad.display.document import Document
+from symad.display.shown import Shown
+from symad.graph.table import Graph
+from symad.teaching.explanation.document import document_of
+from symad.teaching.explanation.explained import Explained
+from symad.teaching.explanation.lines import Book
+from symad.tracing.given import given
+from symad.tracing.names import argument_names, check_call, name_of
+from symad.tracing.scope import open_scope
+from symad.tracing.shadows import call
+from symad.tracing.trace import input_symbols, trace
+from symad.tracing.trees import lift, lift_result, paths_of, wrap
+
+Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
+
+
+class Explanation(Explained, Shown):
+    """The stages of a program, from the innermost level out, and the program that computes the result."""
+
+    @property
+    def title(self) -> str:
+        """What is explained."""
+        return f"explain: {self.name}"
+
+    def document(self) -> Document:
+        """Return what is shown."""
+        return document_of(self, self.title)
+
+
+def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
+    """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
+
+    From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
+    of coefficients times tangents), the transposed program (the same rows backwards), and, where a level around
+    differentiates that, the differentiated transposed program. Each variable is marked by letter, level and colour:
+    P primal, A parameter of a level (an alias: equal to its argument, never the same), R residual (what a linear map
+    keeps of the computation before it), T tangent, C cotangent. Levels are numbered from the outermost. A variable that
+    is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
+    of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
+
+    f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
+    A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
+    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page.
+
+    >>> import numpy as np
+    >>> import symad as sa
+    >>> explanation = explain(sa.grad(lambda x: np.sin(x) * x), 1.0)
+    >>> for line in explanation.lines:
+    ...     print(line.name, "=", line.formula, "|", line.marks)
+    v1 = x | parameter 1, residual 1, cotangent 1
+    v2 = sin(v1) | primal 1, residual 1
+    v4 = cos(v1) | residual 1
+    v5 = v1*v4 | cotangent 1
+    v6 = v2 + v5 | cotangent 1
+    >>> for row in explanation.stages[2].lines:
+    ...     print(row.name, "=", row.formula)
+    v3_bar = 1
+    v2_bar = v1*v3_bar
+    v1_bar = v4*v2_bar + v2*v3_bar
+    >>> explanation.operations, explanation.primal_operations
+    (4, 2)
+    """
+    if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
+        formula = given(f, *args[:1])
+        f, args = formula.function, (formula.argument, *args[1:])
+    check_call(f, args)
+    with noting() as events:
+        found = _on_symbols(f, args)
+        graph, symbols, outputs = found or _at_numbers(f, args)
+    book = Book(graph, symbols, History(graph, events))
+    name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
+    return Explanation(name, book, tuple(outputs), at_numbers=found is None)
+
+
+def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
+    """Trace f along all its paths; None where that fails, as it does for a solver."""
+    try:
+        traced = trace(f, *args)
+    except Exception:  # at numbers the same error is met again, or none
+        return None
+    inputs = traced.inputs.flat
+    return traced.graph, {node: traced.graph.atoms[node] for node in inputs}, traced.outputs.flat
+
+
+def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
+    """Run f on the numbers themselves."""
+    names = argument_names(f, len(args))
+    paths = paths_of(args, names)
+    with open_scope(apart=True) as scope:
+        lifted = lift(scope, args, paths, differentiable=True)
+        inputs = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
+        scope.parameters = frozenset(inputs.flat)
+        outputs = lift_result(scope, call(f, lambda: wrap(scope, inputs)), name_of(f))
+        symbols = [
+            symbol
+            for array, path in zip(inputs.arrays, paths, strict=True)
+            for symbol in input_symbols(path, array.shape)
+        ]
+        return scope.graph, dict(zip(inputs.flat, symbols, strict=True)), outputs.flat
