@@ -80,9 +80,9 @@ class Trace(Shown):
         return (head, Table(("name", "is"), (*replacements, *zip(results, reduced, strict=True))))
 
     def __repr__(self) -> str:
-        inputs, outputs = len(self.inputs.flat), len(self.outputs.flat)
+        inputs, outputs, operations = len(self.inputs.flat), len(self.outputs.flat), self.count_ops()
         parts = (f"{inputs} input{'s'[: inputs != 1]}", f"{outputs} output{'s'[: outputs != 1]}")
-        return f"<Trace: {', '.join(parts)}, {self.count_ops()} operations>"
+        return f"<Trace: {', '.join(parts)}, {operations} operation{'s'[: operations != 1]}>"
 
     def __str__(self) -> str:
         return repr(self)

@@ -23,7 +23,7 @@ def test_forms_of_a_trace(tmp_path: Path) -> None:
 
 def test_str_and_repr_are_one_line() -> None:
     traced = trace(lambda x: x * x, 1.0)
-    assert str(traced) == repr(traced) == "<Trace: 1 input, 1 output, 1 operations>"
+    assert str(traced) == repr(traced) == "<Trace: 1 input, 1 output, 1 operation>"
     printed: list[str] = []
 
     class Printer:

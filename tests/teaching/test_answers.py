@@ -287,3 +287,25 @@ def test_an_answer_is_shown_in_every_form(name: str) -> None:
     assert "✗ wrong" in answer.text(90)
     assert "wrong" in answer.latex()
     ElementTree.fromstring(answer.html())
+
+
+@pytest.mark.parametrize(
+    ("mine", "order", "right"),
+    [
+        ("y' = 3x^2", 1, True),
+        ("dy/dx = 3 x^2", 1, True),
+        ("f' = x^2 + x^2 + x^2 = 3x^2", 1, True),
+        ("y'' = 6x", 2, True),
+        ("y' = 3x^2\ny'' = 6x", 2, True),
+        ("dy/dx = 3x", 1, False),
+        ("y'' = 3x^2", 2, False),
+    ],
+)
+def test_derivatives_by_the_letters_of_textbooks(mine: str, order: int, right: bool) -> None:
+    assert check_derivative(mine, "x^3", "x", order=order).right is right
+
+
+@pytest.mark.parametrize("mine", ["dy/dt = 3x^2", "z' = 3x^2", "y' = 3x^2 y"])
+def test_letters_that_stand_for_nothing_are_refused(mine: str) -> None:
+    with pytest.raises(ArgumentError, match="line 1"):
+        check_derivative(mine, "x^3", "x")

@@ -109,6 +109,8 @@ def _pictures(f: Any, x: Any, problem: Problem) -> Document:
 def _growth(problem: Problem) -> Growth:
     """Return how operations grow from order to order; of a function of an array along the diagonal."""
     if problem.scalar:
-        return growth(problem.function, problem.x, max(problem.order, 4))
-    ones = problem.shaped(np.ones(problem.inputs))
-    return growth(lambda t: problem.function(t * ones), 0.0, max(problem.order, 4))
+        found = growth(problem.function, problem.x, max(problem.order, 4))
+    else:
+        ones = problem.shaped(np.ones(problem.inputs))
+        found = growth(lambda t: problem.function(t * ones), 0.0, max(problem.order, 4))
+    return replace(found, name=problem.name)

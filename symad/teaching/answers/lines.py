@@ -21,6 +21,7 @@ from symad.tracing.place import user_place
 MOST_LINES = 100
 _EQUALS = re.compile(r"==?")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
+_LEIBNIZ = re.compile(r"\s*(?:([A-Za-z])('+)|d([A-Za-z])/d(\w+))\s*")  # y', dy/dx
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 
 
@@ -83,7 +84,10 @@ class Reader:
     def _line(self, number: int, line: Any) -> list[Step]:
         goes_on = isinstance(line, str) and line.lstrip().startswith("=")
         if isinstance(line, str):
-            sides = [(text, self._read(number, line, start, end)) for text, start, end in _sides(line)]
+            sides = [
+                (text, self._derivative(text) or self._read(number, line, start, end))
+                for text, start, end in _sides(line)
+            ]
         else:
             parts = line.args if isinstance(line, sp.Equality) else [line]
             sides = [(str(part), self._given(number, part)) for part in parts]
@@ -115,6 +119,19 @@ class Reader:
 
             expression = _with_places(expression).replace(self.function, formula).doit()
         return problem.value(expression)
+
+    def _derivative(self, text: str) -> sp.Expr | None:
+        """Return what y' or dy/dx stands for where f has one variable; None for any other text."""
+        found = _LEIBNIZ.fullmatch(text)
+        if found is None or self.function is None or self.point is None:
+            return None
+        name, primes, above, below = found.groups()
+        letter = name or above
+        if letter not in ("y", "f", self.problem.name) or known(self.names, letter) not in (None, self.function):
+            return None
+        if below is not None and below != self.point.name:
+            return None
+        return sp.Derivative(self.function(self.point), (self.point, len(primes or "'")))
 
     def _read(self, number: int, line: str, start: int, end: int) -> sp.Expr:
         try:
