@@ -121,7 +121,7 @@ MISTAKES = {
         lambda: sa.compile(lambda x: x),
         sa.ArgumentError,
         "<lambda> with 0 example arguments (missing a required argument: 'x'); give one example for each "
-        "argument, of its structure and shape: compile(f, np.zeros(3), 1.0)",
+        "argument, of its structure and shape, such as np.zeros(3), 1.0",
     ),
     "a kernel called with another shape": (
         lambda: sa.compile(np.sin, X)(np.zeros(4)),

@@ -55,7 +55,7 @@ def check_call(f: object, examples: tuple[Any, ...]) -> None:
     except TypeError as error:
         raise ArgumentError(
             f"{name_of(f)} with {len(examples)} example arguments ({error})",  # type: ignore[arg-type]
-            do="give one example for each argument, of its structure and shape: compile(f, np.zeros(3), 1.0)",
+            do="give one example for each argument, of its structure and shape, such as np.zeros(3), 1.0",
         ) from None
 
 

@@ -229,7 +229,10 @@ def _generic(problem: Problem, levels: Levels) -> Iterator[Wrong]:
             yield Wrong("direction", ("the direction ", direction, " is missing"), right.subs(direction, 1))
             yield Wrong("direction", ("the direction ", direction, " stands in it twice"), right * direction)
     for symbol in problem.symbols:
-        for place in dict.fromkeys([sp.S.Zero, sp.S.One, *directions]):
+        is_factor = right.is_polynomial(symbol)  # to leave it out is to put 1 in its place
+        if is_factor:
+            yield Wrong("missing factor", ("the factor ", symbol, " is missing"), right.subs(symbol, 1))
+        for place in dict.fromkeys([sp.S.Zero, *([] if is_factor else [sp.S.One]), *directions]):
             words: Words = ("it is taken at ", symbol, " = ", place, ", not at ", problem.value(symbol))
             yield Wrong("wrong place", words, right.subs(symbol, place))
     for before, tangents in _before(problem, levels):
