@@ -40,6 +40,7 @@ from symad.display.mathematics import text_of
 from symad.display.styles import Look, look_of
 
 WIDTH = 100  # characters of a line where there is no terminal
+NARROW = 12  # characters for a column of a table, below which words are often broken
 _JUSTIFY: dict[str, Any] = {"l": "left", "c": "center", "r": "right"}
 _EPSILON = re.compile(r"\beps_(\d+)\b")
 
@@ -107,7 +108,10 @@ class _Formula:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table whose columns stand closer, and are broken between words, where the line is too short for it."""
+    """A table whose columns stand closer, and are broken between words, where the line is too short for it.
+
+    Where even words are too long, many columns become many lines: each row with its cells one below the other.
+    """
 
     header: tuple[Text, ...]
     rows: tuple[tuple[Text, ...], ...]
@@ -115,7 +119,10 @@ class _Table:
     has_header: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        padding, widths = self._widths(options.max_width)
+        padding, widths, fits = self._widths(options.max_width)
+        if not fits and self.has_header and options.max_width < NARROW * len(self.header):
+            yield from self._one_below_the_other()
+            return
         made = RichTable(
             box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, pad_edge=True, padding=(0, padding)
         )
@@ -125,8 +132,15 @@ class _Table:
             made.add_row(*row)
         yield made
 
-    def _widths(self, most: int) -> tuple[int, list[int | None]]:
-        """Return the padding of cells and the widths of columns, None where rich is to choose them."""
+    def _one_below_the_other(self) -> Iterator[RenderableType]:
+        for row in self.rows:
+            yield row[0]
+            for header, cell in zip(self.header[1:], row[1:], strict=False):
+                if cell.plain:
+                    yield Padding(Text.assemble(header, ": " if header.plain else "", cell), (0, 0, 0, 2))
+
+    def _widths(self, most: int) -> tuple[int, list[int | None], bool]:
+        """Return the padding of cells, the widths of columns (None: rich chooses), and whether all words fit."""
         columns = list(zip_longest(self.header, *self.rows, fillvalue=Text("")))
         whole = [max(cell_len(line) for cell in cells for line in cell.plain.split("\n")) for cells in columns]
         least = [max(cell_len(word) for cell in cells for word in (cell.plain.split() or [""])) for cells in columns]
@@ -140,10 +154,10 @@ class _Table:
                 ):  # numbers first, the rest fairly
                     more = min(spare if self.align[place] == "r" else spare // left, needs[place])
                     least[place], spare = least[place] + more, spare - more
-                return padding, list(least)
+                return padding, list(least), True
             if spare >= 0:
-                return padding, [None] * len(columns)
-        return 1, [None] * len(columns)
+                return padding, [None] * len(columns), True
+        return 1, [None] * len(columns), False
 
 
 def _place_to_break(text: str, width: int) -> int:

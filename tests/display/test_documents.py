@@ -277,3 +277,19 @@ def test_long_columns_share_the_line() -> None:
     first = text.split("\n")[0]
     assert text.count("12") == 1
     assert 20 < first.index("four") < 35
+
+
+def test_many_columns_become_many_lines_where_the_line_is_too_short() -> None:
+    header = ("route", "verdict", "operations", "seconds")
+    table = Table(
+        header, (("differences", "inaccurate", "123456", "0.000012345"), ("Taylor", "proved", "7", "")), "llrr"
+    )
+    narrow = terminal.plain((table,), 24)
+    assert narrow.splitlines() == [
+        "differences", "  verdict: inaccurate", "  operations: 123456", "  seconds: 0.000012345",
+        "Taylor", "  verdict: proved", "  operations: 7",
+    ]  # fmt: skip
+    wide = terminal.plain((table,), 60).splitlines()
+    assert len(wide) == 2 + len(table.rows)
+    assert "differences" in wide[2]
+    assert "0.000012345" in wide[2]
