@@ -31,6 +31,8 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
         return
 
     def expired(number: int, frame: FrameType | None) -> None:
+        if 0 < around < seconds and callable(before):
+            before(number, frame)  # it is the limit around this one that has ended
         where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
         raise LimitError(
             f"{what} took longer than {seconds:g} s",
