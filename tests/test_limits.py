@@ -31,7 +31,11 @@ def test_the_outer_limit_goes_on_after_an_inner_block():
 
 def test_an_inner_block_does_not_outlive_the_outer_limit():
     start = time.monotonic()
-    with pytest.raises(LimitError, match=r"outer took longer than 0\.1 s"), time_limit(0.1, "outer"), time_limit(9, "in"):
+    with (
+        pytest.raises(LimitError, match=r"outer took longer than 0\.1 s"),
+        time_limit(0.1, "outer"),
+        time_limit(9, "in"),
+    ):
         wait(5.0)
     assert time.monotonic() - start < 4.0
 
