@@ -31,9 +31,6 @@ def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[
     start = len(build.graph)
     active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
     partials = {target: second_partials(build, target, active) for target, _ in sweep.rows}
-    for local in partials.values():
-        for value in local.values():
-            note("residual", build.graph, sweep.level, start, value)
     gradient = gradients(build, _part(sweep, {node for found in partials.values() for pair in found for node in pair}))
     found: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
     for target, row in sweep.rows:
@@ -45,7 +42,7 @@ def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[
             for place, term in pair(build, gradient[u], gradient[v]).items():
                 terms.setdefault(place, []).append(scale(build, term, value, None))
         found[target] = {place: total(build, collected) for place, collected in terms.items()}
-    note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", found)
+    note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", found, partials)
     return found
 
 

@@ -204,6 +204,8 @@ class History:
         if name == "taylor":
             primal, residuals = found, more[0]
             found = {node: dict(enumerate(series[1:])) for node, series in found.items()}
+        if name == "second forward":
+            residuals = [node for local in more[0].values() for node in local.values() if node >= event.start]
         self._mark(residuals, level.depth, "residual")
         carried = [term[0] for term in more[0].values()] if name in ("edge", "dyadic") else []
         results = tuple(_values(found))

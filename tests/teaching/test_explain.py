@@ -75,3 +75,10 @@ def test_nothing_is_noted_outside():
     assert str(sa.explain(sa.grad(f), 1.0)) == str(first)
     inner = sa.explain(lambda x: x * sa.compile(sa.grad(f), 1.0)(0.5), 1.0)
     assert inner.count() == {"primal": 1}
+
+
+def test_second_partials_of_a_forward_pass_are_residuals():
+    """The factor -sin(v1) of the second derivative of the sine: it was noted, and lost in the pass for gradients."""
+    shown = sa.explain(lambda x: sa.laplacian(lambda y: np.exp(y[0] * y[1]) * np.sin(y[0]))(x), np.ones(2))
+    (line,) = [line for line in shown.lines if line.formula == "-v5"]
+    assert "residual 1" in map(str, line.roles)
