@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy as sp
 
-from codegen.heads import Alias
 from codegen.program import reachable
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
@@ -23,6 +22,7 @@ from symad.drawing.svg import shortened
 from symad.drawing.trees import tree_operations
 from symad.errors import ArgumentError, LimitError
 from symad.graph.let import from_let
+from symad.graph.sharing import Sharing
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.graph.table import Graph
 from symad.higher_order import taylor
@@ -137,18 +137,9 @@ def _series(found: Given, order: int) -> tuple[int, int]:
 def _sizes(f: Callable[..., Any]) -> tuple[int, int]:
     """Return the operations of a function as a tree and as a graph, in which levels no longer keep equal ones apart."""
     traced = trace(f, 1.0)
-    plain, there = Graph(lines=False), dict[int, int]()
-    for node in reachable(traced.graph, traced.outputs.flat):
-        head, operands = traced.graph.heads[node], [there[operand] for operand in traced.graph.operands[node]]
-        if not operands:
-            there[node] = plain.leaf(traced.graph.atoms[node])
-        elif head is Alias:
-            there[node] = operands[0]
-        else:
-            pairwise = head in (sp.Add, sp.Mul) and len(operands) == 2
-            there[node] = plain.pair(head, *operands) if pairwise else plain.node(head, *operands)
-    outputs = [there[node] for node in traced.outputs.flat]
-    return tree_operations(plain, outputs), plain.count_operations(outputs)
+    shared = Sharing(traced.graph, {})
+    outputs = [shared.there[node] for node in traced.outputs.flat]
+    return tree_operations(shared.plain, outputs), shared.plain.count_operations(outputs)
 
 
 def _symbolic(found: Given, orders: int, counts: Counts, stopped: dict[str, str]) -> None:

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from codegen.heads import Alias
 from symad.derivatives.levels import Opened, kept_by
+from symad.graph.sharing import Sharing
 from symad.teaching.explanation.lines import Book, Line
-from symad.teaching.explanation.sharing import Sharing
 from symad.teaching.explanation.stages import Stage, Stages
 from symad.teaching.explanation.tapes import Tapes, followed
 

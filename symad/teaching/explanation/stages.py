@@ -16,8 +16,8 @@ import sympy as sp
 from symad.derivatives.levels import History, Opened, Way, kept_by
 from symad.derivatives.linear import Linear
 from symad.derivatives.roles import Kind
+from symad.graph.sharing import Sharing
 from symad.teaching.explanation.lines import Book, Entry, Line, Row, Statement
-from symad.teaching.explanation.sharing import Sharing
 
 StageKind = Literal["program", "linearized", "pushed forward", "transposed", "eliminated"]
 _ELIMINATIONS = {
