@@ -1,0 +1,57 @@
+"""Loop: a body that is repeated, between the nodes of a graph.
+
+What detection finds in a traced function, and what `sum_over`, `scan` and the others write down, is the same: a body
+(a program of scalars), and for each of its slots the node that it reads in repetition k. `symad.structure.place` puts
+nodes into buffers and makes a rolled program (`codegen.regions.region`) of loops and the nodes between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.program import Program
+
+Nodes: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LoopCarry:
+    """A slot that has what an output of the body was `lag = len(initial)` repetitions before."""
+
+    output: int
+    initial: Nodes  # nodes, the oldest first
+
+
+@dataclass(frozen=True, eq=False)
+class LoopResult:
+    """Nodes that a loop computes from an output of its body.
+
+    "each": node k is its value in repetition k. "sum": one node, the sum over all repetitions from left to right.
+    "last": one node, its value in the last repetition; the output is one that a carry of lag 1 has.
+    """
+
+    output: int
+    kind: Literal["each", "sum", "last"]
+    nodes: Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A body over `count` repetitions: slots are first those of `reads`, then those of `carries`.
+
+    `reads[s][k]` is the node that slot s reads in repetition k. The nodes of results are computed by this loop: what
+    the graph says of them (operands, or a leaf that stands for them) is not looked at. `stop` is the number of a
+    Boolean output: the repetition in which it is true is the last one.
+    """
+
+    body: Program
+    count: int
+    reads: tuple[Nodes, ...]
+    results: tuple[LoopResult, ...]
+    carries: tuple[LoopCarry, ...] = ()
+    stop: int | None = None
+    origin: str = ""  # where the body was written: "forces.py:12-16"
