@@ -8,7 +8,7 @@ nodes into buffers and makes a rolled program (`codegen.regions.region`) of loop
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from codegen.program import Program
 
 Nodes: TypeAlias = NDArray[np.int64]
+Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +51,13 @@ class Loop:
 
     body: Program
     count: int
-    reads: tuple[Nodes, ...]
+    reads: tuple[Reads, ...]
     results: tuple[LoopResult, ...]
     carries: tuple[LoopCarry, ...] = ()
     stop: int | None = None
     origin: str = ""  # where the body was written: "forces.py:12-16"
+
+
+def is_nodes(reads: Reads) -> TypeGuard[Nodes]:
+    """Whether a column has nodes, and not numbers."""
+    return reads.dtype != np.float64

@@ -1,0 +1,293 @@
+"""Place: nodes and loops become a rolled program: every node that is passed on gets a place in a buffer.
+
+A loop runs as soon as all that it reads is there. What is computed between loops in straight lines is a region that is
+run once, a piece: pieces and loops take turns, stage by stage. A column of a loop that reads from several buffers is
+gathered first, so that every slot has one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.lowering.constants import leaf_constant, to_float
+from codegen.program import Head, Input, Output, Program, Rows
+from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.regions.table import Affine, table
+from codegen.sparsity import SparsityPattern
+from symad.errors import ArgumentError
+from symad.structure.loop import Loop, Nodes, Reads, is_nodes
+
+Sums = Mapping[int, tuple[int, ...]]
+IDENTITY = Program([sp.Symbol], [()], {0: sp.Symbol("value")}, (Input("value", ()),), (Output((), (0,)),), "copy")
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """The nodes between which loops stand: inputs with their names, outputs with the patterns of sparse ones."""
+
+    inputs: Sequence[tuple[str, Nodes]]
+    outputs: Sequence[tuple[Nodes, SparsityPattern | None]]
+
+
+def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str = "kernel") -> RolledProgram:
+    """Return the rolled program of loops and of the nodes that they leave in straight lines.
+
+    `sums` overrides rows: a node of it is the sum of the nodes given, from left to right. Nodes beyond the rows are
+    results of loops. ArgumentError for loops that wait for each other.
+
+    >>> x = sp.Symbol("x")
+    >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
+    >>> rows = Program([sp.Symbol] * 3, [()] * 3, dict.fromkeys(range(3), x), (Input("x", (3,)),), ())
+    >>> from symad.structure.loop import LoopResult
+    >>> loop = Loop(square, 3, (np.arange(3),), (LoopResult(0, "sum", np.array([3])),))
+    >>> rolled = place(rows, Arrays([("x", np.arange(3))], [(np.array(3), None)]), [loop], {})
+    >>> [(region.count, region.results[0].kind) for region in rolled.steps]
+    [(3, 'add')]
+    """
+    return _Placer(rows, arrays, loops, sums, name).program()
+
+
+class _Placer:
+    """Buffers and regions in the making."""
+
+    def __init__(self, rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str) -> None:
+        self.rows, self.arrays, self.loops, self.sums, self.name = rows, arrays, loops, sums, name
+        numbers = [result.nodes for loop in loops for result in loop.results]
+        size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in numbers if nodes.size)])
+        self.owner = np.full(size, -1)  # the loop that computes a node
+        for number, loop in enumerate(loops):
+            for result in loop.results:
+                self.owner[result.nodes] = number
+        self.buffers: list[Buffer] = []  # between inputs and outputs
+        self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)  # where a node is
+        for number, (_, nodes) in enumerate(arrays.inputs):
+            self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
+        self.steps: list[Region] = []
+        self.read = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
+        for nodes in self.read_nodes(loops):
+            self.read[nodes] = True
+        self.target = self.targets()
+
+    def targets(self) -> NDArray[np.int64]:
+        """Return for each node its place among all outputs side by side; -1 for none, or several."""
+        shown = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
+        target = np.full(len(self.owner), -1)
+        target[shown] = np.arange(len(shown))
+        counts = np.bincount(shown, minlength=len(target))
+        target[counts > 1] = -1
+        self.shown = counts > 0
+        sizes = [nodes.size for nodes, _ in self.arrays.outputs]
+        self.begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return target
+
+    def read_nodes(self, loops: Sequence[Loop]) -> Iterator[Nodes]:
+        """Columns of nodes that loops read, and their initial values."""
+        for loop in loops:
+            yield from (reads for reads in loop.reads if is_nodes(reads))
+            yield from (carry.initial for carry in loop.carries)
+
+    def program(self) -> RolledProgram:
+        """Run the stages: loops, then what straight lines make of them."""
+        stages = self.stages()
+        straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
+        for node, stage in straight.items():  # what pieces read of each other and of loops
+            for operand in self.operands(node):
+                if self.owner[operand] >= 0 or straight.get(operand, stage) < stage:
+                    self.read[operand] = True
+        pieces: list[list[int]] = [[] for _ in range(max([0, *stages.values()]) + 1)]
+        for node, stage in straight.items():
+            pieces[stage].append(node)
+        for stage, nodes in enumerate(pieces):
+            for number, loop in enumerate(self.loops):
+                if stages[~number] == stage:
+                    self.write_loop(loop)
+            self.write_piece(nodes)
+        self.write_outputs()
+        return self.rolled()
+
+    def rolled(self) -> RolledProgram:
+        """The regions with the buffers of the outputs behind all others."""
+        inputs = tuple(Input(name, nodes.shape) for name, nodes in self.arrays.inputs)
+        outputs = tuple(Output(nodes.shape, (), None, pattern) for nodes, pattern in self.arrays.outputs)
+        front = [Buffer("input", array.size) for array in inputs]
+        back = [Buffer("output", array.size) for array in outputs]
+        steps = tuple(_renumbered(region, len(front) + len(self.buffers)) for region in self.steps)
+        return RolledProgram(inputs, outputs, (*front, *self.buffers, *back), steps, self.name)
+
+    def operands(self, node: int) -> tuple[int, ...]:
+        return self.sums.get(node) or self.rows.operands[node]
+
+    def given(self, node: int) -> bool:
+        """Whether a node is there without a piece: an input, a constant, or the result of a loop."""
+        return self.buffer[node] >= 0 or self.owner[node] >= 0 or self.is_constant(node)
+
+    def is_constant(self, node: int) -> bool:
+        return node < len(self.rows.heads) and not self.operands(node) and self.owner[node] < 0
+
+    def stages(self) -> dict[int, int]:
+        """Return when each straight node, and each loop (as ~number), can run; in a stage, loops come first."""
+        outputs = [int(node) for nodes, _ in self.arrays.outputs for node in nodes.ravel()]
+        stack = [*(node for node in outputs if not self.given(node)), *(~number for number in range(len(self.loops)))]
+        stages: dict[int, int] = {}
+        parts: dict[int, list[int]] = {}
+        while stack:
+            item = stack[-1]
+            if item not in stages and item not in parts:
+                parts[item] = self.waits_for(item)
+                ahead = [part for part in parts[item] if part not in stages]
+                if any(part in parts for part in ahead):
+                    raise ArgumentError("loops that wait for each other", where=self.name, why="no order runs them all")
+                stack += ahead
+            else:
+                stack.pop()
+                if item not in stages:
+                    stages[item] = max([0, *(stages[part] + (item < 0) for part in parts[item])])
+        return stages
+
+    def waits_for(self, item: int) -> list[int]:
+        """Return the straight nodes and the loops (~number) that a node or a loop reads."""
+        if item < 0:
+            columns = [np.unique(nodes) for nodes in self.read_nodes([self.loops[~item]])]
+            nodes = np.unique(np.concatenate(columns)) if columns else np.empty(0, dtype=np.int64)
+            nodes = nodes[self.buffer[nodes] < 0]
+        else:
+            nodes = np.array(self.operands(item), dtype=np.int64)
+        owned = {~int(number) for number in np.unique(self.owner[nodes]) if number >= 0}
+        return [*owned, *(int(node) for node in nodes if not self.given(int(node)))]
+
+    def new_buffer(self, size: int, values: NDArray[np.float64] | None = None) -> int:
+        """Make a buffer between inputs and outputs; return its number."""
+        self.buffers.append(Buffer("workspace" if values is None else "constant", size, values))
+        return len(self.arrays.inputs) + len(self.buffers) - 1
+
+    def keep(self, nodes: Nodes) -> tuple[int, Nodes]:
+        """Give nodes their places: in the one output that has them, if that is all; else side by side in a buffer."""
+        targets = self.target[nodes]
+        number = int(np.searchsorted(self.begins, targets[0], "right")) - 1 if targets[0] >= 0 else -1
+        if number >= 0 and not self.read[nodes].any():
+            inside = (self.begins[number] <= targets) & (targets < self.begins[number + 1])
+            if inside.all():
+                self.shown[nodes] = False
+                return ~number, targets - self.begins[number]
+        buffer = self.new_buffer(nodes.size)
+        self.buffer[nodes], self.spot[nodes] = buffer, np.arange(nodes.size)
+        return buffer, np.arange(nodes.size)
+
+    def write_loop(self, loop: Loop) -> None:
+        """Write the region of a loop."""
+        gathers = tuple(self.column(reads) for reads in loop.reads)
+        initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
+        carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
+        results = []
+        for result in loop.results:
+            if (self.read | self.shown)[result.nodes].any():
+                buffer, places = self.keep(result.nodes)
+                if result.kind == "each":
+                    results.append(Result(result.output, buffer, table(places), "store"))
+                elif result.kind == "sum":
+                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, loop.count), "add"))
+                else:
+                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, 1), "last"))
+        if results:
+            self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
+
+    def column(self, reads: Reads) -> Gather:
+        """Return where a slot reads; nodes of several buffers, and constants among them, are gathered first."""
+        if not is_nodes(reads):
+            return self.constants(np.asarray(reads, dtype=np.float64))
+        buffers = self.buffer[reads]
+        first = int(buffers[0])
+        if first >= 0 and (buffers == first).all():
+            return Gather(first, table(self.spot[reads]))
+        if first < 0 and (buffers == first).all():
+            return self.constants(self.values(reads))
+        gathered = self.new_buffer(len(reads))
+        self.copy(reads, gathered, np.arange(len(reads)))
+        return Gather(gathered, Affine(0, 1, len(reads)))
+
+    def constants(self, values: NDArray[np.float64]) -> Gather:
+        """Return a table of numbers; a single one where all are the same bits."""
+        bits = values.view(np.int64)
+        if (bits == bits[0]).all():
+            return Gather(self.new_buffer(1, values[:1].copy()), Affine(0, 0, len(values)))
+        return Gather(self.new_buffer(len(values), values), Affine(0, 1, len(values)))
+
+    def values(self, nodes: Nodes) -> NDArray[np.float64]:
+        """Return the numbers of constant leaves."""
+        different, where = np.unique(nodes, return_inverse=True)
+        atoms = [self.rows.atoms[node] for node in different.tolist()]
+        numbers: NDArray[np.float64] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
+        return numbers
+
+    def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:
+        """Write regions that copy nodes to places of a buffer; a constant 0 is there already."""
+        buffers = self.buffer[nodes]
+        for buffer in np.unique(buffers).tolist():
+            chosen = np.nonzero(buffers == buffer)[0]
+            if buffer < 0:
+                values = self.values(nodes[chosen])
+                chosen = chosen[values.view(np.int64) != 0]
+                if not len(chosen):
+                    continue
+            gather = self.column(nodes[chosen])
+            result = Result(0, target, table(places[chosen]), "store")
+            self.steps.append(Region(IDENTITY, len(chosen), (gather,), (result,), origin="copies"))
+
+    def write_piece(self, nodes: Sequence[int]) -> None:
+        """Write straight lines as a region that is run once."""
+        results = [node for node in nodes if self.read[node] or self.shown[node]]
+        if not results:
+            return
+        body, outside = self.piece(nodes, results)
+        gathers = tuple(Gather(int(self.buffer[node]), Affine(int(self.spot[node]), 0, 1)) for node in outside)
+        direct = [node for node in results if self.target[node] >= 0 and not self.read[node]]
+        kept = [node for node in results if node not in set(direct)]
+        found = {node: self.keep(np.array([node])) for node in direct}
+        if kept:
+            buffer, places = self.keep(np.array(kept))
+            found |= {node: (buffer, places[k : k + 1]) for k, node in enumerate(kept)}
+        stores = tuple(
+            Result(k, found[node][0], Affine(int(found[node][1][0]), 0, 1), "store") for k, node in enumerate(results)
+        )
+        self.steps.append(Region(body, 1, gathers, stores, origin="straight lines"))
+
+    def piece(self, nodes: Sequence[int], results: Sequence[int]) -> tuple[Program, list[int]]:
+        """Return straight lines as a program, and the nodes from outside that its inputs stand for."""
+        inside = set(nodes)
+        met = dict.fromkeys(part for node in nodes for part in self.operands(node) if part not in inside)
+        outside = [node for node in met if self.buffer[node] >= 0]
+        row_of = {node: row for row, node in enumerate(outside)}
+        heads: list[Head] = [sp.Symbol] * len(outside)
+        operands: list[tuple[int, ...]] = [()] * len(outside)
+        atoms: dict[int, sp.Basic] = {row: sp.Symbol(f"z{row}") for row in range(len(outside))}
+        for node in [*(node for node in met if self.buffer[node] < 0), *nodes]:
+            row_of[node] = len(heads)
+            if node in inside:
+                heads.append(sp.Add if node in self.sums else self.rows.heads[node])
+                operands.append(tuple(row_of[part] for part in self.operands(node)))
+            else:
+                atoms[len(heads)] = self.rows.atoms[node]
+                heads.append(self.rows.heads[node])
+                operands.append(())
+        inputs = tuple(Input(f"z{row}", ()) for row in range(len(outside)))
+        outputs = tuple(Output((), (row_of[node],)) for node in results)
+        return Program(heads, operands, atoms, inputs, outputs, "straight"), outside
+
+    def write_outputs(self) -> None:
+        """Write what is not yet in the output arrays."""
+        for number, (nodes, _) in enumerate(self.arrays.outputs):
+            flat = nodes.ravel()
+            missing = np.nonzero(self.shown[flat])[0]
+            if len(missing):
+                self.copy(flat[missing], ~number, missing)
+
+
+def _renumbered(region: Region, first: int) -> Region:
+    """Return a region whose output buffers, written ~number so far, have their numbers."""
+    results = tuple(replace(use, buffer=first + ~use.buffer) if use.buffer < 0 else use for use in region.results)
+    return replace(region, results=results)
