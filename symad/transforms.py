@@ -30,6 +30,7 @@ from symad.derivatives.application import (
 )
 from symad.derivatives.columns import Columns, with_columns
 from symad.derivatives.level import FunctionResultError, Level, open_level
+from symad.derivatives.recipe import Recipe, noted, recipe_of
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.derivatives.sparse import Entries, Triangle, triangle_of
 from symad.errors import ArgumentError
@@ -112,7 +113,8 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
             value, cotangents = level.close(result, modes.gradient(level, result))
         return value, chosen.as_asked(cotangents)
 
-    return described(apply, f, "value and gradient")
+    recipe = Recipe("value and gradient", f, argnums) if wrt is None else None
+    return described(apply, f, "value and gradient", recipe)
 
 
 def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
@@ -129,7 +131,7 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
             error.unless_from(f)
             return lambda *more: grad(wraps(f)(lambda *p: f(*p, **keywords)(*more)), argnums, wrt=wrt)(*args)
 
-    return described(apply, f, "gradient")
+    return described(apply, f, "gradient", Recipe("gradient", f, argnums) if wrt is None else None)
 
 
 def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Function:
@@ -157,12 +159,12 @@ def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Functi
                 )
             return jvp(partial(g, **keywords) if keywords else g, (x,), (1.0 if isinstance(x, float) else 1,))[1]
 
-        return apply
+        return described(apply, g, "derivative", Recipe("derivative", g))
 
     result = f
     for _ in range(order):
         result = once(result)
-    return described(result, f, f"derivative of order {order}") if order else f
+    return described(result, f, f"derivative of order {order}", recipe_of(result)) if order else f
 
 
 def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
@@ -230,7 +232,8 @@ def jacobian(
             result = level.call(chosen.function)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
-    made = described(apply, f, "Jacobian")
+    recipe = Recipe("Jacobian", f, argnums, sparse, format) if wrt is None and mode == "auto" else None
+    made = described(apply, f, "Jacobian", recipe)
     if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
         return made
     return with_columns(made, Columns(partial(_column, f, argnums), argnums))
@@ -271,7 +274,8 @@ def hessian(
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
 
-    made = described(apply, f, "Hessian")
+    recipe = Recipe("Hessian", f, argnums, sparse, format) if wrt is None and mode == "auto" else None
+    made = described(apply, f, "Hessian", recipe)
     if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
         return made
     return with_columns(made, Columns(partial(_column, grad(require_scalar(f), argnums), argnums), argnums))
@@ -315,8 +319,8 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return jvp(gradient, primals, tangents)[1]
 
 
-def described(apply: Function, f: Function, what: str) -> Function:
-    """Return `apply` as the function that a transform made of f: with a name, a docstring and f behind it."""
+def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
+    """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
     check_function(f)
 
     @wraps(apply)
@@ -326,7 +330,7 @@ def described(apply: Function, f: Function, what: str) -> Function:
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
     transformed.__wrapped__ = f
-    return transformed
+    return transformed if recipe is None else noted(transformed, "__recipe__", recipe)
 
 
 _NESTED: dict[str, tuple[Callable[..., Function], Callable[..., Function]]] = {

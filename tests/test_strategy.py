@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
 import symad as sa
+from symad.derivatives.columns import Columns, with_columns
 
 
 def network(x):
@@ -86,10 +89,19 @@ def test_auto_goes_straight_where_forward_over_reverse_cannot_be_traced() -> Non
         def broken(*args):
             raise sa.TraceError("no pushforward today")
 
-        transform.__columns__ = type(transform.__columns__)(broken, 0)
-        return transform
+        return with_columns(transform, Columns(broken, 0))
 
     x = np.arange(1.0, 6.0)
     assert sa.compile(refuses(sa.hessian(rosenbrock)), x).stats.strategy == "straight"
     with pytest.raises(sa.TraceError, match="no pushforward today"):
         sa.compile(refuses(sa.hessian(rosenbrock)), x, strategy="sweep")
+
+
+def test_a_function_that_wraps_a_transform_is_not_taken_for_it() -> None:
+    """functools.wraps copies what transforms note on their functions."""
+    x = np.random.default_rng(0).normal(size=8)
+    hessian = sa.hessian(network)
+    twice = functools.wraps(hessian)(lambda x: 2 * hessian(x))
+    assert np.allclose(sa.compile(twice, x)(x), 2 * hessian(x), rtol=1e-12)
+    with pytest.raises(sa.ArgumentError, match="strategy"):
+        sa.compile(twice, x, strategy="sweep")

@@ -16,6 +16,7 @@ import sympy as sp
 
 from codegen.cost import VECTOR_OPERATION
 from codegen.program import Program
+from symad.derivatives.recipe import note_on, noted
 from symad.tracing.names import argument_names
 
 Function = Callable[..., Any]
@@ -49,13 +50,12 @@ class Columns:
 
 def with_columns(transformed: Function, columns: Columns) -> Function:
     """Return a transform's function with its columns noted on it."""
-    transformed.__columns__ = columns  # type: ignore[attr-defined]
-    return transformed
+    return noted(transformed, "__columns__", columns)
 
 
 def columns_of(f: Function) -> Columns | None:
     """Return the columns that a transform noted on a function, None for any other function."""
-    found = getattr(f, "__columns__", None)
+    found = note_on(f, "__columns__")
     return found if isinstance(found, Columns) else None
 
 
