@@ -1,0 +1,205 @@
+"""Bodies: the derivatives of what a region repeats, which are bodies again.
+
+A body is a program of scalars: some ten operations, differentiated once whatever the number of repetitions is. Its
+rows are replayed on traced values, so every transform works on it; the two that regions need, the pushforward and the
+pullback, ask the linear map itself, which knows what is structurally zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.containers as containers
+from codegen.program import Input, Output, Program, Rows, reachable
+from codegen.table import Table
+from symad.derivatives.linear import linearize
+from symad.errors import ArgumentError
+from symad.graph.builder import Builder
+from symad.graph.table import Graph
+from symad.programs import to_program
+from symad.tracing.operands import nodes_of
+from symad.tracing.scope import innermost_scope, open_scope
+from symad.tracing.trace import Trace, trace
+from symad.tracing.trees import Tree
+from symad.tracing.values import values_of
+
+Function = Callable[..., tuple[Any, ...]]
+
+
+def function_of(body: Program) -> Function:
+    """Return a program as a function of its scalar inputs, which gives a tuple of its outputs' rows, one by one.
+
+    On traced values it gives traced values, so every transform works on it; on numbers it gives numbers.
+
+    >>> import symad as sa
+    >>> body = body_program(lambda x, y: (x * y, x + 1), 2)
+    >>> function_of(body)(2.0, 3.0), sa.jvp(function_of(body), (2.0, 3.0), (1.0, 0.0))[1]
+    ((6.0, 3.0), (3.0, 1.0))
+    """
+    wanted = [row for output in body.outputs for row in output.rows]
+
+    def apply(*slots: Any) -> tuple[Any, ...]:
+        if len(slots) != body.input_count:
+            raise ArgumentError(f"{len(slots)} arguments of a body of {body.input_count} slots")
+        scope = innermost_scope()
+        if scope is not None:
+            nodes = _replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            return tuple(containers.from_nodes(np.array(node), scope) for node in nodes)
+        with open_scope() as scope:
+            nodes = _replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            return tuple(values_of(scope, np.array(node)).item() for node in nodes)
+
+    return apply
+
+
+def body_program(function: Function, number_of_slots: int) -> Program:
+    """Return the program of a function of scalars that gives a tuple of scalars.
+
+    >>> body = body_program(lambda x, y: (x * y, y, 0.0), 2)
+    >>> len(body.inputs), [output.rows for output in body.outputs]
+    (2, [(3,), (1,), (4,)])
+    """
+    traced = trace(function, *[0.0] * number_of_slots)
+    if any(array.shape for array in traced.outputs.arrays):
+        raise ArgumentError("a body that returns an array", why="what is repeated works on scalars")
+    return _with_rows(to_program(traced, "body"))
+
+
+def body_pushforward(body: Program, active: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
+    """Return the body of the pushforward, and the outputs that have a tangent.
+
+    Its slots are those of the body, then the tangents of the `active` ones; its outputs are those of the body, then the
+    tangents of those that have one. The tangent of any other output is structurally zero.
+
+    >>> body = body_program(lambda x, y: (x * y, y), 2)
+    >>> made, tangents = body_pushforward(body, [0])
+    >>> function_of(made)(2.0, 3.0, 1.0), tangents
+    ((6.0, 3.0, 3.0), (0,))
+    """
+    replay = _Replay(body, active)
+    directions = [replay.slot() for _ in active]
+    smooth = replay.smooth(range(len(body.outputs)))
+    tangents = replay.linear(smooth).apply(replay.build, directions)
+    found = [(output, node) for output, node in zip(smooth, tangents, strict=True) if node is not None]
+    return replay.program([node for _, node in found]), tuple(output for output, _ in found)
+
+
+def body_pullback(
+    body: Program, active: Sequence[int], outputs: Sequence[int], ones: Collection[int] = ()
+) -> tuple[Program, tuple[int, ...]]:
+    """Return the body of the pullback, and those of the `active` slots that have a cotangent.
+
+    Its slots are those of the body, then the cotangents of `outputs`, but of those in `ones`, whose cotangent is 1; its
+    outputs are those of the body, then the cotangents of the slots.
+
+    >>> body = body_program(lambda x, y: (x * y, y), 2)
+    >>> made, slots = body_pullback(body, [0, 1], [0])
+    >>> function_of(made)(2.0, 3.0, 1.0), slots
+    ((6.0, 3.0, 3.0, 2.0), (0, 1))
+    """
+    replay = _Replay(body, active)
+    smooth = replay.smooth(outputs)
+    cotangents = {output: replay.build.one if output in ones else replay.slot() for output in outputs}
+    pullback = replay.linear(smooth).transpose()
+    nodes = pullback.apply(replay.build, [cotangents[output] for output in smooth])
+    found = [(slot, node) for slot, node in zip(active, nodes, strict=True) if node is not None]
+    return replay.program([node for _, node in found]), tuple(slot for slot, _ in found)
+
+
+def body_part(
+    body: Program, slots: Sequence[int], outputs: Sequence[int], same: dict[int, int] | None = None
+) -> Program:
+    """Return the body with these slots and outputs only; `same` says of slots that they are equal to another one.
+
+    >>> body = body_program(lambda x, y, z: (x * y, z + y), 3)
+    >>> function_of(body_part(body, [1, 2], [1]))(3.0, 4.0), function_of(body_part(body, [1, 2], [1], {1: 2}))(3.0, 4.0)
+    ((7.0,), (8.0,))
+    """
+    table, same = Table(), same or {}
+    rows = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(slots)}
+    rows |= {slot: rows[other] for slot, other in same.items() if other in rows}
+    wanted = [_row(body, output) for output in outputs]
+    for row in reachable(body, wanted):
+        if row not in rows:
+            operands = tuple(rows[operand] for operand in body.operands[row])
+            if body.heads[row] in (sp.Add, sp.Mul) and len(operands) == 2:
+                operands = tuple(sorted(operands))
+            rows[row] = table.row(body.heads[row], operands) if operands else table.leaf(body.atoms[row])
+    inputs = tuple(Input(f"s{k}", ()) for k in range(len(slots)))
+    found = tuple(Output((), (rows[row],)) for row in wanted)
+    return Program(table.heads, table.operands, table.atoms, inputs, found, body.name)
+
+
+def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
+    """Return the slots that some outputs need.
+
+    >>> slots_behind(body_program(lambda x, y, z: (x * y, z + y), 3), [1])
+    [1, 2]
+    """
+    return [row for row in reachable(body, [_row(body, output) for output in outputs]) if row < len(body.inputs)]
+
+
+def _row(body: Program, output: int) -> int:
+    return body.outputs[output].rows[0]
+
+
+class _Replay:
+    """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs."""
+
+    def __init__(self, body: Program, active: Sequence[int]) -> None:
+        self.graph = Graph(lines=False)
+        self.build = Builder(self.graph)
+        self.slots: list[int] = []
+        given = [self.slot() for _ in body.inputs]
+        self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
+        nodes = [self.parameters.get(slot, node) for slot, node in enumerate(given)]
+        wanted = [_row(body, output) for output in range(len(body.outputs))]
+        self.outputs = _replayed(self.graph, body, nodes, wanted)
+
+    def slot(self) -> int:
+        """Return the leaf of one more slot."""
+        self.slots.append(self.graph.own_leaf(sp.Symbol(f"s{len(self.slots)}", real=True)))
+        return self.slots[-1]
+
+    def smooth(self, outputs: Sequence[int]) -> list[int]:
+        """Return those of some outputs that are numbers."""
+        return [output for output in outputs if not self.graph.is_boolean(self.outputs[output])]
+
+    def linear(self, outputs: Sequence[int]) -> Any:
+        """Return the derivative of some outputs in the active slots."""
+        return linearize(self.build, [self.outputs[output] for output in outputs], list(self.parameters.values()))
+
+    def program(self, more: Sequence[int]) -> Program:
+        """Return the program of the outputs and some further nodes."""
+        names = [f"s{k}" for k in range(len(self.slots))]
+        inputs, outputs = (_tuple_of(nodes) for nodes in (self.slots, [*self.outputs, *more]))
+        return _with_rows(to_program(Trace(self.graph, names, inputs, outputs), "body"))
+
+
+def _replayed(graph: Graph, rows: Rows, slots: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """Write rows into a graph as they are, over nodes for the slots; return the nodes of the wanted ones."""
+    made = dict(enumerate(slots))
+    for row in reachable(rows, wanted):
+        if row not in made:
+            operands = [made[operand] for operand in rows.operands[row]]
+            made[row] = graph.node(rows.heads[row], *operands) if operands else graph.leaf(rows.atoms[row])
+    return [made[row] for row in wanted]
+
+
+def _tuple_of(nodes: Sequence[int]) -> Tree:
+    structure = containers.flatten(tuple([0.0] * len(nodes)))[1]
+    return Tree(structure, [np.array(node, dtype=np.int64) for node in nodes])
+
+
+def _with_rows(program: Program) -> Program:
+    """Return a program each of whose outputs has a row: that of a structural zero is the number 0."""
+    if all(output.rows for output in program.outputs):
+        return program
+    heads, operands, atoms = list(program.heads), list(program.operands), dict(program.atoms)
+    atoms[len(heads)] = sp.S.Zero
+    outputs = tuple(output if output.rows else Output((), (len(heads),)) for output in program.outputs)
+    return Program([*heads, type(sp.S.Zero)], [*operands, ()], atoms, program.inputs, outputs, program.name)
