@@ -56,6 +56,7 @@ class Loop:
     carries: tuple[LoopCarry, ...] = ()
     stop: int | None = None
     origin: str = ""  # where the body was written: "forces.py:12-16"
+    example: tuple[int, ...] = ()  # rows of one repetition, where the loop was found in straight lines
 
 
 def is_nodes(reads: Reads) -> TypeGuard[Nodes]:
