@@ -44,7 +44,7 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
             why="cond takes one of two branches, for all elements",
             do="use np.where for a choice of each element",
         )
-    taken = _truth(predicate)
+    taken = truth(predicate)
     if taken is not None:
         return (if_true if taken else if_false)(*operands)
     results = if_true(*operands), if_false(*operands)
@@ -57,7 +57,7 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
         return containers.unflatten(found.structure, [expressions(scope.graph, array) for array in found.arrays])
 
 
-def _truth(predicate: Any) -> bool | None:
+def truth(predicate: Any) -> bool | None:
     """Return the truth value that a predicate has, None when it depends on a symbol."""
     if isinstance(predicate, Traced):
         try:

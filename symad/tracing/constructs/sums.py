@@ -1,0 +1,60 @@
+"""sum_over: the sum of a function over the pieces of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.containers as containers
+from symad.tracing.constructs.operands import Operands, operands_of
+from symad.tracing.constructs.results import Flat, added, countable, flat_result, refuse_other_form
+from symad.tracing.constructs.shapes import result_shapes
+from symad.tracing.names import argument_names, check_function
+from symad.tracing.trees import paths_of
+
+
+def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
+    """Return the sum of `f(piece of each array)` over the pieces along the first axis, from left to right.
+
+    The arrays, or containers of arrays, have equal lengths; what f returns is summed leaf by leaf, truth values as 0
+    and 1. The sum over nothing is 0.0, in the shape that f returns. A range gives integers. In SymPy's notation
+    `(k, first, last)` with a symbol k, the result is a `sympy.Sum`.
+
+    >>> from symad.tracing.constructs import sum_over
+    >>> sum_over(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    >>> k, n, x = sp.symbols("k n x")
+    >>> sum_over(lambda k: x**k, (k, 0, n)), sum_over(lambda k: x**k, range(3))
+    (Sum(x**k, (k, 0, n)), x**2 + x + 1)
+    """
+    check_function(f)
+    if len(arrays) == 1 and _is_symbolic_range(arrays[0]):
+        return sp.Sum(sp.sympify(f(arrays[0][0])), arrays[0])
+    names = paths_of(arrays, argument_names(f, len(arrays)))
+    operands = operands_of(arrays, names, [0] * len(names))
+    if operands.count == 0:
+        return _zeros(f, operands)
+    return unrolled_sum(f, operands)
+
+
+def unrolled_sum(f: Callable[..., Any], operands: Operands) -> Any:
+    """Return the sum, carried out repetition by repetition."""
+    first = flat_result(f, f(*operands.row(0)))
+    total = Flat([countable(leaf) for leaf in first.leaves], first.structure)
+    for k in range(1, operands.count):
+        found = flat_result(f, f(*operands.row(k)))
+        refuse_other_form(f, found, first, k)
+        total = added(total, found)
+    return total.whole
+
+
+def _is_symbolic_range(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], sp.Symbol | sp.Idx)
+
+
+def _zeros(f: Callable[..., Any], operands: Operands) -> Any:
+    tree = result_shapes(f, operands)
+    return containers.unflatten(tree.structure, [np.zeros(shape) if shape else 0.0 for shape in tree.shapes])
