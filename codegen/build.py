@@ -10,20 +10,23 @@ from functools import partial
 from itertools import pairwise
 
 import codegen.storage.cache
-from codegen.calls.compiled import Compiled, Pack, Stats, Unpack
+from codegen.calls.compiled import Compiled, Pack, RegionStats, Stats, Unpack
 from codegen.calls.kernel import Kernel, make_kernel
 from codegen.cost import nanoseconds
+from codegen.dtypes import FLOAT64
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.plan import plan, write
-from codegen.emission.straight import StraightPlan
-from codegen.emission.sweep import SweepPlan
 from codegen.engine import Library
+from codegen.errors import ArgumentError
 from codegen.limits import check
 from codegen.lowering.algebra import Effect
 from codegen.lowering.lower import FUSED
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import LEVELS, OptionFields, Options, Tier
-from codegen.program import Program
+from codegen.program import Head, Program
+from codegen.regions.plan import RolledPlan
+from codegen.regions.region import RolledProgram, regions_of
+from codegen.regions.sizes import sizes
 from codegen.storage.cache import Setting
 from codegen.storage.keep import Restore, read_kernel
 from codegen.storage.portable import Portable, decode
@@ -37,18 +40,19 @@ RELEASE_ABOVE = 2000.0  # nanoseconds: giving the GIL back and taking it again c
 
 
 def compile_program(
-    program: Program,
+    program: Program | RolledProgram,
     *,
     pack: Pack | None = None,
     unpack: Unpack | None = None,
     cache: Setting = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
-    """Compile a program to a native kernel.
+    """Compile a program to a native kernel, a rolled one to loops.
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
     structured arguments. `cache` says whether object code is kept on disk (`codegen.storage.cache.chosen`).
-    ArgumentError for an option that does not exist, LoweringError for a head without a native lowering.
+    ArgumentError for an option that does not exist, or numbers other than float64 in a rolled program; LoweringError
+    for a head without a native lowering.
 
     >>> import sympy as sp
     >>> from codegen.sympy_in import program_from_sympy
@@ -57,7 +61,7 @@ def compile_program(
     True
     """
     chosen = Options(**options)
-    check("the program", program.heads)
+    _check(program, chosen)
     shelf = Shelf(codegen.storage.cache.chosen(cache), program, chosen)
     first, final = TIERS[chosen.tier]
     compiled = _stored(final, program, chosen, shelf) or (
@@ -72,6 +76,20 @@ def compile_program(
     if compiled.tier != final:
         kernel.improve_later(partial(_optimised, program, chosen, shelf, compiled.stats, compiled.release, emitted))
     return kernel
+
+
+def _check(program: Program | RolledProgram, options: Options) -> None:
+    """Refuse what limits or options do not allow."""
+    if isinstance(program, Program):
+        check("the program", program.heads)
+        return
+    heads: list[Head] = [head for region, _ in regions_of(program.steps) for head in region.body.heads]
+    check("the bodies of the program", heads)
+    if options.number is not FLOAT64:
+        raise ArgumentError(
+            f"dtype={options.dtype!r} of {program.name}, which is written in loops",
+            why="loops are written for float64", do='compile it without loops: roll="never"',
+        )  # fmt: skip
 
 
 def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
@@ -103,7 +121,7 @@ def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Set
     return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
-def _stored(tier: Tier, program: Program, options: Options, shelf: Shelf) -> Compiled | None:
+def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf) -> Compiled | None:
     """Return what the cache has."""
     start = time.perf_counter()
     found = shelf.load(tier)
@@ -115,25 +133,40 @@ def _stored(tier: Tier, program: Program, options: Options, shelf: Shelf) -> Com
 
 
 def _compiled(
-    tier: Tier, program: Program, options: Options, shelf: Shelf, code: ObjectCode, library: Library
+    tier: Tier,
+    program: Program | RolledProgram,
+    options: Options,
+    shelf: Shelf,
+    code: ObjectCode,
+    library: Library,
 ) -> Compiled:
-    stats, release = Stats(**code.facts["stats"]), code.facts["release"]
-    stats = replace(stats, passes=tuple(Effect(*effect) for effect in stats.passes))
-    return Compiled(program, library, options, stats, release, shelf, tier, revive)
+    kept = code.facts["stats"]
+    passes = tuple(Effect(*effect) for effect in kept["passes"])
+    regions = tuple(RegionStats(**region) for region in kept["regions"])
+    stats = Stats(**{**kept, "passes": passes, "regions": regions})
+    return Compiled(program, library, options, stats, code.facts["release"], shelf, tier, revive)
 
 
-def _build(program: Program, options: Options) -> tuple[ObjectCode, Emitted]:
+def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Emitted]:
     """Run all stages, each timed."""
     clock = [time.perf_counter()]
-    prepared = prepare(program, options)
+    prepared = program if isinstance(program, RolledProgram) else prepare(program, options)
     clock.append(time.perf_counter())
-    planned = plan(prepared)
+    planned = RolledPlan.of(prepared, options) if isinstance(prepared, RolledProgram) else plan(prepared)
     clock.append(time.perf_counter())
     emitted = planned.emit(Form(lanes=options.number.lanes()))
     clock.append(time.perf_counter())
     code = ObjectCode.of(emitted, options.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *code.image.seconds], strict=True))
-    stats = _stats(prepared, planned, seconds, code.image.code_bytes)
+    stats = replace(
+        sizes(prepared, options) if isinstance(prepared, RolledProgram) else _sizes(prepared),
+        chunks=planned.chunks,
+        workspace=planned.workspace,
+        seconds=seconds,
+        code_bytes=code.image.code_bytes,
+        strategy=planned.strategy,
+        executed=sum(planned.executed().values()),
+    )
     return _with_facts(code, stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
 
 
@@ -142,17 +175,23 @@ def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
 
 
 def _optimised(
-    program: Program, options: Options, shelf: Shelf, stats: Stats, release: bool, emitted: Emitted | None
+    program: Program | RolledProgram,
+    options: Options,
+    shelf: Shelf,
+    stats: Stats,
+    release: bool,
+    emitted: Emitted | None,
 ) -> Library:
     """Compile once more with all effort."""
     if emitted is None:  # the first code came from the cache
-        emitted = write(prepare(program, options))
+        emitted = write(program, options)
     code = ObjectCode.of(emitted, LEVELS["default"])
     shelf.store("default", _with_facts(code, replace(stats, code_bytes=code.image.code_bytes, cached=False), release))
     return code.linked()
 
 
-def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[str, float], code_bytes: int) -> Stats:
+def _sizes(prepared: Prepared) -> Stats:
+    """Count the operations of straight-line code or a sweep."""
     plain, fused = prepared.plain, prepared.fused
     return Stats(
         nodes=plain.nodes,
@@ -160,11 +199,5 @@ def _stats(prepared: Prepared, planned: StraightPlan | SweepPlan, seconds: dict[
         operations_after=plain.operations_after_sharing,
         machine_operations=dict(plain.count()),
         fused=sum(fused.rows[row][0] in FUSED for row in fused.live()),
-        chunks=planned.chunks,
-        workspace=planned.workspace,
-        seconds=seconds,
-        code_bytes=code_bytes,
-        strategy=planned.strategy,
-        executed=sum(planned.executed().values()),
         passes=prepared.effects,
     )

@@ -21,13 +21,13 @@ from codegen.cost import nanoseconds
 from codegen.dtypes import NumberType
 from codegen.emission.emit import Form
 from codegen.emission.lanes import Lanes
-from codegen.emission.plan import plan
+from codegen.emission.plan import planned
 from codegen.emission.schedule import CHUNK
 from codegen.engine import Library, vector_bits
 from codegen.errors import ArgumentError
-from codegen.lowering.prepare import prepare
 from codegen.options import LEVELS, Options
 from codegen.program import Output, Program
+from codegen.regions.region import RolledProgram
 from codegen.storage.shelf import ObjectCode, Shelf
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
@@ -44,7 +44,9 @@ class Batch:
 
     __slots__ = ("_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
 
-    def __init__(self, program: Program, options: Options, operations: Mapping[str, int], shelf: Shelf) -> None:
+    def __init__(
+        self, program: Program | RolledProgram, options: Options, operations: Mapping[str, int], shelf: Shelf
+    ) -> None:
         self.program, self.options, self.shelf = program, options, shelf
         self.nanoseconds = _nanoseconds(program, operations)
         self.lanes = choose_lanes(program, options, operations)
@@ -97,7 +99,7 @@ class Batch:
 
     def _object_code(self, level: int) -> ObjectCode:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)
-        return ObjectCode.of(plan(prepare(self.program, options)).emit(Form(lanes=self.lanes)), level)
+        return ObjectCode.of(planned(self.program, options).emit(Form(lanes=self.lanes)), level)
 
     def _task(
         self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], *, fresh: bool
@@ -118,11 +120,12 @@ class Batch:
         return Task(code, inputs, outputs, prod(leading)), beside
 
 
-def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:
+def choose_lanes(program: Program | RolledProgram, options: Options, operations: Mapping[str, int]) -> Lanes:
     """Return how many points the code for a batch computes side by side.
 
     As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
-    and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors.
+    and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors. A rolled
+    program fills the lanes with its repetitions, so its points follow one another.
 
     >>> from codegen.program import Input
     >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
@@ -130,6 +133,8 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     (1, 4)
     """
     number = options.number
+    if isinstance(program, RolledProgram):
+        return number.lanes()
     if options.lanes is not None:
         return number.lanes(options.lanes)
     lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
@@ -140,8 +145,10 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()
 
 
-def _nanoseconds(program: Program, operations: Mapping[str, int]) -> float:
+def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:
     """Time for one point alone; a sweep repeats its operations for every column."""
+    if isinstance(program, RolledProgram):
+        return 1.0 + nanoseconds({"operations": program.executed})
     columns = program.inputs[-1].size if program.seeded else 1
     return 1.0 + columns * nanoseconds(operations)
 

@@ -21,6 +21,7 @@ from codegen.dtypes import FLOAT64
 from codegen.engine import Library, compile_text
 from codegen.errors import ArgumentError
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 
 CTYPES: dict[str, Any] = {
     "double": ctypes.c_double, "int": ctypes.c_int, "npy_intp": ctypes.c_ssize_t, "void *": ctypes.c_void_p,
@@ -133,11 +134,11 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     return function
 
 
-def _sizes(program: Program) -> tuple[list[int], list[int]]:
+def _sizes(program: Program | RolledProgram) -> tuple[list[int], list[int]]:
     return [array.size for array in program.arguments], [output.size for output in program.outputs]
 
 
-def _convention(program: Program, signature: str | None, bound: int) -> Convention:
+def _convention(program: Program | RolledProgram, signature: str | None, bound: int) -> Convention:
     inputs, outputs = _sizes(program)
     if signature is None:
         signature = GENERAL if not bound else f"{GENERAL[:-1]}, void *)"
@@ -164,7 +165,7 @@ def _convention(program: Program, signature: str | None, bound: int) -> Conventi
     )
 
 
-def _text(program: Program, convention: Convention, bound: int) -> str:
+def _text(program: Program | RolledProgram, convention: Convention, bound: int) -> str:
     """IR of an adapter: lengths are checked, pointers made, the kernel called; a failure gives NaN or SciPy's 0."""
     inputs, outputs = _sizes(program)
     split = len(inputs) - bound

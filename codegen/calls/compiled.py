@@ -9,10 +9,21 @@ from typing import Any
 from codegen.engine import Library
 from codegen.options import Options, Tier
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 from codegen.storage.shelf import Shelf
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionStats:
+    """One loop of a kernel: how often its body is run in each of the rounds of the nests around it."""
+
+    count: int
+    rounds: int
+    operations: int  # machine operations of the body, before fusion
+    origin: str  # where the body was written: "file.py:12-16"
 
 
 @dataclass(frozen=True)
@@ -24,16 +35,17 @@ class Stats:
     operations_after: int  # operations after common sub-expressions are shared
     machine_operations: dict[str, int]  # by kind, before fusion
     fused: int  # multiplications that went into fused multiply-adds
-    chunks: int
-    workspace: int  # float64 values passed between chunks
+    chunks: int = 1
+    workspace: int = 0  # float64 values passed between chunks or loops
     seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen; or load
     code_bytes: int = 0
-    strategy: str = "straight"  # or "sweep", see codegen.emission.sweep
+    strategy: str = "straight"  # or "sweep", see codegen.emission.sweep, or "rolled", see codegen.regions.region
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
     cached: bool = False  # the object code came from the disk cache: nothing was compiled
     passes: Sequence[
         tuple[str, int, int]
     ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
+    regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
 
     @property
     def total(self) -> int:
@@ -45,7 +57,7 @@ class Stats:
 class Compiled:
     """What a kernel is made of: the program, its machine code, the options and the statistics."""
 
-    program: Program
+    program: Program | RolledProgram
     library: Library
     options: Options
     stats: Stats

@@ -9,11 +9,12 @@ import re
 from collections.abc import Sequence
 
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 
 DEFINED = re.compile(r"^(?:define .*?|)@([\w.$-]+) ?[(=]", re.MULTILINE)
 
 
-def entry(program: Program, name: str, kernel: str = "kernel") -> str:
+def entry(program: Program | RolledProgram, name: str, kernel: str = "kernel") -> str:
     """Return the IR of a function with one pointer for each array, inputs first, which calls `kernel`.
 
     >>> import sympy as sp
@@ -40,7 +41,7 @@ def call(inputs: Sequence[str], outputs: Sequence[str], kernel: str = "kernel") 
     return [*lines, f"%status=call i32 @{kernel}(ptr %in,ptr %out)"]
 
 
-def exported(text: str, program: Program, name: str) -> str:
+def exported(text: str, program: Program | RolledProgram, name: str) -> str:
     """Return the IR text of a kernel whose only visible symbol is the function `name` in plain convention."""
     hidden = re.sub(r"^define (?!internal )", "define internal ", text, flags=re.MULTILINE)
     defined = set(DEFINED.findall(hidden))

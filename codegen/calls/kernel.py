@@ -24,9 +24,9 @@ from codegen.dtypes import FLOAT64
 from codegen.emission.plan import write
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
-from codegen.lowering.prepare import prepare
 from codegen.options import LEVELS, Options, Tier
 from codegen.program import Input, Output, Program
+from codegen.regions.region import RolledProgram
 from codegen.sparsity import SparsityPattern
 from codegen.storage.keep import containers_of, write_kernel
 from codegen.storage.portable import encode
@@ -193,7 +193,7 @@ class Kernel(CFunction):
             raise WorkspaceError(f"kernel {self.program.name}", why="no memory for its workspace")
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Program | RolledProgram:
         """The program that was compiled."""
         return self._compiled.program
 
@@ -268,7 +268,7 @@ class Kernel(CFunction):
     @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel (written anew)."""
-        return write(prepare(self.program, self.options)).text
+        return write(self.program, self.options).text
 
     @property
     def assembly(self) -> str:

@@ -1,11 +1,19 @@
-"""Plan: from prepared operations to what is written, straight-line code or a sweep over columns."""
+"""Plan: from prepared operations to what is written: straight-line code, a sweep over columns, or loops."""
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import StraightPlan
 from codegen.emission.sweep import SweepPlan
-from codegen.lowering.prepare import Prepared
+from codegen.lowering.prepare import Prepared, prepare
+from codegen.options import Options
+from codegen.program import Program
+from codegen.regions.plan import RolledPlan
+from codegen.regions.region import RolledProgram
+
+Plan: TypeAlias = StraightPlan | SweepPlan | RolledPlan
 
 
 def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
@@ -24,15 +32,27 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     return made.of(prepared.program, prepared.fused, prepared.options.chunk, vector_libm=fast)
 
 
-def write(prepared: Prepared) -> Emitted:
+def planned(program: Program | RolledProgram, options: Options) -> Plan:
+    """Return what is to be written of any program.
+
+    >>> import sympy as sp
+    >>> from codegen.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> planned(program_from_sympy([x], [x + 1]), Options()).executed().total()
+    1
+    """
+    if isinstance(program, RolledProgram):
+        return RolledPlan.of(program, options)
+    return plan(prepare(program, options))
+
+
+def write(program: Program | RolledProgram, options: Options) -> Emitted:
     """Return the IR of a kernel for one point, in the numbers of its options.
 
     >>> import sympy as sp
-    >>> from codegen.options import Options
-    >>> from codegen.lowering.prepare import prepare
     >>> from codegen.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
-    >>> "fadd float" in write(prepare(program_from_sympy([x], [x + 1]), Options(dtype="float32"))).text
+    >>> "fadd float" in write(program_from_sympy([x], [x + 1]), Options(dtype="float32")).text
     True
     """
-    return plan(prepared).emit(Form(lanes=prepared.options.number.lanes()))
+    return planned(program, options).emit(Form(lanes=options.number.lanes()))

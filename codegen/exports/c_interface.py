@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from codegen.dtypes import FLOAT64, NumberType
 from codegen.exports.c_names import check_name, parameter_names
 from codegen.program import Input, Output, Program
+from codegen.regions.region import RolledProgram
 
 LARGEST_ENUM = 2**31 - 1
 
@@ -38,7 +39,7 @@ class Interface:
 
     name: str
     number: NumberType
-    program: Program
+    program: Program | RolledProgram
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
 
@@ -67,7 +68,7 @@ class Interface:
         ]
 
 
-def interface(program: Program, name: str | None = None, number: NumberType = FLOAT64) -> Interface:
+def interface(program: Program | RolledProgram, name: str | None = None, number: NumberType = FLOAT64) -> Interface:
     """Return the C function of a program; ArgumentError for a name that C does not allow.
 
     >>> import sympy as sp

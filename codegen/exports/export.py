@@ -13,7 +13,8 @@ import numpy as np
 
 from codegen.calls.arguments import as_input
 from codegen.calls.entry import exported
-from codegen.emission.plan import plan, write
+from codegen.emission.emit import Form
+from codegen.emission.plan import Plan, planned
 from codegen.engine import check_processor, compile_object
 from codegen.errors import ArgumentError, LoweringError
 from codegen.exports.c_interface import Interface, header, interface
@@ -21,9 +22,9 @@ from codegen.exports.c_kernel import kernel_source
 from codegen.exports.c_names import BESSEL, MATH
 from codegen.exports.c_tables import check_program, sparsity_header
 from codegen.exports.export_files import NO_DRIVER, all_or_nothing, driver, shared_library
-from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
 from codegen.program import Input, Output, Program
+from codegen.regions.region import RolledProgram
 
 DECLARED = re.compile(r"^declare .*?@([\w.$-]+)\(", re.MULTILINE)
 KNOWN = frozenset({*MATH, *BESSEL, "malloc", "free"})
@@ -48,7 +49,7 @@ class Exported:
 class Material:
     """What is exported: a program, how it was compiled, and a function that evaluates it."""
 
-    program: Program
+    program: Program | RolledProgram
     options: Options
     evaluate: Callable[..., Any]
 
@@ -65,9 +66,9 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     processor = check_processor(cpu)
-    prepared = prepare(material.program, material.options)
-    given = _interface(material, prepared, name)
-    text = write(prepared).text
+    plan = planned(material.program, material.options)
+    given = _interface(material, plan, name)
+    text = plan.emit(Form(lanes=material.options.number.lanes())).text
     vector = _vector_functions(material.program.name, text, cpu)
     files = {
         "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points)).encode()),
@@ -78,7 +79,7 @@ def export(
         files["sparsity"] = (f"{given.name}_sparsity.h", sparsity_header(given).encode())
     if source is not False:
         try:
-            files["source"] = (f"{given.name}.c", _source(given, prepared, vector).encode())
+            files["source"] = (f"{given.name}.c", _source(given, plan, vector).encode())
         except LoweringError as error:
             if source:
                 raise
@@ -95,18 +96,18 @@ def export(
     return Exported(given.name, paths, tuple(notes))
 
 
-def _interface(material: Material, prepared: Prepared, name: str | None) -> Interface:
+def _interface(material: Material, plan: Plan, name: str | None) -> Interface:
     """Return the C function of the program of machine numbers, with the patterns of the program of numbers."""
-    pairs = zip(prepared.program.outputs, material.program.outputs, strict=True)
+    pairs = zip(plan.program.outputs, material.program.outputs, strict=True)
     outputs = tuple(replace(output, pattern=original.pattern) for output, original in pairs)
-    return interface(replace(prepared.program, outputs=outputs), name, material.options.number)
+    return interface(replace(plan.program, outputs=outputs), name, material.options.number)
 
 
-def _source(given: Interface, prepared: Prepared, vector: list[str]) -> str:
+def _source(given: Interface, plan: Plan, vector: list[str]) -> str:
     if vector:
         why = f"it calls {', '.join(vector)}, which have other bits than the functions of C99"
         raise LoweringError(f"C source of {given.name}", why=why, do='compile it with accuracy="strict"')
-    return kernel_source(given, plan(prepared))
+    return kernel_source(given, plan)
 
 
 def _vector_functions(name: str, text: str, cpu: str) -> list[str]:

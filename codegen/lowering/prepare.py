@@ -16,9 +16,9 @@ from codegen.lowering.complex_rows import complex_head, in_parts, split
 from codegen.lowering.fuse import fuse
 from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
-from codegen.lowering.unroll import unroll
 from codegen.options import Options
 from codegen.program import Program
+from codegen.regions.unroll import unroll
 
 
 @dataclass(frozen=True)

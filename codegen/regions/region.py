@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -139,6 +140,12 @@ class RolledProgram:
     def operations(self) -> int:
         """Operations in all bodies, each counted once: what the size of the code follows."""
         return sum(_operations(region.body) for region, _ in regions_of(self.steps))
+
+    @property
+    def executed(self) -> int:
+        """Operations of one call: those of the bodies, times how often they are run."""
+        steps = regions_of(self.steps)
+        return sum(region.count * prod(counts) * _operations(region.body) for region, counts in steps)
 
 
 def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:

@@ -23,6 +23,7 @@ from codegen.errors import ArgumentError
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.options import Options
 from codegen.program import Head, Input, Output, Program, Rows
+from codegen.regions.region import RolledProgram
 from codegen.sparsity import SparsityPattern
 from codegen.storage.portable_atoms import decode_atoms, encode_atoms
 from codegen.storage.sealed import refused, seal, unseal
@@ -46,7 +47,7 @@ class Portable:
     containers: Any = None
 
 
-def encode(program: Program, options: Options, containers: Any = None) -> bytes:
+def encode(program: Program | RolledProgram, options: Options, containers: Any = None) -> bytes:
     """Return a program as the bytes of a file; ArgumentError or LoweringError names what cannot be written.
 
     The leaves of the inputs keep their names only.
@@ -57,6 +58,8 @@ def encode(program: Program, options: Options, containers: Any = None) -> bytes:
     >>> decode(encode(program, Options())).program == program
     True
     """
+    if isinstance(program, RolledProgram):
+        raise ArgumentError(f"{program.name} in a file", why="it is written in loops")
     first = program.input_count
     heads, *columns = _columns(program, first)
     leaves = [row for row in range(first, len(program)) if not program.operands[row]]

@@ -14,6 +14,7 @@ from codegen.errors import LoweringError, WorkbenchError
 from codegen.functions.symbols import addresses_of
 from codegen.options import Options
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 from codegen.storage.cache import Cache, key_of
 from codegen.storage.portable import encode
 
@@ -42,7 +43,7 @@ class Shelf:
 
     __slots__ = ("_cache", "_key", "_name")
 
-    def __init__(self, cache: Cache | None, program: Program, options: Options) -> None:
+    def __init__(self, cache: Cache | None, program: Program | RolledProgram, options: Options) -> None:
         self._cache, self._name, self._key = cache, program.name, ""
         if cache is not None:
             try:

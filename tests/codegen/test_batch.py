@@ -228,13 +228,13 @@ def test_transposition_of_squares(width: int, scalar: str) -> None:
 
 def test_code_for_lanes_is_compiled_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    plan = codegen.batches.batch.plan
+    planned = codegen.batches.batch.planned
 
-    def counted(prepared: Any) -> Any:
-        made.append(prepared)
-        return plan(prepared)
+    def counted(*given: Any) -> Any:
+        made.append(given)
+        return planned(*given)
 
-    monkeypatch.setattr(codegen.batches.batch, "plan", counted)
+    monkeypatch.setattr(codegen.batches.batch, "planned", counted)
     kernel = zoo(lanes=4)
     x, s, t = np.ones((9, 11)), np.ones(9), np.ones((9, 1))
     kernel(x[0], s[0], t[0])

@@ -46,7 +46,7 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("codegen.storage.shelf.compile_modules", refuse)
     monkeypatch.setattr("codegen.build.prepare", refuse)
-    monkeypatch.setattr("codegen.batches.batch.prepare", refuse)
+    monkeypatch.setattr("codegen.batches.batch.planned", refuse)
 
 
 def test_a_hit_compiles_nothing_and_gives_the_same_bits(tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -13,9 +13,9 @@ from codegen import compile_program, evaluate
 from codegen.emission.sweep import lanes_of
 from codegen.lowering.halves import split
 from codegen.lowering.prepare import prepare
-from codegen.lowering.unroll import unroll
 from codegen.options import Options
 from codegen.program import Input, Output, Program
+from codegen.regions.unroll import unroll
 from symad.strategy import seeded_program
 
 

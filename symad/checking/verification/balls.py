@@ -24,8 +24,8 @@ from codegen import Kernel
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision as working_digits
 from codegen.lowering.constants import leaf_constant
-from codegen.lowering.unroll import unroll
 from codegen.program import Head, Rows, reachable
+from codegen.regions.unroll import unroll
 from symad.checking.verification.balls_functions import ARITHMETIC, COMPARISONS, ELEMENTARY, LOGIC, Ball, ball, flint
 from symad.checking.verification.balls_special import SPECIAL
 from symad.errors import ArgumentError

@@ -1,4 +1,4 @@
-"""Unrolling: the straight-line program of a sweep, for everything that knows only straight lines."""
+"""Columns: the straight-line program of a sweep over columns, see `codegen.regions.unroll`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from codegen.program import Output, Program
 from codegen.table import Table
 
 
-def unroll(program: Program) -> Program:
-    """Return the straight-line program of a sweep, and any other program as it is.
+def columns_apart(program: Program) -> Program:
+    """Return the straight-line program of a sweep.
 
     A seed of 0 makes products structurally zero and drops out of sums; whatever else depends on it is written down
     for every column.
@@ -21,11 +21,10 @@ def unroll(program: Program) -> Program:
     >>> x, v = sp.symbols("x v")
     >>> heads, operands = [sp.Symbol, sp.Symbol, sp.Mul], [(), (), (0, 1)]
     >>> outputs = (Output((1, 1), (2,), (0,), swept=True),)
-    >>> unroll(Program(heads, operands, {0: x, 1: v}, (Input("x", ()), Input("v", ())), outputs, seeded=True)).outputs
+    >>> inputs = (Input("x", ()), Input("v", ()))
+    >>> columns_apart(Program(heads, operands, {0: x, 1: v}, inputs, outputs, seeded=True)).outputs
     (Output(shape=(1, 1), rows=(0,), positions=None, pattern=None, swept=False),)
     """
-    if not program.seeded:
-        return program
     table, seed = Table(), program.inputs[-1]
     start, columns = program.input_count - seed.size, seed.size
     depends = bytearray(len(program))
