@@ -49,10 +49,10 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
             row_of[node] = _interned(table, graph.heads[node], tuple([row_of[operand] for operand in operands]))
         else:
             row_of[node] = table.leaf(_constant(graph, node, traced))
-    inputs = _input_arrays(traced)
+    inputs = input_arrays(traced)
     outputs = tuple(
         _output(array.shape, [row_of[node] for node in array.ravel().tolist()], table, pattern)
-        for array, pattern in zip(traced.outputs.arrays, _patterns(traced), strict=True)
+        for array, pattern in zip(traced.outputs.arrays, patterns_of(traced), strict=True)
     )
     return Program(table.heads, table.operands, table.atoms, inputs, outputs, name)
 
@@ -98,7 +98,8 @@ def _constant(graph: Graph, node: int, traced: Trace) -> sp.Basic:
     return atom
 
 
-def _input_arrays(traced: Trace) -> tuple[Input, ...]:
+def input_arrays(traced: Trace) -> tuple[Input, ...]:
+    """Return the names and shapes of a trace's inputs, as paths: `params["w"]`."""
     names = paths_of(containers.unflatten(traced.inputs.structure, traced.inputs.arrays), traced.names)
     return tuple(Input(name, array.shape) for name, array in zip(names, traced.inputs.arrays, strict=True))
 
@@ -125,6 +126,7 @@ def sparse_leaves(result: Any) -> tuple[list[Any], Any]:
     return optree.tree_flatten(result, lambda value: isinstance(value, SparseMatrix), namespace=NAMESPACE)
 
 
-def _patterns(traced: Trace) -> list[SparsityPattern | None]:
+def patterns_of(traced: Trace) -> list[SparsityPattern | None]:
+    """Return the pattern of each output that is the data of a sparse matrix, None for others."""
     leaves = sparse_leaves(skeleton(traced))[0]
     return [leaf.pattern if isinstance(leaf, SparseMatrix) else None for leaf in leaves]

@@ -61,7 +61,7 @@ def select_arguments(
 
 
 def _by_position(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords: Any) -> Selection:
-    positions = _positions(argnums, len(args))
+    positions = positions_of(argnums, len(args))
 
     @wraps(f)
     def restricted(*values: Any) -> Any:
@@ -75,7 +75,7 @@ def _by_position(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords:
     return Selection(restricted, *chosen, isinstance(argnums, tuple))
 
 
-def _positions(argnums: Argnums, count: int) -> list[int]:
+def positions_of(argnums: Argnums, count: int) -> list[int]:
     """Return the chosen positions, none negative."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
