@@ -2,62 +2,125 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 
-from codegen.emission.emit import MEMORY, Emitted
+from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.frame import workspace
-from codegen.emission.lanes import Lanes
-from codegen.lowering.fuse import fuse
-from codegen.lowering.lower import lower
-from codegen.regions.loops import loop
-from codegen.regions.region import RolledProgram, regions_of
+from codegen.emission.lanes import SCALAR, Lanes
+from codegen.emission.schedule import schedule
+from codegen.engine import vector_bits
+from codegen.lowering.lower import Lowered
+from codegen.lowering.prepare import Prepared, prepare
+from codegen.options import Options
+from codegen.regions.emission_buffers import Memory, Tables, writes
+from codegen.regions.loops import Job, scratch
+from codegen.regions.loops_long import LONG, straight
+from codegen.regions.loops_scalar import scalar_loop
+from codegen.regions.loops_vector import vector_loop
+from codegen.regions.nests import calls
+from codegen.regions.region import Region, RolledProgram, regions_of
 
-STACK_BYTES = 65536
-
-
-def emit_rolled(rolled: RolledProgram, lanes: Lanes, *, fma: bool = True, fast: bool = False) -> Emitted:
-    """Return the IR of `i32 @kernel(in, out)`."""
-    pointers, constants, size = _buffers(rolled)
-    emitted = Emitted([], constants, {found.name: found for found in MEMORY})
-    for number, (region, _) in enumerate(regions_of(rolled.steps)):
-        lowered = lower(region.body)
-        lowered = fuse(lowered) if fma else lowered
-        emitted += loop(f"region{number}", region, lowered, pointers, lanes, fast=fast)
-    large = 8 * size > STACK_BYTES
-    lines = ["define i32 @kernel(ptr noalias %in,ptr noalias %out) nounwind {"]
-    for number, output in enumerate(rolled.outputs):
-        lines += [f"%e{number}=getelementptr ptr,ptr %out,i64 {number}", f"%o{number}=load ptr,ptr %e{number},align 8"]
-        lines.append(f"call void @llvm.memset.p0.i64(ptr %o{number},i8 0,i64 {8 * output.size},i1 false)")
-    lines += workspace(max(8 * size, 8), large)
-    lines += [f"call void @llvm.memset.p0.i64(ptr %w,i8 0,i64 {8 * size},i1 false)"] if size else []
-    lines += [f"call void @region{number}(ptr %in,ptr %out,ptr %w)" for number in range(len(rolled.steps))]
-    lines += ["call void @free(ptr %w)"] if large else []
-    return emitted + Emitted([], ["\n".join([*lines, "ret i32 0", "}"])], {})
+SHORT = 4000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
 
-def _buffers(rolled: RolledProgram) -> tuple[list[str], list[str], int]:
-    """Return how each buffer is found, the constants, and how many numbers the workspace has."""
-    pointers: list[str] = []
-    constants: list[str] = []
-    inputs = outputs = size = 0
-    for number, buffer in enumerate(rolled.buffers):
-        if buffer.kind == "input":
-            pointers.append(f"%in {inputs}")
-            inputs += 1
-        elif buffer.kind == "output":
-            pointers.append(f"%out {outputs}")
-            outputs += 1
-        elif buffer.values is not None:
-            constants.append(
-                f"@constants{number}=internal constant [{buffer.size} x double] [{_hex(buffer.values.tolist())}]"
+@dataclass(frozen=True)
+class RolledPlan:
+    """A rolled program, ready to be written; `lanes` overrides how many repetitions run side by side."""
+
+    program: RolledProgram
+    options: Options
+    prepared: tuple[Prepared, ...]
+    lanes: int | None = None
+    strategy = "rolled"
+
+    @classmethod
+    def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
+        """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
+        bodies = [prepare(region.body, options) for region, _ in regions_of(program.steps)]
+        return cls(program, options, tuple(bodies), lanes)
+
+    def emit(self, form: Form = POINT) -> Emitted:
+        """Return the IR of `i32 @kernel(in, out)` for one point: deterministic, also in the order of its sums."""
+        tables, emitted = Tables(), Emitted([], [], {found.name: found for found in MEMORY})
+        memory, known = Memory.of(self.program, tables), writes(self.program)
+        extra = 0
+        for number, ((region, counts), prepared) in enumerate(self.regions):
+            lowered, lanes = prepared.fused, self.lanes_of(region, prepared.fused)
+            fast = self.options.accuracy == "fast"
+            job = Job(
+                f"region{number}", region, lowered, len(counts), memory, tables, known.stored, memory.workspace, fast
             )
-            pointers.append(f"@constants{number}")
-        else:
-            pointers.append(f"%work {size}")
-            size += buffer.size
-    return pointers, constants, size
+            extra = max(extra, scratch(lowered, len(region.body.inputs), lanes))
+            emitted += _write(job, lanes)
+        return Emitted([], tables.globals, {}) + emitted + _kernel(self.program, memory, known.cleared, extra, form)
+
+    @cached_property
+    def regions(self) -> list[tuple[tuple[Region, tuple[int, ...]], Prepared]]:
+        return list(zip(regions_of(self.program.steps), self.prepared, strict=True))
+
+    def lanes_of(self, region: Region, lowered: Lowered) -> Lanes:
+        """How many repetitions run side by side: as many as registers hold, fewer where there are few."""
+        if not region.parallel or region.count == 1:
+            return SCALAR
+        widest = vector_bits() // 64
+        if self.lanes is not None:
+            return Lanes(self.lanes)
+        if region.count * len(lowered.live()) < SHORT:
+            widest = min(widest, 4)
+        while widest > region.count:
+            widest //= 2
+        return Lanes(widest)
+
+    def executed(self) -> Counter[str]:
+        """Operations that one call carries out, by kind; one on a vector register counts once."""
+        total: Counter[str] = Counter()
+        for (region, counts), prepared in self.regions:
+            times = prod(counts) * -(-region.count // self.lanes_of(region, prepared.fused).width)
+            total.update({kind: times * number for kind, number in prepared.fused.count().items()})
+        return total
+
+    @property
+    def chunks(self) -> int:
+        """Number of functions."""
+        return sum(max(len(schedule(prepared.fused).chunks), 1) for prepared in self.prepared)
+
+    @property
+    def workspace(self) -> int:
+        """Number of values that regions leave for each other in memory."""
+        return sum(buffer.size for buffer in self.program.buffers if buffer.kind == "workspace")
 
 
-def _hex(values: Sequence[float]) -> str:
-    return ",".join(f"double 0x{struct.pack('>d', value).hex().upper()}" for value in values)
+def _write(job: Job, lanes: Lanes) -> Emitted:
+    """Return the function of a region in the form that suits it."""
+    if job.region.count == 1 and len(job.lowered.rows) > LONG:
+        return straight(job)
+    if lanes.width > 1:
+        return vector_loop(job, lanes)
+    return scalar_loop(job)
+
+
+def _kernel(program: RolledProgram, memory: Memory, cleared: frozenset[int], extra: int, form: Form) -> Emitted:
+    """Return the function itself: workspace, zeros, then the steps."""
+    size = 8 * (memory.workspace + extra)
+    large = size > STACK_BYTES
+    linkage = "" if form.name == "kernel" else "internal "
+    lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
+    lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
+    for number in sorted(cleared):
+        lines += _clear(number, program, memory)
+    lines += [*calls(program.steps), *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
+    return Emitted([], ["\n".join(lines)], {})
+
+
+def _clear(number: int, program: RolledProgram, memory: Memory) -> list[str]:
+    """Set a buffer to zero."""
+    table, place = memory.pointers[number].split()
+    size = program.buffers[number].size
+    if table == "%work":
+        found = [f"%c{number}=getelementptr double,ptr %w,i64 {place}"]
+    else:
+        found = [f"%d{number}=getelementptr ptr,ptr {table},i64 {place}", f"%c{number}=load ptr,ptr %d{number},align 8"]
+    return [*found, f"call void @llvm.memset.p0.i64(ptr %c{number},i8 0,i64 {8 * size},i1 false)"]

@@ -1,0 +1,119 @@
+"""Where the buffers of a rolled program live, which of them have to be zero at the start, and its constant tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.regions.region import Result, RolledProgram, regions_of
+from codegen.regions.table import Places
+
+COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
+LINE = 64  # bytes of a line of the cache, where arrays begin
+
+
+@dataclass
+class Tables:
+    """Constant arrays of a module: bytes as text, which LLVM reads ten times faster than numbers; equal ones once."""
+
+    globals: list[str] = field(default_factory=list)
+    known: dict[bytes, str] = field(default_factory=dict)
+
+    def array(self, values: NDArray[Any]) -> str:
+        """Return the name of a constant array."""
+        data = values.tobytes()
+        name = self.known.get(data)
+        if name is None:
+            name = self.known[data] = f"@table{len(self.known)}"
+            text = "\\" + data.hex("\\") if data else ""
+            self.globals.append(f'{name}=internal constant [{len(data)} x i8] c"{text}",align {LINE}')
+        return name
+
+    def places(self, values: Places) -> tuple[str, str]:
+        """Return the name of an array of whole numbers, and the type of its elements."""
+        small = not len(values) or bool(np.abs(values).max() < 2**31)
+        return self.array(values.astype(np.int32 if small else np.int64)), "i32" if small else "i64"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How a function finds each buffer (an entry of the tables %in and %out, a place in %work, a constant array)."""
+
+    pointers: tuple[str, ...]
+    workspace: int  # numbers
+
+    @classmethod
+    def of(cls, program: RolledProgram, tables: Tables) -> Memory:
+        """Give every buffer its place."""
+        pointers, size, outputs = [], 0, 0
+        for number, buffer in enumerate(program.buffers):
+            if buffer.values is not None:
+                pointers.append(tables.array(np.ascontiguousarray(buffer.values, dtype=np.float64)))
+            elif buffer.kind == "workspace":
+                pointers.append(f"%work {size}")
+                size += -(-buffer.size // (LINE // 8)) * (LINE // 8)
+            elif buffer.kind == "input":
+                pointers.append(f"%in {number}")
+            else:
+                pointers.append(f"%out {outputs}")
+                outputs += 1
+        return cls(tuple(pointers), size)
+
+
+@dataclass(frozen=True)
+class Writes:
+    """What is known of all writes: buffers with places that are not stored (they start at 0), adds that are stores."""
+
+    cleared: frozenset[int]
+    stored: frozenset[int]  # ids of results of kind "add" of which each place is written once only
+
+
+def writes(program: RolledProgram) -> Writes:
+    """Find out which buffers have to be cleared, and which sums have a single term.
+
+    A place is stored once or added to; so a place that is written once may be stored, and needs no zero before.
+    """
+    uses: dict[int, list[tuple[Result, tuple[int, ...], bool]]] = {}
+    for region, counts in regions_of(program.steps):
+        for use in region.results:
+            uses.setdefault(use.buffer, []).append((use, counts, region.stop is not None))
+    cleared, stored = set(), set()
+    for number, buffer in enumerate(program.buffers):
+        if buffer.kind in ("input", "constant"):
+            continue
+        found = uses.get(number, [])
+        work = sum(use.table.count * int(np.prod(counts)) for use, counts, _ in found)
+        if buffer.size + work > COUNTED:
+            cleared.add(number)
+            continue
+        times = np.zeros(buffer.size, dtype=np.int64)
+        places = [all_places(use, counts) for use, counts, _ in found]
+        for where in places:
+            times += np.bincount(where, minlength=buffer.size)
+        once = [
+            bool((times[where] == 1).all()) and not stops
+            for where, (_, _, stops) in zip(places, found, strict=True)
+        ]  # fmt: skip
+        stored |= {id(use) for (use, _, _), single in zip(found, once, strict=True) if single and use.kind == "add"}
+        whole = all(single or use.kind == "last" for (use, _, _), single in zip(found, once, strict=True))
+        if not whole or not (times > 0).all():
+            cleared.add(number)
+    return Writes(frozenset(cleared), frozenset(stored))
+
+
+def all_places(use: Result, counts: tuple[int, ...]) -> Places:
+    """Return the places of a table in all rounds of the nests around.
+
+    >>> from codegen.regions.table import Affine
+    >>> all_places(Result(0, 0, Affine(0, 1, 2, (10,)), "store"), (3,)).tolist()
+    [0, 1, 10, 11, 20, 21]
+    """
+    places = use.table.places()
+    for depth in reversed(range(len(counts))):
+        shift = use.table.shifts[depth] if depth < len(use.table.shifts) else 0
+        rounds = shift * np.arange(counts[depth], dtype=np.int64)
+        places = (rounds[:, None] + places[None, :]).ravel()
+    return places
