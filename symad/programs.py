@@ -9,15 +9,14 @@ import optree
 import sympy as sp
 
 import symad.tracing.containers as containers
-from codegen.functions.intrinsics import intrinsic
-from codegen.heads import Alias
-from codegen.program import Head, Input, Output, Program, reachable
+from codegen.program import Input, Output, Program, reachable
 from codegen.sparsity import SparsityPattern
 from codegen.table import Table
 from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.table import Graph
 from symad.tracing.container_types import NAMESPACE
+from symad.tracing.lowering import add_rows
 from symad.tracing.place import located, written_place
 from symad.tracing.trace import Trace
 from symad.tracing.trees import paths_of
@@ -35,20 +34,8 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
     graph = traced.graph
     table = Table()
     row_of = {node: table.leaf(graph.atoms[node]) for node in traced.inputs.flat}
-    lowered: set[Head] = set()
-    for node in reachable(graph, traced.outputs.flat):
-        if node in row_of:
-            continue
-        operands = graph.operands[node]
-        if graph.heads[node] is Alias:
-            row_of[node] = row_of[operands[0]]
-        elif operands:
-            if graph.heads[node] not in lowered:
-                lowered.add(graph.heads[node])
-                _check_lowering(graph, node)
-            row_of[node] = _interned(table, graph.heads[node], tuple([row_of[operand] for operand in operands]))
-        else:
-            row_of[node] = table.leaf(_constant(graph, node, traced))
+    nodes = reachable(graph, traced.outputs.flat)
+    add_rows(table, row_of, graph, nodes, lambda node: _constant(graph, node, traced))
     inputs = input_arrays(traced)
     outputs = tuple(
         _output(array.shape, [row_of[node] for node in array.ravel().tolist()], table, pattern)
@@ -69,21 +56,6 @@ def with_place(error: LoweringError, traced: Trace) -> LoweringError:
     nodes = (node for node in reachable(graph, traced.outputs.flat) if graph.heads[node].__name__ == head)
     node = next(nodes, None)
     return error if node is None else located(error, graph, node)
-
-
-def _check_lowering(graph: Graph, node: int) -> None:
-    """Raise LoweringError, with the user's line, for a head that codegen does not know."""
-    try:
-        intrinsic(graph.heads[node])
-    except LoweringError as error:
-        raise located(error, graph, node) from error
-
-
-def _interned(table: Table, head: Head, operands: tuple[int, ...]) -> int:
-    """Return a row; a commutative pair is sorted anew, because aliases that were apart may now be one row."""
-    if head in (sp.Add, sp.Mul) and len(operands) == 2 and operands[0] > operands[1]:
-        operands = (operands[1], operands[0])
-    return table.row(head, operands)
 
 
 def _constant(graph: Graph, node: int, traced: Trace) -> sp.Basic:
