@@ -1,0 +1,66 @@
+"""Columns: the order of repetitions in which tables become long affine runs.
+
+Where nodes lie side by side is known before buffers are: inputs as they are numbered, the results of a loop in the
+order of its repetitions, and outputs in theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from symad.structure.classes import Classes
+from symad.structure.loop import Loop, Nodes
+from symad.structure.templates import Template, is_uniform
+
+_ENOUGH = 8  # repetitions in a run, on average: then the order is left as it is
+
+
+class Places:
+    """Where nodes will lie: a number for each, side by side for those that are kept side by side."""
+
+    def __init__(self, classes: Classes, outputs: Nodes, done: Sequence[Loop], size: int) -> None:
+        self.at = np.arange(max(size, len(classes.of)))
+        self.shown = np.full(len(self.at), -1)
+        self.shown[outputs] = np.arange(len(outputs))
+        for loop in done:
+            self.add(loop)
+
+    def add(self, loop: Loop) -> None:
+        """Note that the results of a loop lie in the order of its repetitions."""
+        for result in loop.results:
+            if result.kind == "each":
+                self.at[result.nodes] = np.arange(len(result.nodes))
+
+
+def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
+    """Return the order of repetitions with the fewest runs: as found, as the outputs lie, or sorted by what is read."""
+    columns = [
+        places.at[entry.nodes]
+        for entry in template.with_role("slot")
+        if not classes.constant[entry.kind] and not is_uniform(entry.nodes)
+    ]
+    shown = [places.shown[entry.nodes] for entry in template.stores]
+    columns += [column for column in shown if (column >= 0).all()]
+    order = np.arange(template.count)
+    if not columns or runs(columns, order) * _ENOUGH <= template.count:
+        return order
+    by_variety = sorted(columns, key=lambda column: len(np.unique(column)), reverse=True)
+    orders = [order, np.lexsort(by_variety), *(np.argsort(column, kind="stable") for column in columns[-1:])]
+    return min(orders, key=lambda candidate: runs(columns, candidate))
+
+
+def runs(columns: Sequence[Nodes], order: Nodes) -> int:
+    """Return into how many stretches some columns fall in which each has its usual step.
+
+    >>> i, j = np.triu_indices(9, 1)
+    >>> runs([i, j], np.arange(36)), runs([i, j], np.argsort(j, kind="stable"))
+    (8, 8)
+    """
+    broken = np.zeros(max(len(order) - 1, 0), dtype=bool)
+    for column in columns:
+        steps = np.diff(column[order])
+        values, counts = np.unique(steps, return_counts=True)
+        broken |= steps != (values[np.argmax(counts)] if len(values) else 0)
+    return 1 + int(broken.sum())

@@ -1,0 +1,252 @@
+"""Cover: from the outputs down, which operations become the bodies of loops, and which stay straight lines.
+
+Classes are looked at from the outputs down, each once, when all that may ask for its members has been looked at. Asked
+for are single nodes, by outputs and straight lines, and columns, by templates. Many single nodes of one class become
+a loop, and so do many terms of a sum. A column is computed inside its template, unless few nodes stand for many: those
+are computed once, and read.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+
+from codegen.limits import check
+from symad.structure.classes import Classes
+from symad.structure.loop import Nodes
+from symad.structure.templates import Entry, Template, is_uniform
+
+MEMBERS = 8  # nodes of a class that make a loop
+OPERATIONS = 64  # operations in all repetitions of a loop, at least
+GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
+TRIES = 5
+
+Sums: TypeAlias = dict[int, tuple[int, ...]]
+_Name: TypeAlias = tuple[int, int]  # of a loop that may be refused: a class and -1, or a sum and the class of its terms
+
+
+@dataclass(eq=False)
+class _Demand:
+    """Who asks for members of a class."""
+
+    nodes: list[int] = field(default_factory=list)
+    columns: list[tuple[Template, Entry]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Terms of one class in a sum."""
+
+    total: int
+    kind: int
+    terms: Nodes
+
+
+def cover(classes: Classes, wanted: Nodes, first: int) -> tuple[list[Template], Sums]:
+    """Return the templates of loops, those that are read first, and the nodes that are sums of other nodes.
+
+    A loop that turns out not to be worth it stays straight lines, and what it asks for is looked at again.
+    """
+    refused: set[_Name] = set()
+    for _ in range(TRIES):
+        found = _Cover(classes, first, refused)
+        found.run(wanted)
+        poor = [name for names, template in found.templates if not _worth(template) for name in names]
+        if not poor:
+            break
+        refused.update(poor)
+    kept = [template for _, template in found.templates]
+    return kept[::-1], found.sums
+
+
+def _worth(template: Template) -> bool:
+    """Whether a loop has enough to do."""
+    return template.count * template.size >= OPERATIONS
+
+
+class _Cover:
+    """One pass from the outputs down."""
+
+    def __init__(self, classes: Classes, first: int, refused: set[_Name]) -> None:
+        self.classes, self.next, self.refused = classes, first, refused
+        self.pending: dict[int, dict[int, _Demand]] = {}
+        self.heap: list[int] = []
+        self.templates: list[tuple[list[_Name], Template]] = []  # with the names under which they are refused
+        self.sums: Sums = {}
+        self.plain: set[int] = set()  # sums that were looked through, and have no terms alike
+        self.scratch = np.zeros(len(classes.of), dtype=np.int64)
+
+    def run(self, wanted: Nodes) -> None:
+        self.ask(wanted.tolist())
+        while self.heap:
+            check("looking for sums")
+            level = self.pending.pop(-heapq.heappop(self.heap))
+            groups: list[_Group] = []
+            for kind in sorted(level):
+                groups += self.settle(kind, level[kind])
+            self.reduce(groups)
+
+    def demand(self, kind: int) -> _Demand:
+        key = self.classes.keys[kind]
+        level = self.pending.get(key)
+        if level is None:
+            level = self.pending[key] = {}
+            heapq.heappush(self.heap, -key)
+        return level.setdefault(kind, _Demand())
+
+    def ask(self, nodes: Iterable[int]) -> None:
+        """Ask for single nodes."""
+        of, heads = self.classes.of, self.classes.heads
+        for node in nodes:
+            kind = int(of[node])
+            if heads[kind] is not None:
+                self.demand(kind).nodes.append(node)
+
+    def settle(self, kind: int, demand: _Demand) -> list[_Group]:
+        """Decide on a class; return the groups of terms of its members that are straight sums."""
+        nodes = sorted(set(demand.nodes))
+        nodes = self.cut(kind, nodes, demand.columns)
+        if len(nodes) >= MEMBERS and (kind, -1) not in self.refused and self.enough(kind, len(nodes)):
+            template = Template(len(nodes))
+            entry, _ = template.find(self.classes, kind, self.ordered(np.array(nodes)))
+            template.stores.append(entry)
+            self.templates.append(([(kind, -1)], template))
+            self.grow(template, entry)
+            return []
+        if self.classes.heads[kind] is sp.Add:
+            return [group for node in nodes for group in self.add_up(node)]
+        for node in nodes:
+            self.ask(self.operands(node))
+        return []
+
+    def enough(self, kind: int, count: int) -> bool:
+        return self.classes.operations[kind] * count >= OPERATIONS
+
+    def operands(self, node: int) -> list[int]:
+        start = self.classes.start[node]
+        width = len(self.classes.operands[self.classes.of[node]])
+        found: list[int] = self.classes.flat[start : start + width].tolist()
+        return found
+
+    def ordered(self, nodes: Nodes) -> Nodes:
+        """Sort nodes by the leaf that they read first."""
+        return nodes[np.lexsort((nodes, self.classes.lead[nodes]))]
+
+    def grow(self, template: Template, entry: Entry) -> None:
+        for operand in template.grow(self.classes, entry):
+            self.demand(operand.kind).columns.append((template, operand))
+
+    def cut(self, kind: int, nodes: list[int], columns: Sequence[tuple[Template, Entry]]) -> list[int]:
+        """Let columns be read or computed in their templates; return all nodes to compute one by one."""
+        inner = []
+        for template, entry in columns:
+            if self.outside(kind) and is_uniform(entry.nodes):
+                template.read(self.classes, entry)
+                nodes.append(int(entry.nodes[0]))
+            else:
+                inner.append((template, entry))
+        if inner and self.shared(kind, nodes, [entry for _, entry in inner]):
+            for template, entry in inner:
+                template.read(self.classes, entry)
+            every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for _, entry in inner)])
+            unique: list[int] = np.unique(every).tolist()
+            return unique
+        for template, entry in inner:
+            self.grow(template, entry)
+        return sorted(set(nodes))
+
+    def outside(self, kind: int) -> bool:
+        """Whether a node may be computed outside of the loops that read it: not a constant, and no mere multiple."""
+        if self.classes.constant[kind]:
+            return False
+        operands = self.classes.operands[kind]
+        return not (self.classes.heads[kind] is sp.Mul and any(self.classes.constant[part] for part in operands))
+
+    def shared(self, kind: int, nodes: Sequence[int], entries: Sequence[Entry]) -> bool:
+        """Whether columns have so few different nodes that computing each once, and reading it, is less work."""
+        weight = self.classes.weights[kind]
+        total = sum(len(entry.nodes) for entry in entries)
+        if not self.outside(kind) or (total + len(nodes)) * weight < GATHER * total:
+            return False
+        different = self.different(nodes, entries)
+        everything = total + len(nodes)
+        return 2 * different <= everything and (everything - different) * weight >= GATHER * total
+
+    def different(self, nodes: Sequence[int], entries: Sequence[Entry]) -> int:
+        """Number of different nodes, without sorting them."""
+        every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for entry in entries)])
+        numbers = np.arange(len(every))
+        self.scratch[every] = numbers
+        return int(np.count_nonzero(self.scratch[every] == numbers))
+
+    def add_up(self, total: int) -> list[_Group]:
+        """Take a sum apart; ask for the terms that are few of their class, and return the groups of the others."""
+        if total in self.plain:
+            self.ask(self.operands(total))
+            return []
+        terms, inner = self.terms(total)
+        by_class = defaultdict(list)
+        for term in sorted(terms):
+            by_class[int(self.classes.of[term])].append(term)
+        groups, rest = [], []
+        for kind, members in by_class.items():
+            if self.is_group(total, kind, len(members)):
+                groups.append(_Group(total, kind, self.ordered(np.array(members))))
+            else:
+                rest += members
+        if groups:
+            self.sums[total] = tuple(rest)
+            self.ask(rest)
+        else:
+            self.plain.update(inner)
+            self.ask(self.operands(total))
+        return groups
+
+    def is_group(self, total: int, kind: int, count: int) -> bool:
+        if count < MEMBERS or self.classes.constant[kind] or (total, kind) in self.refused:
+            return False
+        return (self.classes.operations[kind] + 1) * count >= OPERATIONS
+
+    def terms(self, total: int) -> tuple[list[int], list[int]]:
+        """Return the terms of a sum, and the sums inside it: those used nowhere else, and few of their class."""
+        classes = self.classes
+        of, heads, members, uses = classes.of, classes.heads, classes.members, classes.uses
+        stack, terms, inner = self.operands(total), [], []
+        while stack:
+            node = stack.pop()
+            kind = of[node]
+            if heads[kind] is sp.Add and uses[node] == 1 and members[kind] < MEMBERS:
+                inner.append(node)
+                stack += self.operands(node)
+            else:
+                terms.append(node)
+        return terms, inner
+
+    def reduce(self, groups: Sequence[_Group]) -> None:
+        """Make templates of groups of terms; those of one sum with as many terms go together."""
+
+        def alike(group: _Group) -> tuple[int, int]:
+            return group.total, len(group.terms)
+
+        for (total, count), together in groupby(sorted(groups, key=alike), key=alike):
+            same = list(together)
+            template = Template(count)
+            self.templates.append(([(total, group.kind) for group in same], template))
+            alone = not self.sums[total] and sum(group.total == total for group in groups) == 1
+            for group in same:
+                entry, new = template.find(self.classes, group.kind, group.terms)
+                template.sums.append((entry, total if alone else self.next))
+                if new and entry.role == "open":
+                    self.demand(entry.kind).columns.append((template, entry))
+                if not alone:
+                    self.sums[total] = (self.next, *self.sums[total])
+                    self.next += 1
+            if alone:
+                del self.sums[total]

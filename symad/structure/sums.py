@@ -1,0 +1,56 @@
+"""Sums and maps: operations written alike, many times, become loops (see `classes`, `cover`, `columns`).
+
+The loops are exact by construction: every slot is a column of the original nodes. Only the order of additions in a
+sum of many terms changes, to that of the loop; rounding apart, the values are those of the straight lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen.program import Rows
+from symad.structure.classes import classify, read_by
+from symad.structure.columns import Places, order_of
+from symad.structure.cover import cover
+from symad.structure.loop import Loop, Nodes
+from symad.structure.templates import to_loop
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Loops, and the nodes that are sums of other nodes, from left to right, whatever their rows say."""
+
+    loops: list[Loop]
+    sums: dict[int, tuple[int, ...]]
+
+
+def find_sums(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int) -> Found:
+    """Return the sums and maps among what outputs and loops in `done` need; new nodes are numbered from `first`.
+
+    >>> import sympy as sp
+    >>> from codegen.program import Program
+    >>> x, n = sp.Symbol("x"), 40
+    >>> heads = [sp.Symbol] * n + [sp.sin] * n + [sp.Add] * (n - 1)
+    >>> sums = [(n, n + 1)] + [(2 * n + k, n + 2 + k) for k in range(n - 2)]
+    >>> rows = Program(heads, [()] * n + [(k,) for k in range(n)] + sums, dict.fromkeys(range(n), x), (), ())
+    >>> found = find_sums(rows, np.arange(n), np.array([3 * n - 2]), [], 3 * n - 1)
+    >>> [(loop.count, len(loop.body), loop.results[0].kind) for loop in found.loops], found.sums
+    ([(40, 2, 'sum')], {})
+    """
+    inputs, outputs = (np.asarray(nodes, dtype=np.int64).ravel() for nodes in (inputs, outputs))
+    columns = [np.asarray(nodes, dtype=np.int64).ravel() for loop in done for nodes in read_by(loop)]
+    wanted = np.unique(np.concatenate([outputs, *columns]))
+    if not wanted.size:
+        return Found([], {})
+    classes = classify(rows, inputs, wanted, done)
+    templates, sums = cover(classes, wanted, first)
+    places = Places(classes, outputs, done, first + len(templates))
+    loops = []
+    for template in templates:  # those that are read come first
+        order = order_of(template, classes, places)
+        loops.append(to_loop(template, rows, classes, order))
+        places.add(loops[-1])
+    return Found(loops, sums)
