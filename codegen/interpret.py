@@ -78,7 +78,7 @@ def _evaluate_floats(rows: Rows, order: list[int], values: dict[int, Any]) -> No
             elif parts:
                 values[row] = NUMBERS[heads[row]](*[values[part] for part in parts])
             else:
-                values[row] = _leaf(rows, row)
+                values[row] = leaf_number(rows.atoms[row])
         except KeyError:
             intrinsic(heads[row])  # names the head that has no row
             raise
@@ -94,8 +94,9 @@ def _product(rows: Rows, left: int, right: int, values: dict[int, Any]) -> Any:
     return values[left] * values[right]
 
 
-def _leaf(rows: Rows, row: int) -> float | bool:
-    constant = leaf_constant(rows.atoms[row])
+def leaf_number(atom: sp.Basic) -> float | bool:
+    """Return a leaf as a machine number or a truth value."""
+    constant = leaf_constant(atom)
     return constant if isinstance(constant, bool) else to_float(constant)
 
 
