@@ -7,7 +7,7 @@ pullback, ask the linear map itself, which knows what is structurally zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import sympy as sp
 import symad.tracing.containers as containers
 from codegen.program import Input, Output, Program, Rows, reachable
 from codegen.table import Table
-from symad.derivatives.linear import linearize
+from symad.derivatives.linear import Linear, linearize
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
@@ -82,19 +82,20 @@ def body_pushforward(body: Program, active: Sequence[int]) -> tuple[Program, tup
     """
     replay = _Replay(body, active)
     directions = [replay.slot() for _ in active]
-    smooth = replay.smooth(range(len(body.outputs)))
+    smooth = replay.smooth()
     tangents = replay.linear(smooth).apply(replay.build, directions)
     found = [(output, node) for output, node in zip(smooth, tangents, strict=True) if node is not None]
     return replay.program([node for _, node in found]), tuple(output for output, _ in found)
 
 
 def body_pullback(
-    body: Program, active: Sequence[int], outputs: Sequence[int], ones: Collection[int] = ()
+    body: Program, active: Sequence[int], outputs: Sequence[int], ones: Sequence[int] = ()
 ) -> tuple[Program, tuple[int, ...]]:
     """Return the body of the pullback, and those of the `active` slots that have a cotangent.
 
-    Its slots are those of the body, then the cotangents of `outputs`, but of those in `ones`, whose cotangent is 1; its
-    outputs are those of the body, then the cotangents of the slots.
+    Its slots are those of the body, then a cotangent for each of `outputs`: an output that comes several times has the
+    sum as its cotangent, and a further 1 for each time that it is in `ones`. Its outputs are those of the body, then
+    the cotangents of the slots.
 
     >>> body = body_program(lambda x, y: (x * y, y), 2)
     >>> made, slots = body_pullback(body, [0, 1], [0])
@@ -102,36 +103,74 @@ def body_pullback(
     ((6.0, 3.0, 3.0, 2.0), (0, 1))
     """
     replay = _Replay(body, active)
-    smooth = replay.smooth(outputs)
-    cotangents = {output: replay.build.one if output in ones else replay.slot() for output in outputs}
-    pullback = replay.linear(smooth).transpose()
-    nodes = pullback.apply(replay.build, [cotangents[output] for output in smooth])
+    smooth = [(output, replay.slot()) for output in outputs] + [(output, replay.build.one) for output in ones]
+    pullback = replay.linear([output for output, _ in smooth]).transpose()
+    nodes = pullback.apply(replay.build, [cotangent for _, cotangent in smooth])
     found = [(slot, node) for slot, node in zip(active, nodes, strict=True) if node is not None]
     return replay.program([node for _, node in found]), tuple(slot for slot, _ in found)
 
 
+def outputs_reached(body: Program, active: Sequence[int]) -> list[int]:
+    """Return the outputs whose derivative in some slots is not structurally zero.
+
+    >>> outputs_reached(body_program(lambda x, y: (x * y, y, x > y), 2), [0])
+    [0]
+    """
+    replay = _Replay(body, active)
+    smooth = replay.smooth()
+    linear = replay.linear(smooth)
+    reached = {*linear.inputs, *(target for target, _ in linear.rows)}
+    return [output for output in smooth if replay.outputs[output] in reached]
+
+
+def slots_reached(body: Program, active: Sequence[int], outputs: Sequence[int]) -> list[int]:
+    """Return those of the active slots that the derivative of some outputs is not structurally zero in.
+
+    >>> slots_reached(body_program(lambda x, y: (x * y, y), 2), [0, 1], [1])
+    [1]
+    """
+    replay = _Replay(body, active)
+    pullback = replay.linear(outputs).transpose()
+    reached = {*pullback.inputs, *(target for target, _ in pullback.rows)}
+    return [slot for slot in active if replay.parameters[slot] in reached]
+
+
 def body_part(
-    body: Program, slots: Sequence[int], outputs: Sequence[int], same: dict[int, int] | None = None
+    body: Program,
+    slots: Sequence[int],
+    outputs: Sequence[int | None],
+    same: dict[int, int] | None = None,
+    further: int = 0,
 ) -> Program:
-    """Return the body with these slots and outputs only; `same` says of slots that they are equal to another one.
+    """Return the body with these slots, some further ones that nothing reads, and these outputs.
+
+    An output ~s is slot s itself (those of the further ones count on from the body's), None is the number 0. `same`
+    says of slots left out to which other one they are equal.
 
     >>> body = body_program(lambda x, y, z: (x * y, z + y), 3)
-    >>> function_of(body_part(body, [1, 2], [1]))(3.0, 4.0), function_of(body_part(body, [1, 2], [1], {1: 2}))(3.0, 4.0)
-    ((7.0,), (8.0,))
+    >>> function_of(body_part(body, [1, 2], [1, None]))(3.0, 4.0)
+    (7.0, 0.0)
+    >>> function_of(body_part(body, [2], [1, ~3], {1: 2}, 1))(4.0, 5.0)
+    (8.0, 5.0)
     """
-    table, same = Table(), same or {}
-    rows = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(slots)}
-    rows |= {slot: rows[other] for slot, other in same.items() if other in rows}
-    wanted = [_row(body, output) for output in outputs]
+    table = Table()
+    numbers = [*slots, *range(len(body.inputs), len(body.inputs) + further)]
+    leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
+    leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
+    rows = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
+    wanted = [_row(body, output) for output in outputs if output is not None and output >= 0]
     for row in reachable(body, wanted):
         if row not in rows:
             operands = tuple(rows[operand] for operand in body.operands[row])
             if body.heads[row] in (sp.Add, sp.Mul) and len(operands) == 2:
                 operands = tuple(sorted(operands))
             rows[row] = table.row(body.heads[row], operands) if operands else table.leaf(body.atoms[row])
-    inputs = tuple(Input(f"s{k}", ()) for k in range(len(slots)))
-    found = tuple(Output((), (rows[row],)) for row in wanted)
-    return Program(table.heads, table.operands, table.atoms, inputs, found, body.name)
+    found = []
+    for output in outputs:
+        row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[_row(body, output)]
+        found.append(Output((), (row,)))
+    inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
+    return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
 
 
 def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
@@ -165,11 +204,11 @@ class _Replay:
         self.slots.append(self.graph.own_leaf(sp.Symbol(f"s{len(self.slots)}", real=True)))
         return self.slots[-1]
 
-    def smooth(self, outputs: Sequence[int]) -> list[int]:
-        """Return those of some outputs that are numbers."""
-        return [output for output in outputs if not self.graph.is_boolean(self.outputs[output])]
+    def smooth(self) -> list[int]:
+        """Return the outputs that are numbers and not truth values."""
+        return [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
 
-    def linear(self, outputs: Sequence[int]) -> Any:
+    def linear(self, outputs: Sequence[int]) -> Linear:
         """Return the derivative of some outputs in the active slots."""
         return linearize(self.build, [self.outputs[output] for output in outputs], list(self.parameters.values()))
 

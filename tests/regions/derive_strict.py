@@ -1,0 +1,77 @@
+"""A rolled program carried out number by number, with every rule about buffers checked; slow, and nothing but loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codegen.interpret import evaluate
+from codegen.regions.region import Gather, Region, RolledProgram
+from codegen.regions.rounds import places_in, regions_in_time
+
+Arrays = list[np.ndarray]
+
+
+def run(program: RolledProgram, arrays: Sequence[np.ndarray], *, scratch: bool = False) -> Arrays:
+    """Return the output arrays; AssertionError where a place is written or read against the rules.
+
+    With `scratch`, a place may be stored again, as in the workspace of one round of a nest.
+    """
+    machine = _Machine(program, arrays, scratch)
+    for region, rounds in regions_in_time(program.steps):
+        machine.region(region, rounds)
+    found = machine.buffers[program.first_output :]
+    return [values.reshape(array.shape) for values, array in zip(found, program.outputs, strict=True)]
+
+
+class _Machine:
+    def __init__(self, program: RolledProgram, arrays: Sequence[np.ndarray], scratch: bool) -> None:
+        self.scratch = scratch
+        self.buffers = [np.zeros(buffer.size) for buffer in program.buffers]
+        self.kinds = [[""] * buffer.size for buffer in program.buffers]  # of what was written to a place
+        self.read = [np.zeros(buffer.size, dtype=bool) for buffer in program.buffers]
+        for number, (array, given) in enumerate(zip(program.inputs, arrays, strict=True)):
+            assert np.shape(given) == array.shape, array
+            self.buffers[number] = np.asarray(given, dtype=float).ravel()
+        for number, buffer in enumerate(program.buffers):
+            if buffer.values is not None:
+                self.buffers[number] = buffer.values
+
+    def load(self, use: Gather, rounds: Sequence[int], k: int = 0) -> float:
+        place = places_in(use.table, rounds)[k]
+        self.read[use.buffer][place] = True
+        return float(self.buffers[use.buffer][place])
+
+    def region(self, region: Region, rounds: Sequence[int]) -> None:
+        tables = [places_in(use.table, rounds) for use in region.gathers]
+        for use, places in zip(region.gathers, tables, strict=True):
+            self.read[use.buffer][places] = True
+        targets = [places_in(use.table, rounds) for use in region.results]
+        queues = [[self.load(use, rounds) for use in carry.initial] for carry in region.carries]
+        rows = [output.rows[0] for output in region.body.outputs]
+        for k in range(region.count):
+            slots = [float(self.buffers[use.buffer][at[k]]) for use, at in zip(region.gathers, tables, strict=True)]
+            slots += [queue[0] for queue in queues]
+            values = evaluate(region.body, rows, dict(enumerate(slots)))
+            for use, at in zip(region.results, targets, strict=True):
+                if use.kind != "last":
+                    self.leave(use.buffer, int(at[k]), use.kind, values[use.output])
+            for queue, carry in zip(queues, region.carries, strict=True):
+                queue[:] = [*queue[1:], values[carry.output]]
+            if region.stop is not None and values[region.stop]:
+                break
+        for use, at in zip(region.results, targets, strict=True):
+            if use.kind == "last":
+                assert any(carry.output == use.output and carry.lag == 1 for carry in region.carries)
+                self.leave(use.buffer, int(at[0]), "store", values[use.output])
+
+    def leave(self, buffer: int, place: int, kind: str, value: float) -> None:
+        before = self.kinds[buffer][place]
+        if self.scratch and kind == "store":
+            self.read[buffer][place] = False
+        else:
+            assert not self.read[buffer][place], f"place {place} of buffer {buffer} was read before it was written"
+            assert kind == "add" if before == "add" else not before, f"place {place} of {buffer}: {before}, {kind}"
+        self.kinds[buffer][place] = kind
+        self.buffers[buffer][place] = value if kind == "store" else self.buffers[buffer][place] + value
