@@ -15,7 +15,7 @@ from codegen.calls.kernel import Kernel, make_kernel
 from codegen.cost import nanoseconds
 from codegen.dtypes import FLOAT64
 from codegen.emission.emit import Emitted, Form
-from codegen.emission.plan import plan, write
+from codegen.emission.plan import Plan, plan, write
 from codegen.engine import Library
 from codegen.errors import ArgumentError
 from codegen.limits import check
@@ -24,7 +24,7 @@ from codegen.lowering.lower import FUSED
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import LEVELS, OptionFields, Options, Tier
 from codegen.program import Head, Program
-from codegen.regions.plan import RolledPlan
+from codegen.regions.emission import RolledPlan
 from codegen.regions.region import RolledProgram, regions_of
 from codegen.regions.sizes import sizes
 from codegen.storage.cache import Setting
@@ -150,16 +150,23 @@ def _compiled(
 def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Emitted]:
     """Run all stages, each timed."""
     clock = [time.perf_counter()]
-    prepared = program if isinstance(program, RolledProgram) else prepare(program, options)
-    clock.append(time.perf_counter())
-    planned = RolledPlan.of(prepared, options) if isinstance(prepared, RolledProgram) else plan(prepared)
-    clock.append(time.perf_counter())
+    planned: Plan
+    if isinstance(program, RolledProgram):
+        planned = RolledPlan.of(program, options)
+        clock += [time.perf_counter()] * 2  # bodies are lowered and loops planned at once
+        counted = sizes(planned)
+    else:
+        prepared = prepare(program, options)
+        clock.append(time.perf_counter())
+        planned = plan(prepared)
+        clock.append(time.perf_counter())
+        counted = _sizes(prepared)
     emitted = planned.emit(Form(lanes=options.number.lanes()))
     clock.append(time.perf_counter())
     code = ObjectCode.of(emitted, options.level)
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *code.image.seconds], strict=True))
     stats = replace(
-        sizes(prepared, options) if isinstance(prepared, RolledProgram) else _sizes(prepared),
+        counted,
         chunks=planned.chunks,
         workspace=planned.workspace,
         seconds=seconds,

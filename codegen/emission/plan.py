@@ -10,7 +10,7 @@ from codegen.emission.sweep import SweepPlan
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
 from codegen.program import Program
-from codegen.regions.plan import RolledPlan
+from codegen.regions.emission import RolledPlan
 from codegen.regions.region import RolledProgram
 
 Plan: TypeAlias = StraightPlan | SweepPlan | RolledPlan

@@ -8,7 +8,7 @@ from codegen.emission.sweep import SweepPlan
 from codegen.errors import LoweringError
 from codegen.exports.c_interface import Interface
 from codegen.exports.c_source import STACK_NUMBERS, Called, Routine, routine
-from codegen.regions.plan import RolledPlan
+from codegen.regions.emission import RolledPlan
 
 
 def kernel_source(given: Interface, plan: Plan) -> str:

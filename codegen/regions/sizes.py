@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import prod
 
 from codegen.calls.compiled import RegionStats, Stats
-from codegen.engine import has_fma
-from codegen.lowering.fuse import fuse
-from codegen.lowering.lower import FUSED, lower
-from codegen.options import Options
-from codegen.regions.region import RolledProgram, regions_of
+from codegen.lowering.algebra import Effect
+from codegen.lowering.lower import FUSED
+from codegen.lowering.prepare import Prepared
+from codegen.regions.emission import RolledPlan
 
 
-def sizes(program: RolledProgram, options: Options) -> Stats:
-    """Return the statistics of a rolled program that do not depend on how it is written.
+def sizes(plan: RolledPlan) -> Stats:
+    """Return the statistics of a rolled program that do not depend on how its loops are written.
 
-    >>> sizes(RolledProgram((), (), (), ()), Options()).total
+    >>> from codegen.options import Options
+    >>> from codegen.regions.region import RolledProgram
+    >>> sizes(RolledPlan.of(RolledProgram((), (), (), ()), Options())).total
     0
     """
-    kinds: Counter[str] = Counter()
-    found, nodes, trees, shared, fused = [], 0, 0.0, 0, 0
-    for region, rounds in regions_of(program.steps):
-        lowered = lower(region.body)
-        operations = lowered.count()
-        kinds += operations
-        nodes += lowered.nodes
-        trees += lowered.operations_before
-        shared += lowered.operations_after_sharing
-        if options.fma and has_fma():
-            rows = fuse(lowered)
-            fused += sum(rows.rows[row][0] in FUSED for row in rows.live())
-        found.append(RegionStats(region.count, prod(rounds), operations.total(), region.origin))
-    return Stats(nodes, trees, shared, dict(kinds), fused, regions=tuple(found))
+    bodies = [prepared.plain for prepared in plan.prepared]
+    kinds = sum((body.count() for body in bodies), Counter[str]())
+    regions = tuple(
+        RegionStats(region.count, prod(rounds), prepared.plain.count().total(), region.origin)
+        for (region, rounds), prepared in plan.regions
+    )
+    return Stats(
+        nodes=sum(body.nodes for body in bodies),
+        operations_before=sum(body.operations_before for body in bodies),
+        operations_after=sum(body.operations_after_sharing for body in bodies),
+        machine_operations=dict(kinds),
+        fused=sum(prepared.fused.rows[row][0] in FUSED for prepared in plan.prepared for row in prepared.fused.live()),
+        passes=_effects(plan.prepared),
+        regions=regions,
+    )
+
+
+def _effects(bodies: Sequence[Prepared]) -> tuple[Effect, ...]:
+    """What each pass did to all bodies together."""
+    found: dict[str, Effect] = {}
+    for effect in (effect for body in bodies for effect in body.effects):
+        before = found.get(effect.name, Effect(effect.name, 0, 0))
+        found[effect.name] = Effect(effect.name, before.before + effect.before, before.after + effect.after)
+    return tuple(found.values())
