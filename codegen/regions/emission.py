@@ -17,6 +17,7 @@ from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
 from codegen.regions.emission_buffers import Memory, Tables, writes
 from codegen.regions.loops import Job, scratch
+from codegen.regions.loops_columns import columns_of
 from codegen.regions.loops_long import LONG, straight
 from codegen.regions.loops_scalar import scalar_loop
 from codegen.regions.loops_vector import vector_loop
@@ -45,16 +46,20 @@ class RolledPlan:
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR of `i32 @kernel(in, out)` for one point: deterministic, also in the order of its sums."""
         tables, emitted = Tables(), Emitted([], [], {found.name: found for found in MEMORY})
-        memory, known = Memory.of(self.program, tables), writes(self.program)
-        extra = 0
+        lanes = [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
+        columns = [
+            columns_of(region, wide.width) if wide != SCALAR else None
+            for ((region, _), _), wide in zip(self.regions, lanes, strict=True)
+        ]
+        memory, known = Memory.of(self.program, tables), writes(self.program, columns)
+        extra, fast = 0, self.options.accuracy == "fast"
         for number, ((region, counts), prepared) in enumerate(self.regions):
-            lowered, lanes = prepared.fused, self.lanes_of(region, prepared.fused)
-            fast = self.options.accuracy == "fast"
             job = Job(
-                f"region{number}", region, lowered, len(counts), memory, tables, known.stored, memory.workspace, fast
-            )
-            extra = max(extra, scratch(lowered, len(region.body.inputs), lanes))
-            emitted += _write(job, lanes)
+                f"region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
+                memory.workspace, fast, columns[number],
+            )  # fmt: skip
+            extra = max(extra, scratch(prepared.fused, len(region.body.inputs), lanes[number]))
+            emitted += _write(job, lanes[number])
         return Emitted([], tables.globals, {}) + emitted + _kernel(self.program, memory, known.cleared, extra, form)
 
     @cached_property
@@ -97,8 +102,8 @@ def _write(job: Job, lanes: Lanes) -> Emitted:
     """Return the function of a region in the form that suits it."""
     if job.region.count == 1 and len(job.lowered.rows) > LONG:
         return straight(job)
-    if lanes.width > 1:
-        return vector_loop(job, lanes)
+    if job.columns is not None:
+        return vector_loop(job, lanes, job.columns)
     return scalar_loop(job)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.regions.region import Result, RolledProgram, regions_of
+from codegen.regions.loops_columns import Columns
+from codegen.regions.region import Region, Result, RolledProgram, regions_of
 from codegen.regions.table import Places
 
 COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
@@ -68,40 +71,59 @@ class Writes:
     """What is known of all writes: buffers with places that are not stored (they start at 0), adds that are stores."""
 
     cleared: frozenset[int]
-    stored: frozenset[int]  # ids of results of kind "add" of which each place is written once only
+    stored: frozenset[int]  # ids of results whose places are written once only
 
 
-def writes(program: RolledProgram) -> Writes:
+def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
     """Find out which buffers have to be cleared, and which sums have a single term.
 
     A place is stored once or added to; so a place that is written once may be stored, and needs no zero before.
     """
-    uses: dict[int, list[tuple[Result, tuple[int, ...], bool]]] = {}
-    for region, counts in regions_of(program.steps):
-        for use in region.results:
-            uses.setdefault(use.buffer, []).append((use, counts, region.stop is not None))
+    writers: dict[int, list[_Writer]] = {}
+    for (region, counts), found in zip(regions_of(program.steps), columns, strict=True):
+        for writer in _writers(region, counts, found):
+            writers.setdefault(writer.uses[0].buffer, []).append(writer)
     cleared, stored = set(), set()
     for number, buffer in enumerate(program.buffers):
         if buffer.kind in ("input", "constant"):
             continue
-        found = uses.get(number, [])
-        work = sum(use.table.count * int(np.prod(counts)) for use, counts, _ in found)
-        if buffer.size + work > COUNTED:
+        known = writers.get(number, [])
+        if buffer.size + sum(writer.work for writer in known) > COUNTED:
             cleared.add(number)
             continue
-        times = np.zeros(buffer.size, dtype=np.int64)
-        places = [all_places(use, counts) for use, counts, _ in found]
-        for where in places:
-            times += np.bincount(where, minlength=buffer.size)
+        places = [writer.places() for writer in known]
+        times = np.bincount(np.concatenate([*places, np.empty(0, dtype=np.int64)]), minlength=buffer.size)
         once = [
-            bool((times[where] == 1).all()) and not stops
-            for where, (_, _, stops) in zip(places, found, strict=True)
-        ]  # fmt: skip
-        stored |= {id(use) for (use, _, _), single in zip(found, once, strict=True) if single and use.kind == "add"}
-        whole = all(single or use.kind == "last" for (use, _, _), single in zip(found, once, strict=True))
-        if not whole or not (times > 0).all():
+            not writer.stops and bool((times[where] == 1).all()) for writer, where in zip(known, places, strict=True)
+        ]
+        stored |= {id(use) for writer, single in zip(known, once, strict=True) if single for use in writer.uses}
+        if not all(once) or not (times > 0).all():
             cleared.add(number)
     return Writes(frozenset(cleared), frozenset(stored))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Results that go to memory together: how many places they write in all, and which."""
+
+    uses: tuple[Result, ...]
+    work: int
+    places: Callable[[], Places]
+    stops: bool = False  # perhaps before it has written all
+
+
+def _writers(region: Region, counts: tuple[int, ...], columns: Columns | None) -> Iterator[_Writer]:
+    rounds = int(np.prod(counts))
+    together: set[int] = set()
+    for overlap in columns.overlaps if columns is not None and not any(counts) else ():
+        assert columns is not None
+        uses = tuple(region.results[c] for c in overlap.distances)
+        yield _Writer(uses, region.count + len(columns.runs) * overlap.longest, partial(columns.places, overlap))
+        together |= set(overlap.distances)
+    for c, use in enumerate(region.results):
+        if c not in together:
+            stops = region.stop is not None and use.kind != "last"
+            yield _Writer((use,), rounds * use.table.count, partial(all_places, use, counts), stops)
 
 
 def all_places(use: Result, counts: tuple[int, ...]) -> Places:

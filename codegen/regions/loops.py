@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from codegen.emission.copies import split_stores
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, _Names, _Writer
@@ -20,9 +19,8 @@ from codegen.lowering.lower import Lowered
 from codegen.lowering.machine import Row
 from codegen.program import Input, Output, Program
 from codegen.regions.emission_buffers import Memory, Tables
-from codegen.regions.region import Gather, Region, Result
-
-Use: TypeAlias = Gather | Result
+from codegen.regions.loops_columns import Columns, Use
+from codegen.regions.region import Region, Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +36,7 @@ class Job:
     stored: frozenset[int]
     scratch: int  # where in %work a long body keeps its values
     fast: bool = False
+    columns: Columns | None = None  # where repetitions run side by side
 
     def adds(self, use: Result) -> bool:
         """Whether a result is added to what is there."""

@@ -13,7 +13,8 @@ from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, width
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
 from codegen.program import Input, Output, Program
-from codegen.regions.loops import Function, Job, Use
+from codegen.regions.loops import Function, Job
+from codegen.regions.loops_columns import Use
 from codegen.regions.region import Gather, Region
 
 LONG = 200  # rows of a body from which on it is read and stored in place, and equal operations share registers

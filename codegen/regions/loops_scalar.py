@@ -9,7 +9,8 @@ from functools import cached_property
 
 from codegen.emission.emit import Emitted
 from codegen.emission.lanes import SCALAR
-from codegen.regions.loops import Function, Job, Use
+from codegen.regions.loops import Function, Job
+from codegen.regions.loops_columns import Use
 from codegen.regions.region import Carry
 from codegen.regions.table import Affine
 

@@ -14,6 +14,7 @@ import numpy as np
 from codegen.regions.table import Affine, Places, Table
 
 SHORTEST = 4.0  # repetitions in a run, on average; below it the tables are read instead
+SAMPLE = 1000  # steps among which the usual one is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,5 +51,6 @@ def runs(tables: Sequence[Table], count: int) -> Runs | None:
 
 
 def _usual_step(places: Places) -> int:
-    values, counts = np.unique(np.diff(places), return_counts=True)
+    steps = np.diff(places)
+    values, counts = np.unique(steps[:: max(1, len(steps) // SAMPLE)], return_counts=True)
     return int(values[np.argmax(counts)])

@@ -122,6 +122,27 @@ def test_overlapping_sums_and_constants():
     check(rolled, [rng.normal(size=n)])
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 7, 8, 9, 15, 16, 17])
+@pytest.mark.parametrize("rounds", [None, 3])
+def test_sums_a_few_places_apart(count, rounds):
+    body = program_from_sympy([A, B], [A * B, A - B, B**2, A + 1])
+    shift = () if rounds is None else (2,)
+    gathers = (Gather(0, Affine(0, 1, count)), Gather(0, Affine(3, 1, count)))
+    results = tuple(Result(k, 1, Affine(2 * k, 1, count, shift), "add") for k in (2, 0, 1))
+    results += (Result(3, 1, Affine(2, 1, count, shift), "add"), Result(3, 2, Affine(0, 1, count), "add"))
+    region = Region(body, count, gathers, results)
+    step = region if rounds is None else Nest(rounds, (region,))
+    check(program([count + 3], [count + 8, count + 1], [], step), [np.linspace(-1, 2, count + 3)])
+
+
+def test_sums_of_which_one_meets_another():
+    body = program_from_sympy([A], [A, 2 * A, 3 * A])
+    places = [np.array([0, 10]), np.array([1, 11]), np.array([1, 25])]
+    results = tuple(Result(k, 1, table(where), "add") for k, where in enumerate(places))
+    region = Region(body, 2, (Gather(0, Affine(0, 1, 2)),), results)
+    check(program([2], [30], [], region), [[1.0, 2.0]])
+
+
 @pytest.mark.parametrize("lag", [1, 2, 5])
 @pytest.mark.parametrize("count", [1, 2, 11])
 def test_carries(lag, count):
