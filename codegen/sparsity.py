@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.errors import ArgumentError
 from codegen.storage.sealed import write_atomically
 
-Format = Literal["coo", "csr", "csc"]
+Format = Literal["coo", "csr", "csc", "regions"]
 Indices = NDArray[np.intp]
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -31,8 +31,9 @@ class SparsityPattern:
     """The places of a matrix that may hold a non-zero, in the order of their storage; everything else is zero.
 
     Entry k stands at `(rows[k], columns[k])`. In the formats "coo" and "csr" the entries are ordered by row, then
-    column, in "csc" by column, then row (ArgumentError otherwise). The arrays are read-only, since all matrices of a
-    pattern share them. Two patterns are equal when the shape, the format and all places are.
+    column, in "csc" by column, then row, in "regions" as loops write them fastest (ArgumentError otherwise). The arrays
+    are read-only, since all matrices of a pattern share them. Two patterns are equal when the shape, the format and all
+    places are.
 
     >>> pattern = SparsityPattern(np.array([0, 1, 1]), np.array([0, 0, 1]), (2, 2), "csr")
     >>> pattern
@@ -68,14 +69,23 @@ class SparsityPattern:
     @cached_property
     def indices(self) -> NDArray[Any]:
         """Of each entry the row in format "csc", else the column; int32 where it fits."""
+        self._require_order("indices")
         return _read_only((self.rows if self.format == "csc" else self.columns).astype(self._index_type))
 
     @cached_property
     def indptr(self) -> NDArray[Any]:
         """Where each column ("csc") or row begins among the entries, and behind the last one their number."""
+        self._require_order("indptr")
         by_column = self.format == "csc"
         counts = np.bincount(self.columns if by_column else self.rows, minlength=self.shape[by_column])
         return _read_only(np.concatenate([[0], np.cumsum(counts)]).astype(self._index_type))
+
+    def _require_order(self, name: str) -> None:
+        if self.format == "regions":
+            raise ArgumentError(
+                f'{name} of a pattern in format "regions"', why="its entries are in no order of rows or columns",
+                do='use rows and columns, or format "csr" or "csc"',
+            )  # fmt: skip
 
     @property
     def _index_type(self) -> type[np.signedinteger[Any]]:
@@ -88,7 +98,7 @@ class SparsityPattern:
         return dense
 
     def scipy(self, data: ArrayLike) -> Any:
-        """Return packed values as `scipy.sparse.coo_array`, `csr_array` or `csc_array`; they are not copied.
+        """Return packed values as `scipy.sparse.coo_array` (of "regions" too), `csr_array` or `csc_array`, not copied.
 
         All arrays of a pattern share its index arrays, which are read-only: take a `.copy()` before a method that
         changes them in place. ArgumentError for other values than `nnz` numbers, and without SciPy
@@ -115,11 +125,12 @@ class SparsityPattern:
             raise ArgumentError(
                 f"{type(matrix).__name__}", where=where, why=f"values go into an array, or a matrix in {self.format}"
             )
-        if name != self.format or matrix.shape != self.shape:
+        stored = "coo" if self.format == "regions" else self.format
+        if name != stored or matrix.shape != self.shape:
             raise ArgumentError(
                 f"a {'x'.join(map(str, matrix.shape))} matrix in {name}",
                 where=where,
-                why=f"the values are those of a {'x'.join(map(str, self.shape))} matrix in {self.format}",
+                why=f"the values are those of a {'x'.join(map(str, self.shape))} matrix in {stored}",
             )
         own = _index_arrays(self._template)
         if not all(a is b or np.array_equal(a, b) for a, b in zip(_index_arrays(matrix), own, strict=True)):
@@ -139,12 +150,12 @@ class SparsityPattern:
         except ImportError as error:
             raise ArgumentError("a scipy.sparse array without SciPy", do="pip install 'symad[special]'") from error
         values = np.zeros(self.nnz)
-        if self.format == "coo":
-            rows = _read_only(self.rows.astype(self._index_type))
-            made = sparse.coo_array((values, (rows, self.indices)), shape=self.shape)
+        if self.format in ("coo", "regions"):
+            rows, columns = (_read_only(places.astype(self._index_type)) for places in self)
+            made = sparse.coo_array((values, (rows, columns)), shape=self.shape)
         else:
             made = getattr(sparse, f"{self.format}_array")((values, self.indices, self.indptr), shape=self.shape)
-        made.has_canonical_format = True  # ordered, no place twice: SciPy need not look
+        made.has_canonical_format = self.format != "regions"  # ordered, no place twice: SciPy need not look
         return made
 
     def groups(self, columns: ArrayLike | None = None) -> list[Indices]:
@@ -251,12 +262,16 @@ def _whole(values: ArrayLike, name: str) -> NDArray[Any]:
 def _check_places(pattern: SparsityPattern) -> None:
     """Raise ArgumentError unless the places are inside of the shape, each once, and in the order of the format."""
     rows, columns, (height, width) = pattern.rows, pattern.columns, pattern.shape
-    if pattern.format not in ("coo", "csr", "csc"):
-        raise ArgumentError(f"format={pattern.format!r}", do="use one of coo, csr, csc")
+    if pattern.format not in get_args(Format):
+        raise ArgumentError(f"format={pattern.format!r}", do=f"use one of {', '.join(get_args(Format))}")
     if len(rows) != len(columns):
         raise ArgumentError(f"{len(rows)} rows and {len(columns)} columns of entries")
     if np.any((rows < 0) | (rows >= height) | (columns < 0) | (columns >= width)):
         raise ArgumentError(f"entries outside of a matrix of shape {pattern.shape}", why="indices count from 0")
+    if pattern.format == "regions":
+        if len(np.unique(rows * width + columns)) < len(rows):
+            raise ArgumentError("entries at the same place", why="each place is stored once")
+        return
     major, minor = (columns, rows) if pattern.format == "csc" else (rows, columns)
     step = np.diff(major)
     if not np.all((step > 0) | ((step == 0) & (np.diff(minor) > 0))):

@@ -232,3 +232,26 @@ def test_without_scipy_there_is_a_pattern_and_a_clear_refusal(monkeypatch):
     assert pattern.indptr.tolist() == [0, 1, 2]
     with pytest.raises(ArgumentError, match=r"pip install 'symad\[special\]'"):
         pattern.scipy([1.0, 2.0])
+
+
+def test_the_order_of_regions_is_any_fixed_order():
+    pattern = SparsityPattern([1, 0, 1], [0, 0, 1], (2, 2), "regions")
+    made = pattern.scipy([2.0, 1.0, 3.0])
+    assert type(made) is sparse.coo_array
+    assert made.toarray().tolist() == [[1.0, 0.0], [2.0, 3.0]]
+    assert made.tocsc().toarray().tolist() == [[1.0, 0.0], [2.0, 3.0]]
+    assert pattern.data_of(made).tolist() == [2.0, 1.0, 3.0]
+    assert pickle.loads(pickle.dumps(pattern)) == pattern
+    assert pattern != SparsityPattern([0, 1, 1], [0, 0, 1], (2, 2), "regions")
+    assert pattern != SparsityPattern([0, 1, 1], [0, 0, 1], (2, 2))
+
+
+@pytest.mark.parametrize("name", ["indptr", "indices"])
+def test_the_order_of_regions_has_no_compressed_indices(name):
+    with pytest.raises(ArgumentError, match=f'{name} of a pattern in format "regions"'):
+        getattr(SparsityPattern([1, 0], [0, 0], (2, 2), "regions"), name)
+
+
+def test_each_place_is_stored_once_in_the_order_of_regions():
+    with pytest.raises(ArgumentError, match="entries at the same place"):
+        SparsityPattern([1, 0, 1], [0, 0, 0], (2, 2), "regions")

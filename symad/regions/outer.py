@@ -1,0 +1,227 @@
+"""Outer functions: what inner values z add to a Hessian.
+
+With the pieces as terms of a Lagrangian L(x, z), and Z = dz/dx, the Hessian is L_xx + L_xz Z + Z' L_zx + Z' L_zz Z.
+The first part is the scatter of body Hessians. The rest has the rank of the inner values:
+R = L_zx + L_zz Z / 2, and then Z' R + R' Z, at the places where that may be non-zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen.regions.table import Places
+from symad.derivatives.linear import linearize
+from symad.derivatives.modes import jacobians
+from symad.derivatives.sparse import Triangle
+from symad.graph.builder import Builder
+from symad.graph.table import Graph
+from symad.regions.layout import Assembly, Entry
+from symad.regions.pieces import Draft, Inner, Piece, Slot
+
+MOST_PLACES = 50_000_000  # of a matrix that inner values fill
+
+
+@dataclass(eq=False)
+class Support:
+    """Where the rows of a matrix of inner values times inputs may be non-zero."""
+
+    width: int
+    columns: dict[int, Places]
+
+    def add(self, numbers: Places, places: Places) -> None:
+        """Note entries."""
+        for number in np.unique(numbers).tolist():
+            found = np.unique(places[numbers == number])
+            self.columns[number] = np.union1d(self.columns.get(number, found[:0]), found)
+
+    def of(self, number: int) -> Places:
+        """Return the columns of a row that may be non-zero."""
+        return self.columns.get(number, np.empty(0, dtype=np.int64))
+
+
+def draft_of(piece: Piece) -> Draft:
+    """Return a region in the making with the slots of a piece."""
+    slots = [(slot.node, slot.buffer, slot.places) for slot in piece.slots]
+    return Draft(piece.build, piece.count, slots, [], piece.origin)
+
+
+def parameters_of(piece: Piece) -> list[Slot]:
+    """Return the slots in which a piece is differentiated."""
+    return [slot for slot in piece.slots if slot.role != "fixed"]
+
+
+def partials(piece: Piece, nodes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return the derivatives of nodes in the parameters, `{(node number, slot number): node}`, by the cheapest mode."""
+    build, slots = piece.build, [slot.node for slot in parameters_of(piece)]
+    if not slots:
+        return {}
+    ways = jacobians(build, linearize(build, nodes, slots))
+    return min(ways.values(), key=lambda entries: build.graph.count_operations(entries.values()))
+
+
+def flat_draft(count: int) -> Draft:
+    """Return a region in the making on a graph of its own."""
+    return Draft(Builder(Graph(lines=False)), count, [])
+
+
+class InnerJacobian:
+    """Z = dz/dx, a row of `width` numbers for each inner value, in a workspace."""
+
+    def __init__(self, assembly: Assembly, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
+        self.assembly, self.pieces, self.inner, self.width = assembly, pieces, inner, width
+        self.buffer = assembly.workspace(len(inner) * width)
+        self.support = Support(width, {})
+
+    def write(self, wanted: set[int]) -> None:
+        """Write the rows of the wanted values and of those behind them."""
+        chosen = self.behind(wanted)
+        for piece in self.pieces:
+            terms = [term for term in piece.terms if chosen & set(self.inner.of(term.buffer, term.places).tolist())]
+            if terms:
+                numbers = [self.inner.of(term.buffer, term.places) for term in terms]
+                self.write_piece(piece, [term.node for term in terms], numbers)
+
+    def behind(self, wanted: set[int]) -> set[int]:
+        """Return values with all that they depend on."""
+        found = set(wanted)
+        for piece in reversed(self.pieces):
+            targets = {n for term in piece.terms for n in self.inner.of(term.buffer, term.places).tolist()}
+            if targets & found:
+                for slot in piece.slots_of("inner"):
+                    found |= set(self.inner.of(slot.buffer, slot.places).tolist())
+        return found
+
+    def write_piece(self, piece: Piece, nodes: Sequence[int], numbers: Sequence[Places]) -> None:
+        """Add what the terms of a piece contribute."""
+        draft, slots = draft_of(piece), parameters_of(piece)
+        pairs: list[tuple[int, Places]] = []  # coefficients of other rows: node, number of the row times all + column
+        for (term, number), node in partials(piece, nodes).items():
+            slot = slots[number]
+            if slot.role == "active":
+                self.support.add(numbers[term], slot.places)
+                draft.result(node, self.buffer, numbers[term] * self.width + slot.places)
+            else:
+                others = self.inner.of(slot.buffer, slot.places)
+                pairs.append((node, numbers[term] * len(self.inner) + others))
+        if pairs:
+            self.combine(draft, pairs)
+        elif draft.results:
+            self.assembly.steps.append(draft)
+
+    def combine(self, draft: Draft, pairs: Sequence[tuple[int, Places]]) -> None:
+        """Add multiples of other rows: their coefficients are added up first."""
+        met = np.unique(np.concatenate([keys for _, keys in pairs]))
+        coefficients = self.assembly.workspace(len(met))
+        for node, keys in pairs:
+            draft.result(node, coefficients, np.searchsorted(met, keys))
+        self.assembly.steps.append(draft)
+        into, of = met // len(self.inner), met % len(self.inner)
+        for number in np.unique(into).tolist():
+            self.combine_row(number, of[into == number], coefficients, np.nonzero(into == number)[0])
+
+    def combine_row(self, number: int, others: Places, coefficients: int, places: Places) -> None:
+        """Add multiples of some rows to one."""
+        columns = np.unique(np.concatenate([self.support.of(other) for other in others.tolist()]))
+        if not len(columns):
+            return
+        draft = flat_draft(len(columns))
+        terms = []
+        for other, place in zip(others.tolist(), places.tolist(), strict=True):
+            factor = draft.slot(coefficients, np.full(len(columns), place))
+            terms.append(draft.build.mul(factor, draft.slot(self.buffer, other * self.width + columns)))
+        total = sum_of(draft.build, terms)
+        draft.result(total, self.buffer, number * self.width + columns)
+        self.support.add(np.full(len(columns), number), columns)
+        self.assembly.steps.append(draft)
+
+
+class LowRank:
+    """The part of a Hessian that inner values make: Z' R + R' Z with R = L_zx + L_zz Z / 2."""
+
+    def __init__(self, assembly: Assembly, inner: Inner, width: int) -> None:
+        self.assembly, self.inner, self.width = assembly, inner, width
+        self.crossed = assembly.workspace(len(inner) * width)  # L_zx
+        self.curved = assembly.workspace(len(inner) ** 2)  # L_zz
+        self.crossing = Support(width, {})
+        self.curving = Support(len(inner), {})
+
+    def cross(self, draft: Draft, node: int, numbers: Places, places: Places) -> None:
+        """Add a node to L_zx."""
+        draft.result(node, self.crossed, numbers * self.width + places)
+        self.crossing.add(numbers, places)
+
+    def curve(self, draft: Draft, node: int, numbers: Places, others: Places) -> None:
+        """Add a node to L_zz."""
+        draft.result(node, self.curved, numbers * len(self.inner) + others)
+        self.curving.add(numbers, others)
+
+    @property
+    def numbers(self) -> set[int]:
+        """The inner values whose derivatives are needed."""
+        return set(self.crossing.columns) | set(self.curving.columns)
+
+    def entry(self, jacobian: InnerJacobian, triangle: Triangle | None) -> list[Entry] | None:
+        """Return the entry of a triangle or of the whole matrix, a list of one or none; None where it is too much."""
+        places = self.places(jacobian.support, triangle)
+        if places is None or not len(places):
+            return None if places is None else []
+        rows, columns = places // self.width, places % self.width
+        half = self.right(jacobian)
+        draft, terms = flat_draft(len(places)), []
+        for number, buffer in half.items():
+            begin = number * self.width
+            pairs = [(rows, columns), (columns, rows)] if self.crossing.columns else [(rows, columns)]
+            for left, right in pairs:
+                z = draft.slot(jacobian.buffer, begin + left)
+                terms.append(draft.build.mul(z, draft.slot(buffer, begin + right)))
+        self.assembly.steps.append(draft)
+        return [Entry(draft, sum_of(draft.build, terms), rows, columns)]
+
+    def places(self, support: Support, triangle: Triangle | None) -> Places | None:
+        """Return where a triangle, or the whole matrix, may be non-zero, in the order of rows."""
+        found = [np.empty(0, dtype=np.int64)]
+        pairs = [(support.of(number), columns) for number, columns in self.crossing.columns.items()]
+        for number, others in self.curving.columns.items():
+            pairs += [(support.of(number), support.of(other)) for other in others.tolist()]
+        if sum(len(first) * len(second) for first, second in pairs) > MOST_PLACES:
+            return None
+        for first, second in pairs:
+            rows, columns = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
+            low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+            found += [high * self.width + low] if triangle != "upper" else []
+            found += [low * self.width + high] if triangle != "lower" else []
+        return np.unique(np.concatenate(found))
+
+    def right(self, jacobian: InnerJacobian) -> dict[int, int]:
+        """Write the rows of R, of L_zz Z where there is no L_zx; return the buffer of each."""
+        if not self.curving.columns:
+            return dict.fromkeys(self.crossing.columns, self.crossed)
+        buffer = self.assembly.workspace(len(self.inner) * self.width)
+        for number in sorted(self.numbers):
+            self.right_row(buffer, number, jacobian)
+        return dict.fromkeys(sorted(self.numbers), buffer)
+
+    def right_row(self, buffer: int, number: int, jacobian: InnerJacobian) -> None:
+        """Write a row of R."""
+        others = self.curving.of(number).tolist()
+        columns = np.unique(np.concatenate([self.crossing.of(number), *(jacobian.support.of(o) for o in others)]))
+        if not len(columns):
+            return
+        draft, begin = flat_draft(len(columns)), number * self.width
+        build, terms = draft.build, []
+        for other in others:
+            weight = draft.slot(self.curved, np.full(len(columns), number * len(self.inner) + other))
+            weight = build.mul(build.half, weight) if self.crossing.columns else weight
+            terms.append(build.mul(weight, draft.slot(jacobian.buffer, other * self.width + columns)))
+        if len(self.crossing.of(number)):
+            terms.append(draft.slot(self.crossed, begin + columns))
+        draft.result(sum_of(build, terms), buffer, begin + columns, "store")
+        self.assembly.steps.append(draft)
+
+
+def sum_of(build: Builder, terms: Sequence[int]) -> int:
+    """Return the sum of one or more terms."""
+    return terms[0] if len(terms) == 1 else build.add(terms[0], terms[1], *terms[2:])
