@@ -1,0 +1,141 @@
+"""Chains: repetitions in which each needs the one before it, found in the trace order of a program.
+
+Candidates come from periods (`periods`), what they are from the exact verifier (`verify_chain`); the longest wins, and
+of equally long ones that with the shortest period. Sums and maps, in which no repetition needs another, are left to
+`find_sums`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect, insort
+from collections.abc import Sequence
+from math import log2
+
+import numpy as np
+
+from codegen.limits import check
+from codegen.program import Rows
+from symad.structure.chains_body import loop_of, needed_after
+from symad.structure.chains_columns import Columns, columns_of
+from symad.structure.chains_phase import phase
+from symad.structure.chains_recurrence import recurs
+from symad.structure.loop import Loop, Nodes
+from symad.structure.periods import LEAST_MATCHES, Run, runs, tokens
+from symad.structure.verify_chain import Chain, verify
+
+LEAST_COUNT = 8
+LEAST_OPERATIONS = 64
+TRIALS = 2_000  # runs that are verified at most
+
+
+def find_chains(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] = ()) -> list[Loop]:
+    """Return the chains in a program, as loops that do not overlap, in the order in which they run.
+
+    Nodes that loops of `done` compute are given, as inputs are. About 1 to 3 microseconds for each operation.
+
+    >>> import sympy as sp
+    >>> from codegen.program import Input, Output, Program
+    >>> heads, operands = [sp.Symbol, *[sp.sin, sp.cos] * 40], [(), *((row,) for row in range(80))]
+    >>> program = Program(heads, operands, {0: sp.Symbol("x")}, (Input("x", ()),), (Output((), (80,)),))
+    >>> [(loop.count, len(loop.body)) for loop in find_chains(program, np.array([0]), np.array([80]))]
+    [(40, 3)]
+    """
+    columns = columns_of(rows, inputs, outputs, done)
+    chains = _Cover(columns).chains() if len(columns) >= LEAST_OPERATIONS else []
+    wanted, loops = columns.wanted.copy(), []
+    for chain in sorted(chains, key=lambda chain: -chain.start):  # the last first: earlier ones have what it reads
+        loop = loop_of(columns, chain, wanted)
+        if loop is not None:
+            loops.append(loop)
+            for reads in loop.reads:
+                positions = columns.place[reads]
+                wanted[positions[positions >= 0]] = True
+    return loops[::-1]
+
+
+class _Cover:
+    """The choice of chains: the longest first, then what is left."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.queue: list[tuple[float, int, Run, Chain | None]] = []
+        self.entries = 0
+        self.taken: list[Chain] = []  # in the order of the program
+        self.least = np.zeros(len(columns), dtype=np.int64)  # counts of sums and maps that an operation is in
+
+    def chains(self) -> list[Chain]:
+        """Return chains that do not overlap."""
+        for run in runs(tokens(self.columns)):
+            self.put(run)
+        for _ in range(TRIALS):
+            if not self.queue:
+                break
+            check("looking for chains")
+            self.try_one()
+        return self.taken
+
+    def put(self, run: Run, chain: Chain | None = None) -> None:
+        """Queue a run, the longest first; of almost equally long ones that with the shortest period."""
+        size = run.stop - run.start if chain is None else chain.stop - chain.start
+        if size >= LEAST_OPERATIONS // 2 and size >= LEAST_MATCHES * run.period:
+            self.entries += 1
+            heapq.heappush(self.queue, (-size * (1 - 0.02 * log2(run.period)), self.entries, run, chain))
+
+    def try_one(self) -> None:
+        """Verify the longest run; take it if it still is the longest then."""
+        _, _, run, chain = heapq.heappop(self.queue)
+        span = run if chain is None else Run(chain.start, chain.stop, run.period)
+        if self.free_pieces(span) != [span]:
+            for piece in self.free_pieces(run):
+                self.put(piece)
+        elif chain is not None:
+            self.take(run, chain)
+        else:
+            chain = self.verified(run)
+            if chain is not None:
+                self.put(run, chain)
+
+    def verified(self, run: Run) -> Chain | None:
+        """Return the chain in a run, if it is worth having; what is left of the run is queued otherwise."""
+        start = phase(self.columns, run)
+        gap = bisect(self.taken, run.start, key=begin)
+        low = self.taken[gap - 1].stop if gap else 0
+        high = self.taken[gap].start if gap < len(self.taken) else len(self.columns)
+        chain = verify(self.columns, start, (run.stop - start) // run.period, run.period, low, high)
+        if chain is None or chain.count < LEAST_COUNT or chain.stop - chain.start < LEAST_OPERATIONS:
+            return None
+        inside = slice(chain.start, chain.stop)
+        if not recurs(self.columns, chain, needed_after(self.columns, chain, self.columns.wanted)):
+            self.least[inside] = np.maximum(self.least[inside], chain.count)
+            self.put_rest(run, chain)
+            return None
+        return chain if chain.count >= self.least[inside].min() else None
+
+    def take(self, run: Run, chain: Chain) -> None:
+        """Take a chain, and queue what is left of its run."""
+        insort(self.taken, chain, key=begin)
+        self.put_rest(run, chain)
+
+    def put_rest(self, run: Run, chain: Chain) -> None:
+        """Queue what a run has before and after a chain."""
+        if chain.start < run.stop and run.start < chain.stop:
+            self.put(Run(run.start, chain.start, run.period))
+            self.put(Run(chain.stop, run.stop, run.period))
+
+    def free_pieces(self, run: Run) -> list[Run]:
+        """Return what no chain has taken of a run."""
+        edges = [run.start]
+        first = bisect(self.taken, run.start, key=begin) - 1
+        for chain in self.taken[max(first, 0) :]:
+            if chain.start >= run.stop:
+                break
+            if chain.stop > run.start:
+                edges += [chain.start, chain.stop]
+        edges.append(run.stop)
+        return [Run(a, b, run.period) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+
+
+def begin(chain: Chain) -> int:
+    """The position of the first operation."""
+    return chain.start

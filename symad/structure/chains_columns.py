@@ -1,0 +1,134 @@
+"""The live operations of a program as NumPy columns, in trace order: what periods and verifier look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+from sympy.logic.boolalg import Boolean
+
+from codegen.heads import NegativeZero
+from codegen.limits import check
+from codegen.program import Head, Rows
+from symad.structure.loop import Loop, Nodes, is_nodes
+
+Flags: TypeAlias = NDArray[np.bool_]
+Codes: TypeAlias = NDArray[np.int64]
+
+LITERAL, CONSTANT, INPUT, GIVEN, OPERATION = range(5)  # kinds of nodes; a literal is a leaf that no buffer can hold
+NUMBERS = (sp.Number, sp.NumberSymbol, NegativeZero)
+# Operands of other heads may be special by their value: x**2, polygamma(2, x); there a constant stays a literal.
+TABULAR = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.Piecewise)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Operations by position; their operands side by side, those of operation i from `first[i]` to `first[i + 1]`.
+
+    Pairs of Add and Mul are in one order in all repetitions: leaves by kind, then operations by position.
+    """
+
+    rows: Rows
+    nodes: Nodes  # node of each operation
+    kinds: NDArray[np.int8]  # of each node
+    place: Nodes  # position of each node, -1 for what is no live operation
+    codes: Codes  # number of its head
+    heads: list[Head]  # by code
+    first: Nodes
+    operand: Nodes
+    source: Nodes  # position of each operand, -1 for what is no live operation
+    kind: NDArray[np.int8]  # of each operand
+    literal: Flags  # whether an operand must be the same constant in all repetitions
+    pair: Flags  # by operation: two operands that commute
+    truth: Flags  # by operation: whether its value is true or false
+    last_use: Nodes  # by operation: position of the last operation that reads it, -1 for none
+    wanted: Flags  # by operation: whether it is an output, or a loop that is done reads it
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) -> Columns:
+    """Return the columns of all operations that outputs and the loops that are done need."""
+    size = len(rows.heads)
+    arity = np.fromiter(map(len, rows.operands), np.int64, size)
+    flat = np.fromiter(chain.from_iterable(rows.operands), np.int64, int(arity.sum()))
+    codes, heads = _codes(rows)
+    given = _marked(size, (result.nodes for loop in done for result in loop.results))
+    wanted = _marked(size, [outputs, *_read(done)])
+    kind = _kinds(rows, inputs, given, arity, codes, heads)
+    live = _live(rows, wanted, given) & (kind == OPERATION)
+    place = np.where(live, np.cumsum(live) - 1, -1)
+    nodes = np.nonzero(live)[0]
+    operand = flat[np.repeat(live, arity)]
+    first = np.concatenate([[0], np.cumsum(arity[nodes])])
+    codes = codes[nodes]
+    pair = (arity[nodes] == 2) & _of(heads, codes, (sp.Add, sp.Mul))
+    _sort_pairs(operand, place, kind, first[:-1][pair])
+    free = _of(heads, codes, (*TABULAR, Boolean)) | (arity[nodes] == 1)
+    source = place[operand]
+    literal = np.repeat(~free, arity[nodes]) & (kind[operand] == CONSTANT)
+    last_use = np.full(len(nodes), -1)
+    inner = source >= 0
+    np.maximum.at(last_use, source[inner], np.repeat(np.arange(len(nodes)), arity[nodes])[inner])
+    return Columns(
+        rows, nodes, kind, place, codes, heads, first, operand, source, kind[operand], literal, pair,
+        _of(heads, codes, (Boolean,)), last_use, wanted[nodes],
+    )  # fmt: skip
+
+
+def _codes(rows: Rows) -> tuple[Codes, list[Head]]:
+    """Number the heads: by identity, which is faster than their hash."""
+    identities = np.fromiter(map(id, rows.heads), np.int64, len(rows.heads))
+    _, firsts, codes = np.unique(identities, return_index=True, return_inverse=True)
+    return codes.astype(np.int64), [rows.heads[row] for row in firsts.tolist()]
+
+
+def _of(heads: Sequence[Head], codes: Codes, classes: tuple[type, ...]) -> Flags:
+    return np.array([issubclass(head, classes) for head in heads], dtype=bool)[codes]
+
+
+def _read(done: Sequence[Loop]) -> list[Nodes]:
+    columns = [reads for loop in done for reads in loop.reads if is_nodes(reads)]
+    return [*columns, *(carry.initial for loop in done for carry in loop.carries)]
+
+
+def _marked(size: int, columns: Iterable[Nodes]) -> Flags:
+    marked = np.zeros(size, dtype=bool)
+    for nodes in columns:
+        flat = np.asarray(nodes, dtype=np.int64).ravel()
+        marked[flat[flat < size]] = True
+    return marked
+
+
+def _kinds(
+    rows: Rows, inputs: Nodes, given: Flags, arity: Nodes, codes: Codes, heads: Sequence[Head]
+) -> NDArray[np.int8]:
+    kind = np.where(_of(heads, codes, NUMBERS), CONSTANT, LITERAL).astype(np.int8)
+    kind[arity > 0] = OPERATION
+    kind[np.asarray(inputs, dtype=np.int64).ravel()] = INPUT
+    kind[given] = GIVEN
+    return kind
+
+
+def _live(rows: Rows, wanted: Flags, given: Flags) -> Flags:
+    """Return which rows are needed, without what only results of loops need."""
+    operands, needed, stop = rows.operands, bytearray(wanted.tobytes()), given.tobytes()
+    for row in range(len(needed) - 1, -1, -1):
+        if needed[row] and not stop[row]:
+            for operand in operands[row]:
+                needed[operand] = 1
+    check("looking for chains")
+    return np.frombuffer(needed, dtype=bool)
+
+
+def _sort_pairs(operand: Nodes, place: Nodes, kind: NDArray[np.int8], left: Nodes) -> None:
+    """Sort the operands of pairs in place: leaves by kind, then operations by position."""
+    key = np.where(place[operand] >= 0, place[operand], kind[operand] - OPERATION - 1)
+    wrong = left[key[left] > key[left + 1]]
+    operand[wrong], operand[wrong + 1] = operand[wrong + 1], operand[wrong]

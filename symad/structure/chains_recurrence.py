@@ -1,0 +1,32 @@
+"""Whether repetitions are a chain: whether there is a way round through carries that is more than adding up."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+
+from symad.structure.chains_columns import Columns, Flags
+from symad.structure.verify_chain import Chain
+
+
+def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
+    """Return whether later repetitions really need earlier ones: not so in sums and maps, which have a better form.
+
+    Operations are taken away that nothing in the repetitions needs, or that need nothing there, until only ways round
+    are left. Where they are only additions that nobody else reads, repetitions add up.
+    """
+    shape, period = chain.shape, chain.shape.period
+    producer, consumer = shape.producer[shape.carried], shape.consumer[shape.carried]
+    kept = np.ones(period, dtype=bool)
+    while True:
+        inside = kept[producer] & kept[consumer]
+        still = np.isin(np.arange(period), producer[inside]) & np.isin(np.arange(period), consumer[inside]) & kept
+        if (still == kept).all():
+            break
+        kept = still
+    codes = columns.codes[shape.model : shape.model + period]
+    adds = columns.pair[shape.model : shape.model + period] & (np.array(columns.heads, dtype=object)[codes] == sp.Add)
+    uses = np.bincount(producer, minlength=period)
+    loops = np.bincount(consumer[inside], minlength=period)
+    adding = adds & (uses == 1) & (loops == 1) & ~needed[:-1].any(axis=0)
+    return bool((kept & ~adding).any())

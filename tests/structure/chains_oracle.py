@@ -1,0 +1,76 @@
+"""Running found loops with plain floats, to compare with the straight lines they were found in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import symad
+from codegen.interpret import evaluate
+from codegen.program import Program, reachable
+from symad.programs import to_program
+from symad.structure.chains import find_chains
+from symad.structure.loop import Loop, is_nodes
+
+
+def flat(function: Callable[..., Any], *arguments: Any) -> Program:
+    """Return the straight lines of a function."""
+    return to_program(symad.trace(function, *arguments))
+
+
+def ends(program: Program) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return the nodes of inputs and outputs."""
+    outputs = [row for output in program.outputs for row in output.rows]
+    return np.arange(program.input_count), np.array(outputs, dtype=np.int64)
+
+
+def found(program: Program) -> list[Loop]:
+    """Return the chains of a program."""
+    return find_chains(program, *ends(program))
+
+
+def run_loop(loop: Loop, values: dict[int, Any], number: Callable[[int], Any]) -> None:
+    """Run a loop; `number` gives the value of a node from before it, `values` gets those of its results."""
+    body = loop.body
+    history: list[list[Any]] = []
+    for k in range(loop.count):
+        slots = [number(int(reads[k])) if is_nodes(reads) else float(reads[k]) for reads in loop.reads]
+        for carry in loop.carries:
+            lag = len(carry.initial)
+            slots.append(number(int(carry.initial[k])) if k < lag else history[k - lag][carry.output])
+        rows = [output.rows[0] for output in body.outputs]
+        history.append(evaluate(body, rows, dict(enumerate(slots))))
+    for result in loop.results:
+        column = [values_of_repetition[result.output] for values_of_repetition in history]
+        if result.kind == "each":
+            values |= dict(zip(result.nodes.tolist(), column, strict=True))
+        else:
+            assert any(carry.output == result.output and len(carry.initial) == 1 for carry in loop.carries)
+            values[int(result.nodes[0])] = column[-1]
+
+
+def check(program: Program, loops: Sequence[Loop], seed: int = 0) -> float:
+    """Compare outputs with and without loops, bit by bit; return which part of all operations is in loops.
+
+    No operation may be computed in a loop and in straight lines too.
+    """
+    inputs, outputs = ends(program)
+    points = np.random.default_rng(seed).uniform(0.3, 0.9, len(inputs)).tolist()
+    expected = evaluate(program, outputs.tolist(), dict(zip(inputs.tolist(), points, strict=True)))
+    values = dict(zip(inputs.tolist(), points, strict=True))
+
+    def number(node: int) -> Any:
+        return evaluate(program, [node], values)[0]
+
+    for loop in loops:
+        run_loop(loop, values, number)
+    got = [number(int(node)) for node in outputs]
+    assert np.array_equal(np.array(got), np.array(expected), equal_nan=True)
+    results = {node for loop in loops for result in loop.results for node in result.nodes.tolist()}
+    straight = sum(1 for node in values.keys() - results if program.operands[node])
+    repeated = sum(loop.count * len(loop.example) for loop in loops)
+    total = sum(1 for row in reachable(program, outputs.tolist()) if program.operands[row])
+    assert straight + repeated <= total
+    return repeated / max(total, 1)
