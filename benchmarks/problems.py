@@ -61,11 +61,16 @@ def lennard_jones_energy(x: Any, xp: Any = np) -> Any:
     return 4 * xp.sum(inverse_sixth**2 - inverse_sixth)
 
 
-def make_network(widths: tuple[int, ...] = (8, 16, 16, 1)) -> Callable[..., Any]:
-    """Return a tanh network with fixed random weights and a linear last layer, as a function of its inputs."""
+def network_layers(widths: tuple[int, ...]) -> list[tuple[Matrix, Vector]]:
+    """Return fixed random weights and biases, one pair for each layer."""
     rng = np.random.default_rng(2024)
     shapes = list(zip(widths[1:], widths[:-1], strict=True))
-    layers = [(rng.normal(size=shape) / np.sqrt(shape[1]), rng.normal(size=shape[0]) / 4) for shape in shapes]
+    return [(rng.normal(size=shape) / np.sqrt(shape[1]), rng.normal(size=shape[0]) / 4) for shape in shapes]
+
+
+def make_network(widths: tuple[int, ...] = (8, 16, 16, 1)) -> Callable[..., Any]:
+    """Return a tanh network with fixed random weights and a linear last layer, as a function of its inputs."""
+    layers = network_layers(widths)
 
     def tanh_network(x: Any, xp: Any = np) -> Any:
         for weight, bias in layers[:-1]:

@@ -1,0 +1,180 @@
+"""The rows of the table: a function that repeats itself, a point, and the derivative that is wanted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.problems import chained_rosenbrock, cluster, make_network, network_layers
+from benchmarks.structure import problems, references, terms
+from benchmarks.structure.entries import Entries
+from benchmarks.structure.problems import Function
+from benchmarks.structure.terms import Terms
+
+Floats = npt.NDArray[np.float64]
+Kind = Literal["value", "gradient", "hessian", "jacobian", "tangent", "product"]
+Reference = Callable[[Floats, str], Entries]
+WIDTHS = (64, 16, 16, 1)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A function, a point, what it is made of, and its right values.
+
+    `written` names how symad is given it: as plain code ("plain"), or with its loop written down. `smaller` is the
+    family that is tried first: who gives up on that one is not asked for this one.
+    """
+
+    name: str
+    title: str
+    function: Function
+    point: Floats
+    spread: float
+    reference: Reference
+    terms: Callable[[], tuple[Terms, ...]] | None = None
+    written: str = "plain"
+    smaller: str = ""
+    steps: int = 0
+    size: int = 0  # of the series that it belongs to
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row: the derivative `kind` of the function of a family."""
+
+    family: Family
+    kind: Kind
+
+    @property
+    def name(self) -> str:
+        """The key of the row."""
+        return f"{self.family.name}-{self.kind}"
+
+    @property
+    def title(self) -> str:
+        """The row's first cell."""
+        words = {"tangent": "d/d rate", "product": "Hessian-vector", "jacobian": "sparse Jacobian"}
+        return f"{self.family.title}, {words.get(self.kind, self.kind)}"
+
+    @property
+    def smaller(self) -> str:
+        """The key of the row that is tried first, or nothing."""
+        return f"{self.family.smaller}-{self.kind}" if self.family.smaller else ""
+
+    @property
+    def function(self) -> Function:
+        """The plain function."""
+        return self.family.function
+
+    @cached_property
+    def point(self) -> Floats:
+        """The point of the timing; with the direction after it for a product."""
+        point = self.family.point
+        return np.hstack([point, np.linspace(-1, 1, point.size)]) if self.kind == "product" else point
+
+    def points(self) -> Floats:
+        """Return the timing point and one seeded neighbour, one in a row."""
+        shift = np.random.default_rng(7).uniform(-1, 1, self.point.size) * self.family.spread
+        return np.stack([self.point, self.point + shift * np.where(self.family.steps, self.point, 1.0)])
+
+    def right(self, x: Floats) -> Entries:
+        """Return the right entries at a point."""
+        return self.family.reference(x, self.kind)
+
+
+def _summed(name: str, title: str, f: Function, x: Floats, spread: float, parts: Callable[[], tuple[Terms, ...]],
+            **more: Any) -> Family:  # fmt: skip
+    return Family(name, title, f, x, spread, lambda x, kind: references.of_terms(parts(), x, kind), parts, **more)
+
+
+def lennard_jones(atoms: int, smaller: str = "") -> Family:
+    """Return a cluster of atoms."""
+    parts = partial(terms.lennard_jones_terms, 3 * atoms)
+    title = f"Lennard-Jones, {atoms} atoms"
+    return _summed(
+        f"lj{atoms}", title, problems.lennard_jones, cluster(atoms), 0.02, parts, smaller=smaller, size=atoms
+    )
+
+
+def rosenbrock(power: int, written: str = "plain") -> Family:
+    """Return the chain of 10^power variables."""
+    size = 10**power
+    x = np.random.default_rng(1).uniform(-1, 1, size)
+    smaller = f"rosenbrock{power - 1}" if power > 2 else ""
+    name = f"rosenbrock{power}" + ("" if written == "plain" else f"-{written}")
+    title = f"chained Rosenbrock, 10^{power}" + ("" if written == "plain" else f", `{written}`")
+    parts = partial(terms.rosenbrock_terms, size)
+    return _summed(name, title, chained_rosenbrock, x, 0.3, parts, written=written, smaller=smaller, size=size)
+
+
+def logistic(rows: int, columns: int, written: str = "plain", smaller: str = "") -> Family:
+    """Return the loss of a logistic regression."""
+    data, labels = problems.logistic_data(rows, columns)
+    parts, right = partial(terms.logistic_terms, data, labels), partial(references.of_logistic, data, labels)
+    name = f"logistic{rows}x{columns}" + ("" if written == "plain" else f"-{written}")
+    title = f"logistic regression, {rows} x {columns}" + ("" if written == "plain" else f", `{written}`")
+    weights = np.random.default_rng(6).normal(size=columns) / 4
+    f = problems.make_logistic_loss(data, labels)
+    return Family(name, title, f, weights, 0.2, right, parts, written, smaller, size=rows)
+
+
+def momentum(power: int, rate: float, written: str = "plain", smaller: str = "") -> Family:
+    """Return 10^power steps of gradient descent with momentum; slow enough that the end still depends on the start."""
+    steps = 10**power
+    point = np.array([rate, 0.9, -1.2, 1.0])
+    reference = partial(references.of_momentum, steps)
+    name = f"momentum{power}" + ("" if written == "plain" else f"-{written}")
+    title = f"momentum, 10^{power} steps" + ("" if written == "plain" else f", `{written}`")
+    f = problems.make_momentum(steps)
+    return Family(name, title, f, point, 0.01, reference, written=written, smaller=smaller, steps=steps, size=steps)
+
+
+def network() -> Family:
+    """Return the network in its inputs."""
+    x = np.random.default_rng(8).normal(size=WIDTHS[0])
+    reference = partial(references.of_network, network_layers(WIDTHS))
+    return Family("mlp", f"tanh network {'-'.join(map(str, WIDTHS))}", make_network(WIDTHS), x, 0.3, reference)
+
+
+def grid() -> Family:
+    """Return the state estimation of an electric grid."""
+    data = problems.make_grid()
+    rng = np.random.default_rng(12)
+    x = np.hstack([rng.uniform(-0.3, 0.3, data.buses), rng.uniform(0.95, 1.05, data.buses)])
+    title = f"power flow, {len(data.lines)} lines + {len(data.transformers)} transformers + {data.buses} buses"
+    return _summed("grid", title, problems.make_grid_misfit(data), x, 0.05, lambda: terms.grid_terms(data))
+
+
+def reaction(name: str, title: str, f: Function, size: int, parts: Callable[[int], tuple[Terms, ...]]) -> Family:
+    """Return a reaction with diffusion."""
+    x = np.random.default_rng(9).uniform(-1, 1, size)
+    return _summed(name, title, f, x, 0.3, partial(parts, size), size=size)
+
+
+def make_cases() -> dict[str, Case]:
+    """Return all rows by name, smaller members of a family first."""
+    line = reaction("reaction1d", "reaction-diffusion, 1000", problems.reaction_1d, 1000, terms.reaction_1d_terms)
+    square = reaction("reaction2d", "reaction-diffusion, 32 x 32", problems.reaction_2d, 1024, terms.reaction_2d_terms)
+    small = "logistic200x6"
+    rows: list[tuple[Family, tuple[Kind, ...]]] = [
+        *((lennard_jones(n, f"lj{m}" if m else ""), ("hessian", "gradient")) for m, n in ((0, 10), (10, 20), (20, 50),
+                                                                                          (50, 200))),
+        *((rosenbrock(power), ("hessian",)) for power in (2, 3, 4, 5)),
+        (rosenbrock(6, "sum_over"), ("hessian",)),
+        (logistic(200, 6), ("value", "gradient", "hessian")),
+        (logistic(100_000, 20, smaller=small), ("value", "gradient", "hessian")),
+        (logistic(100_000, 20, "sum_over", small), ("value", "gradient", "hessian")),
+        (line, ("value", "jacobian")),
+        (square, ("value", "jacobian")),
+        (network(), ("gradient", "product")),
+        (grid(), ("value", "gradient", "hessian")),
+        (momentum(3, 5e-4), ("value", "tangent", "gradient")),
+        (momentum(5, 1e-6, "scan", "momentum3"), ("value", "tangent", "gradient")),
+    ]  # fmt: skip
+    cases = [Case(family, kind) for family, kinds in rows for kind in kinds]
+    return {case.name: case for case in cases}
