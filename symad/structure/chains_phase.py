@@ -28,12 +28,10 @@ def phase(columns: Columns, run: Run) -> int:
     offset = (source - middle)[inside] % period
     np.maximum.at(reach, offset, (consumer - source)[inside])
     weight = np.where(columns.truth[middle : middle + period], HEAVY, 1)
-    width = np.full(2 * period + 1, int((reach // period * weight).sum()))
     rise = np.zeros(2 * period + 1, dtype=np.int64)
     np.add.at(rise, np.arange(period) + 1, weight)
-    np.add.at(rise, np.arange(period) + 1 + reach % period, -weight)
-    width = width + np.cumsum(rise)
-    width = width[:period] + width[period : 2 * period]
-    first = run.start - period + 1  # the first repetition may read other things, so that it does not look like a run
-    found = first + int(np.argmin(np.roll(width, -((first - middle) % period))))
-    return found if found >= 0 else found + period
+    np.add.at(rise, np.arange(period) + 1 + reach % period, -weight)  # whole periods count alike everywhere
+    width = np.cumsum(rise)[:-1].reshape(2, period).sum(axis=0)
+    last = run.stop - np.arange(period)  # of equally narrow places the last: the run ends with a whole repetition
+    begin = int(last[np.argmin(width[(last - middle) % period])])
+    return begin - (begin - run.start) // period * period
