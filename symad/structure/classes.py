@@ -43,6 +43,7 @@ class Classes:
     lead: Nodes
     uses: Nodes
     members: Nodes
+    zeros: frozenset[int]  # the leaves that are 0
     heads: list[Head | None]  # None: a leaf
     operands: list[tuple[int, ...]]
     keys: list[int]
@@ -94,9 +95,9 @@ def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop]) -> 
     kinds = _Kinds()
     of = _given(rows, inputs, wanted, done, kinds)
     needed = _needed(rows.operands, wanted, of)
-    literals = _leaves(rows, needed, of, kinds)
+    zeros = _leaves(rows, needed, of, kinds)
     lead = list(range(len(of)))
-    swapped = _operations(rows, needed, of, lead, kinds, literals)
+    swapped = _operations(rows, needed, of, lead, kinds)
     count = len(rows.operands)
     lengths = np.fromiter(map(len, rows.operands), dtype=np.int64, count=count)
     flat = np.fromiter(chain.from_iterable(rows.operands), dtype=np.int64, count=int(lengths.sum()))
@@ -108,7 +109,7 @@ def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop]) -> 
     uses = np.bincount(flat[inner], minlength=len(of)) + np.bincount(wanted, minlength=len(of))
     members = np.bincount(classes[classes >= 0], minlength=len(kinds.heads))
     return Classes(
-        classes, start, flat, np.array(lead, dtype=np.int64), uses, members,
+        classes, start, flat, np.array(lead, dtype=np.int64), uses, members, zeros,
         kinds.heads, kinds.operands, kinds.keys, kinds.weights, kinds.operations, kinds.constant,
     )  # fmt: skip
 
@@ -176,29 +177,30 @@ def read_by(loop: Loop) -> list[Nodes]:
     return [column for column in loop.reads if is_nodes(column)] + [carry.initial for carry in loop.carries]
 
 
-def _leaves(rows: Rows, needed: bytearray, of: list[int], kinds: _Kinds) -> dict[int, int]:
-    """Set the classes of leaves; return those of constants as they are, which no table may hold."""
-    literals: dict[int, int] = {}
-    operands, atoms = rows.operands, rows.atoms
+def _leaves(rows: Rows, needed: bytearray, of: list[int], kinds: _Kinds) -> frozenset[int]:
+    """Set the classes of leaves; return those that are 0."""
+    operands, atoms, zeros = rows.operands, rows.atoms, []
     for row in [row for row in range(len(operands)) if needed[row] and not operands[row]]:
         atom = atoms[row]
         if isinstance(atom, sp.Symbol):
             of[row] = NUMBER + 1  # a leaf that stands for something is read, as an input is
+        elif isinstance(atom, sp.Expr):
+            of[row] = NUMBER
+            if isinstance(atom, sp.Number) and not atom:
+                zeros.append(row)
         else:
-            literals[row] = kinds.leaf(0, constant=True)
-            of[row] = NUMBER if isinstance(atom, sp.Expr) else literals[row]
-    return literals
+            of[row] = kinds.leaf(0, constant=True)
+    return frozenset(zeros)
 
 
-def _operations(
-    rows: Rows, needed: bytearray, of: list[int], lead: list[int], kinds: _Kinds, literals: dict[int, int]
-) -> list[int]:
+def _operations(rows: Rows, needed: bytearray, of: list[int], lead: list[int], kinds: _Kinds) -> list[int]:
     """Set the classes of operations, bottom-up; return the rows whose two operands change places."""
     codes: dict[Head, int] = {}
     code_of = [codes.setdefault(head, len(codes)) for head in rows.heads]
     heads = list(codes)
     rules = [_rule(head) for head in heads]
     memo: dict[tuple[int, ...], int] = {}
+    literals: dict[int, int] = {}
     swapped: list[int] = []
     operands = rows.operands
     for number, row in enumerate([row for row in range(len(operands)) if needed[row] and of[row] < 0]):
@@ -215,7 +217,7 @@ def _operations(
             key: tuple[int, ...] = (code, one, two)
             lead[row] = lead[left] if one else lead[right]
         else:
-            key = (code, *_operand_classes(parts, rule, of, literals))
+            key = (code, *_operand_classes(parts, rule, of, literals, kinds))
             lead[row] = lead[parts[0]]
         found = memo.get(key)
         if found is None:
@@ -225,13 +227,17 @@ def _operations(
     return swapped
 
 
-def _operand_classes(parts: tuple[int, ...], rule: int, of: list[int], literals: dict[int, int]) -> tuple[int, ...]:
-    """Classes of operands; a constant that decides what an operation means, as an exponent does, is its own."""
-    if rule in (_COMMUTES, _PLAIN):
-        return tuple([of[part] for part in parts])
-    if rule == _POWER:
-        return of[parts[0]], literals.get(parts[1], of[parts[1]])
-    return tuple([literals.get(part, of[part]) for part in parts])
+def _operand_classes(
+    parts: tuple[int, ...], rule: int, of: list[int], literals: dict[int, int], kinds: _Kinds
+) -> list[int]:
+    """Classes of operands; a number that decides what an operation means, as an exponent does, is its own class."""
+    found = [of[part] for part in parts]
+    for place in range(len(parts)) if rule == _STRICT else (1,) if rule == _POWER else ():
+        if found[place] == NUMBER:
+            if parts[place] not in literals:
+                literals[parts[place]] = kinds.leaf(0, constant=True)
+            found[place] = literals[parts[place]]
+    return found
 
 
 def _rule(head: Head) -> int:

@@ -9,10 +9,9 @@ are computed once, and read.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -27,6 +26,7 @@ MEMBERS = 8  # nodes of a class that make a loop
 OPERATIONS = 64  # operations in all repetitions of a loop, at least
 GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
 TRIES = 5
+SAMPLE = 200  # rows that are looked at, to see what a term reads
 
 Sums: TypeAlias = dict[int, tuple[int, ...]]
 _Name: TypeAlias = tuple[int, int]  # of a loop that may be refused: a class and -1, or a sum and the class of its terms
@@ -58,7 +58,7 @@ def cover(classes: Classes, wanted: Nodes, first: int) -> tuple[list[Template], 
     for _ in range(TRIES):
         found = _Cover(classes, first, refused)
         found.run(wanted)
-        poor = [name for names, template in found.templates if not _worth(template) for name in names]
+        poor = [name for names, template in found.templates if not _worth(template, classes) for name in names]
         if not poor:
             break
         refused.update(poor)
@@ -66,9 +66,9 @@ def cover(classes: Classes, wanted: Nodes, first: int) -> tuple[list[Template], 
     return kept[::-1], found.sums
 
 
-def _worth(template: Template) -> bool:
-    """Whether a loop has enough to do."""
-    return template.count * template.size >= OPERATIONS
+def _worth(template: Template, classes: Classes) -> bool:
+    """Whether a loop has enough to do besides reading what other loops have left."""
+    return template.count * template.size >= OPERATIONS * (1 + template.foreign(classes))
 
 
 class _Cover:
@@ -200,7 +200,7 @@ class _Cover:
             if self.is_group(total, kind, len(members)):
                 groups.append(_Group(total, kind, self.ordered(np.array(members))))
             else:
-                rest += members
+                rest += [member for member in members if member not in self.classes.zeros]
         if groups:
             self.sums[total] = tuple(rest)
             self.ask(rest)
@@ -215,38 +215,85 @@ class _Cover:
         return (self.classes.operations[kind] + 1) * count >= OPERATIONS
 
     def terms(self, total: int) -> tuple[list[int], list[int]]:
-        """Return the terms of a sum, and the sums inside it: those used nowhere else, and few of their class."""
+        """Return the terms of a sum, and the sums inside it.
+
+        Those are used nowhere else, and few of their class; or any, where that leaves fewer classes of terms: sums
+        of several lengths, over the neighbours of this and that, are one sum over all pairs.
+        """
+        terms, inner = self.flattened([total], deep=False)
+        kinds = {int(self.classes.of[term]) for term in terms}
+        if len(kinds) > 1 and any(self.classes.heads[kind] is sp.Add for kind in kinds):
+            deep, more = self.flattened([total], deep=True)
+            if len({int(self.classes.of[term]) for term in deep if term not in self.classes.zeros}) < len(kinds):
+                return deep, more
+        return terms, inner
+
+    def flattened(self, totals: list[int], *, deep: bool) -> tuple[list[int], list[int]]:
+        """Return the terms of sums, and the sums inside them, all if `deep`: but x + 1 is no sum then."""
         classes = self.classes
         of, heads, members, uses = classes.of, classes.heads, classes.members, classes.uses
-        stack, terms, inner = self.operands(total), [], []
+        stack, terms, inner = [part for total in totals for part in self.operands(total)], [], []
         while stack:
             node = stack.pop()
             kind = of[node]
-            if heads[kind] is sp.Add and uses[node] == 1 and members[kind] < MEMBERS:
+            if heads[kind] is sp.Add and uses[node] == 1 and (members[kind] < MEMBERS or (deep and self.adds(node))):
                 inner.append(node)
                 stack += self.operands(node)
             else:
                 terms.append(node)
         return terms, inner
 
+    def adds(self, node: int) -> bool:
+        """Whether a sum has no constants but 0."""
+        classes = self.classes
+        return all(part in classes.zeros or not classes.constant[classes.of[part]] for part in self.operands(node))
+
     def reduce(self, groups: Sequence[_Group]) -> None:
-        """Make templates of groups of terms; those of one sum with as many terms go together."""
-
-        def alike(group: _Group) -> tuple[int, int]:
-            return group.total, len(group.terms)
-
-        for (total, count), together in groupby(sorted(groups, key=alike), key=alike):
-            same = list(together)
-            template = Template(count)
-            self.templates.append(([(total, group.kind) for group in same], template))
-            alone = not self.sums[total] and sum(group.total == total for group in groups) == 1
-            for group in same:
+        """Make templates of groups of terms; those that read the same, term by term, go together."""
+        alone = {total for total, number in Counter(group.total for group in groups).items() if number == 1}
+        alone = {total for total in alone if not self.sums[total]}
+        for together in self.companions(groups):
+            template = Template(len(together[0].terms))
+            self.templates.append(([(group.total, group.kind) for group in together], template))
+            for group in together:
                 entry, new = template.find(self.classes, group.kind, group.terms)
-                template.sums.append((entry, total if alone else self.next))
+                if group.total in alone:
+                    template.sums.append((entry, group.total))
+                    del self.sums[group.total]
+                else:
+                    template.sums.append((entry, self.next))
+                    self.sums[group.total] = (*self.sums[group.total], self.next)
+                    self.next += 1
                 if new and entry.role == "open":
                     self.demand(entry.kind).columns.append((template, entry))
-                if not alone:
-                    self.sums[total] = (self.next, *self.sums[total])
-                    self.next += 1
-            if alone:
-                del self.sums[total]
+
+    def companions(self, groups: Sequence[_Group]) -> list[list[_Group]]:
+        """Put groups together that have as many terms, and whose terms read the same inputs."""
+        found: list[tuple[list[set[int]], list[_Group]]] = []
+        for group in sorted(groups, key=lambda group: (len(group.terms), group.total, group.kind)):
+            samples = [self.reads_of(int(group.terms[at])) for at in (0, len(group.terms) // 2, -1)]
+            common = set.intersection(*samples)
+            samples = [sample - common for sample in samples]
+            for others, together in found:
+                same = len(together[0].terms) == len(group.terms)
+                if same and all(one & other for one, other in zip(samples, others, strict=True)):
+                    together.append(group)
+                    break
+            else:
+                found.append((samples, [group]))
+        return [together for _, together in found]
+
+    def reads_of(self, node: int) -> set[int]:
+        """Return inputs that a node reads, of a large one some."""
+        stack, seen, leaves = [node], set[int](), set[int]()
+        while stack and len(seen) < SAMPLE:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            kind = self.classes.of[node]
+            if self.classes.heads[kind] is not None:
+                stack += self.operands(node)
+            elif not self.classes.constant[kind]:
+                leaves.add(node)
+        return leaves

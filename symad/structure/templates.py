@@ -70,6 +70,11 @@ class Template:
         entry.operands = tuple(operand for operand, _ in found)
         return [operand for operand, new in found if new and operand.role == "open"]
 
+    def foreign(self, classes: Classes) -> int:
+        """Number of columns that are read where other loops, or straight lines, have left them."""
+        slots = self.with_role("slot")
+        return sum(1 for entry in slots if classes.heads[entry.kind] is not None and not is_uniform(entry.nodes))
+
     def all_entries(self) -> list[Entry]:
         """All entries, in the order in which they were found."""
         return [entry for same in self.entries.values() for entry in same]
