@@ -13,6 +13,7 @@ from codegen import Kernel
 from codegen.calls.compiled import Pack, Unpack
 from codegen.limits import limits
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 from codegen.storage.cache import Setting
 from symad.errors import ArgumentError
 
@@ -129,7 +130,7 @@ def _example_of(data: Any) -> Any:
     return {"tuple": tuple, "list": list}[kind](map(_example_of, parts))
 
 
-def _restored(data: Any, program: Program) -> tuple[Pack | None, Unpack | None]:
+def _restored(data: Any, program: Program | RolledProgram) -> tuple[Pack | None, Unpack | None]:
     """Return what a file says of containers; ValueError, TypeError or KeyError for what `portable` never wrote."""
     pack, unpack = (
         None if data[name] is None else _checked(kind(containers.flatten(_example_of(data[name]))[1]), arrays)

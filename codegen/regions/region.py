@@ -184,13 +184,19 @@ def _check_arrays(program: RolledProgram) -> None:
 def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], where: str) -> None:
     """Refuse a region whose tables do not fit its body, its count or its buffers: ArgumentError that names it."""
     slots = len(region.gathers) + len(region.carries)
-    if region.count < 1 or slots != len(region.body.inputs) or any(slot.shape for slot in region.body.inputs):
+    if min((region.count, *counts)) < 1:
+        raise ArgumentError(f"a loop of {(region.count, *counts)} repetitions", where=where, why="none are run")
+    if slots != len(region.body.inputs) or not _is_scalar(region.body):
         raise ArgumentError(f"{slots} slots, {region.count} repetitions", where=where, why="the body does not fit")
+    if not all(carry.initial for carry in region.carries):
+        raise ArgumentError("a carry without initial values", where=where, why="its first slots have no number")
     uses: list[tuple[Gather | Result, int]] = [(gather, region.count) for gather in region.gathers]
     uses += [(gather, 1) for carry in region.carries for gather in carry.initial]
     uses += [(use, 1 if use.kind == "last" else region.count) for use in region.results]
     for use, count in uses:
-        low, high = _bounds(use.table, counts)
+        if not 0 <= use.buffer < len(program.buffers):
+            raise ArgumentError(f"buffer {use.buffer} of {len(program.buffers)}", where=where)
+        low, high = _bounds(use.table, counts) if use.table.count else (0, -1)
         if use.table.count != count or low < 0 or high >= program.buffers[use.buffer].size:
             raise ArgumentError(
                 f"places {low} to {high} of a buffer of {program.buffers[use.buffer].size}, {use.table.count} times",
@@ -202,6 +208,13 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
     used += [] if region.stop is None else [region.stop]
     if any(not 0 <= output < len(region.body.outputs) for output in used):
         raise ArgumentError(f"an output beyond the {len(region.body.outputs)} of the body", where=where)
+
+
+def _is_scalar(body: Program) -> bool:
+    """Return whether all slots and outputs of a body are numbers."""
+    rows = [output.rows for output in body.outputs if output.positions is None and not output.shape]
+    single = len(rows) == len(body.outputs) and all(len(row) == 1 and 0 <= row[0] < len(body) for row in rows)
+    return single and not body.seeded and not any(slot.shape for slot in body.inputs)
 
 
 def _bounds(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:

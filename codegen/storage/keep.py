@@ -10,10 +10,11 @@ from typing import Any
 from codegen.calls.compiled import Pack, Unpack
 from codegen.errors import ArgumentError
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 from codegen.storage.portable import MALFORMED, Portable, decode
 from codegen.storage.sealed import refused, write_atomically
 
-Restore = Callable[[Any, Program], tuple[Pack | None, Unpack | None]]
+Restore = Callable[[Any, Program | RolledProgram], tuple[Pack | None, Unpack | None]]
 UNREADABLE = (OSError, ValueError, TypeError)  # the last two for paths that are none: "", a zero byte, a number
 
 

@@ -21,7 +21,8 @@ from codegen.functions.intrinsics import INTRINSICS
 from codegen.heads import negative_zero
 from codegen.options import Options
 from codegen.sparsity import SparsityPattern
-from codegen.storage.portable import KIND, VERSION, decode, encode, takes
+from codegen.storage.portable import KIND, VERSION, decode, encode
+from codegen.storage.portable_program import takes
 from codegen.storage.sealed import seal, unseal
 from codegen.sympy_in import program_from_sympy
 
