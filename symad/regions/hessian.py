@@ -9,6 +9,7 @@ inner values go on to `outer`. Edge pushing on the body finds the pattern, and w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from codegen.sparsity import Format
 from symad.derivatives.linear import linearize
 from symad.derivatives.second_order import edge_pushing
 from symad.derivatives.sparse import Triangle
-from symad.regions.layout import Assembly, Entry
+from symad.regions.layout import Assembly
+from symad.regions.layout_costs import Entry
 from symad.regions.outer import InnerJacobian, LowRank, draft_of, flat_draft, parameters_of, sum_of
-from symad.regions.pieces import Draft, Inner, Piece, Slot, Term, pieces_of
+from symad.regions.patterns import distinct
+from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 
 MOST_INPUTS = 2**31  # so that rows * columns is a 64-bit integer
 
@@ -53,24 +56,45 @@ def hessian(
     found = pieces_of(program, regions, wrt)
     if found is None:
         return None
-    sweep = _Sweep(program, *found, wrt, triangle)
-    entries = sweep.entries()
-    if entries is None:
-        return None
-    shape = program.inputs[wrt].shape
-    width = program.inputs[wrt].size
-    if triangle is None:
-        return sweep.assembly.rolled([sweep.assembly.dense(entries, width, shape + shape)])
-    return sweep.assembly.rolled([sweep.assembly.packed(entries, (width, width), format)])
+    sweep = _Sweep(program, *found, wrt)
+    sweep.run()
+    entry = sweep.low_rank_entry(triangle)
+    return None if entry is None else sweep.matrix(entry, program.inputs[wrt].shape, triangle, format)
+
+
+@dataclass(frozen=True, eq=False)
+class _Second:
+    """A second derivative of a piece in two of its slots, or twice in one."""
+
+    draft: RegionDraft
+    node: int
+    first: Slot
+    second: Slot
+
+    def in_triangle(self, assembly: Assembly, triangle: Triangle) -> Entry:
+        """Return the entry of a triangle; where both slots are the same place, it stands for two on the diagonal."""
+        first, second, node = self.first.places, self.second.places, self.node
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        same = low == high
+        if self.first is not self.second and same.any():
+            factors = assembly.constants(np.where(same, 2.0, 1.0))
+            node = self.draft.build.mul(self.draft.slot(factors, np.arange(len(same))), node)
+        rows, columns = (high, low) if triangle == "lower" else (low, high)
+        return Entry(self.draft, node, rows, columns)
+
+    def twice(self) -> list[Entry]:
+        """Return the entry and its mirror image."""
+        entries = [Entry(self.draft, self.node, self.first.places, self.second.places)]
+        if self.first is not self.second:
+            entries.append(Entry(self.draft, self.node, self.second.places, self.first.places))
+        return entries
 
 
 class _Sweep:
     """Visits pieces backward: adjoints of inner values, entries of the Hessian, and what `outer` needs."""
 
-    def __init__(
-        self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, wrt: int, triangle: Triangle | None
-    ) -> None:
-        self.pieces, self.inner, self.triangle = pieces, inner, triangle
+    def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, wrt: int) -> None:
+        self.pieces, self.inner = pieces, inner
         self.width = program.inputs[wrt].size
         inner.note(program.first_output, np.zeros(1, dtype=np.int64))
         self.assembly = Assembly(program)
@@ -78,16 +102,34 @@ class _Sweep:
         self.adjoints[int(inner.of(program.first_output, np.zeros(1, dtype=np.int64))[0])] = 1.0
         self.stored = self.assembly.workspace(len(inner))
         self.low_rank = LowRank(self.assembly, inner, self.width)
-        self.found: list[Entry] = []
+        self.found: list[_Second] = []
 
-    def entries(self) -> list[Entry] | None:
-        """Return the entries; None where the inner values fill too much."""
+    def run(self) -> None:
+        """Differentiate all pieces twice."""
         for piece in reversed(self.pieces):
             self.visit(piece)
+
+    def low_rank_entry(self, triangle: Triangle | None) -> list[Entry] | None:
+        """Return what inner values add, a list of one entry or none; None where they fill too much."""
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width)
         jacobian.write(self.low_rank.numbers)
-        entry = self.low_rank.entry(jacobian, self.triangle)
-        return None if entry is None else self.found + entry
+        return self.low_rank.entry(jacobian, triangle)
+
+    def matrix(
+        self, more: list[Entry], shape: tuple[int, ...], triangle: Triangle | None, format: Format
+    ) -> RolledProgram:
+        """Return the program with the Hessian as its output."""
+        assembly, width = self.assembly, self.width
+        if triangle in ("lower", "upper"):
+            entries = [second.in_triangle(assembly, triangle) for second in self.found]
+            return assembly.rolled([assembly.packed([*entries, *more], (width, width), format)])
+        whole = [*(entry for second in self.found for entry in second.twice()), *more]
+        if not more:
+            lower = [second.in_triangle(assembly, "lower") for second in self.found]
+            return assembly.rolled([assembly.symmetric(lower, whole, shape + shape, format if triangle else None)])
+        if triangle is None:
+            return assembly.rolled([assembly.dense(whole, width, shape + shape)])
+        return assembly.rolled([assembly.packed(whole, (width, width), format)])
 
     def visit(self, piece: Piece) -> None:
         """Differentiate a piece twice."""
@@ -105,10 +147,10 @@ class _Sweep:
                 self.first(draft, first, slot)
         self.assembly.steps.append(draft)
 
-    def weighted(self, draft: Draft, term: Term) -> int | None:
+    def weighted(self, draft: RegionDraft, term: Term) -> int | None:
         """Return a term times the adjoint of what it is added to; None where that is 0."""
         numbers = self.inner.of(term.buffer, term.places)
-        met = np.unique(numbers).tolist()
+        met = distinct(numbers).tolist()
         values = {self.adjoints[number] for number in met}
         if len(values) == 1 and None not in values:
             (value,) = values
@@ -125,21 +167,21 @@ class _Sweep:
             draft.result(draft.build.number(_exact(value)), self.stored, np.array([number]))
             self.assembly.steps.append(draft)
 
-    def first(self, draft: Draft, node: int, slot: Slot) -> None:
+    def first(self, draft: RegionDraft, node: int, slot: Slot) -> None:
         """Add a derivative to the adjoint of an inner value: a number to a number, where that is all."""
         numbers = self.inner.of(slot.buffer, slot.places)
         constant, kept = draft.build.constant(node), self.adjoints[int(numbers[0])]
         if draft.count == 1 and constant is not None and kept is not None:
             self.adjoints[int(numbers[0])] = kept + float(constant)
             return
-        for number in np.unique(numbers).tolist():
+        for number in distinct(numbers).tolist():
             self.store(number)
         draft.result(node, self.stored, numbers)
 
-    def second(self, draft: Draft, node: int, first: Slot, second: Slot) -> None:
+    def second(self, draft: RegionDraft, node: int, first: Slot, second: Slot) -> None:
         """Let a second derivative go where it belongs."""
         if first.role == "active" and second.role == "active":
-            self.note(draft, node, first, second)
+            self.found.append(_Second(draft, node, first, second))
             return
         if first.role == "active":
             first, second = second, first
@@ -151,25 +193,6 @@ class _Sweep:
         self.low_rank.curve(draft, node, numbers, others)
         if first is not second:
             self.low_rank.curve(draft, node, others, numbers)
-
-    def twice(self, draft: Draft, node: int, first: Slot, second: Slot) -> int:
-        """Return an entry of two slots, times 2 where both are the same place: it stands for two on the diagonal."""
-        same = first.places == second.places
-        if first is second or not same.any():
-            return node
-        factors = self.assembly.constants(np.where(same, 2.0, 1.0))
-        return draft.build.mul(draft.slot(factors, np.arange(draft.count)), node)
-
-    def note(self, draft: Draft, node: int, first: Slot, second: Slot) -> None:
-        """Note an entry of a triangle, or the entry and its mirror image, which add up where they meet."""
-        if self.triangle not in ("lower", "upper"):
-            self.found.append(Entry(draft, node, first.places, second.places))
-            if first is not second:
-                self.found.append(Entry(draft, node, second.places, first.places))
-            return
-        low, high = np.minimum(first.places, second.places), np.maximum(first.places, second.places)
-        rows, columns = (high, low) if self.triangle == "lower" else (low, high)
-        self.found.append(Entry(draft, self.twice(draft, node, first, second), rows, columns))
 
 
 def _exact(value: float) -> int | float:

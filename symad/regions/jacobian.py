@@ -13,7 +13,8 @@ import numpy as np
 from codegen.regions.region import Region, RolledProgram
 from codegen.regions.table import Places
 from codegen.sparsity import Format
-from symad.regions.layout import Assembly, Entry
+from symad.regions.layout import Assembly
+from symad.regions.layout_costs import Entry
 from symad.regions.outer import (
     MOST_PLACES,
     InnerJacobian,
@@ -24,7 +25,8 @@ from symad.regions.outer import (
     partials,
     sum_of,
 )
-from symad.regions.pieces import Draft, Inner, Piece, Slot, Term, pieces_of
+from symad.regions.patterns import distinct
+from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 
 
 def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo") -> RolledProgram | None:
@@ -62,7 +64,8 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
     assembly = writer.assembly
     if not sparse:
         shapes = [output.shape + inner_shape for output in program.outputs]
-        return assembly.rolled([assembly.dense(entries[k], width, shape, k) for k, shape in enumerate(shapes)])
+        parts = zip(entries, shapes, strict=True)
+        return assembly.rolled([assembly.dense(part, width, shape) for part, shape in parts])
     begins = np.cumsum([0, *(output.size for output in program.outputs)])
     joined = [
         Entry(entry.draft, entry.node, entry.rows + begin, entry.columns)
@@ -102,7 +105,7 @@ class _Writer:
             self.note(draft, node, terms[term], slots[slot])
         self.assembly.steps.append(draft)
 
-    def note(self, draft: Draft, node: int, term: Term, slot: Slot) -> None:
+    def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
         """Let a partial derivative go where it belongs."""
         number = term.buffer - self.program.first_output
         if slot.role == "active":
@@ -119,7 +122,7 @@ class _Writer:
         for row, values in support.columns.items():
             groups.setdefault(values.tobytes(), []).append(row)
         parts = [(np.array(rows), support.of(rows[0])) for rows in groups.values()]
-        columns = [np.unique(np.concatenate([jacobian.support.of(v) for v in values.tolist()])) for _, values in parts]
+        columns = [distinct(np.concatenate([jacobian.support.of(v) for v in values.tolist()])) for _, values in parts]
         if sum(len(rows) * len(found) for (rows, _), found in zip(parts, columns, strict=True)) > MOST_PLACES:
             return False
         for (rows, values), found in zip(parts, columns, strict=True):

@@ -18,8 +18,10 @@ from symad.derivatives.modes import jacobians
 from symad.derivatives.sparse import Triangle
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
-from symad.regions.layout import Assembly, Entry
-from symad.regions.pieces import Draft, Inner, Piece, Slot
+from symad.regions.layout import Assembly
+from symad.regions.layout_costs import Entry
+from symad.regions.patterns import distinct
+from symad.regions.pieces import Inner, Piece, RegionDraft, Slot
 
 MOST_PLACES = 50_000_000  # of a matrix that inner values fill
 
@@ -33,8 +35,8 @@ class Support:
 
     def add(self, numbers: Places, places: Places) -> None:
         """Note entries."""
-        for number in np.unique(numbers).tolist():
-            found = np.unique(places[numbers == number])
+        for number in distinct(numbers).tolist():
+            found = distinct(places[numbers == number])
             self.columns[number] = np.union1d(self.columns.get(number, found[:0]), found)
 
     def of(self, number: int) -> Places:
@@ -42,10 +44,10 @@ class Support:
         return self.columns.get(number, np.empty(0, dtype=np.int64))
 
 
-def draft_of(piece: Piece) -> Draft:
+def draft_of(piece: Piece) -> RegionDraft:
     """Return a region in the making with the slots of a piece."""
     slots = [(slot.node, slot.buffer, slot.places) for slot in piece.slots]
-    return Draft(piece.build, piece.count, slots, [], piece.origin)
+    return RegionDraft(piece.build, piece.count, slots, [], piece.origin)
 
 
 def parameters_of(piece: Piece) -> list[Slot]:
@@ -62,9 +64,9 @@ def partials(piece: Piece, nodes: Sequence[int]) -> dict[tuple[int, int], int]:
     return min(ways.values(), key=lambda entries: build.graph.count_operations(entries.values()))
 
 
-def flat_draft(count: int) -> Draft:
+def flat_draft(count: int) -> RegionDraft:
     """Return a region in the making on a graph of its own."""
-    return Draft(Builder(Graph(lines=False)), count, [])
+    return RegionDraft(Builder(Graph(lines=False)), count, [])
 
 
 class InnerJacobian:
@@ -79,7 +81,9 @@ class InnerJacobian:
         """Write the rows of the wanted values and of those behind them."""
         chosen = self.behind(wanted)
         for piece in self.pieces:
-            terms = [term for term in piece.terms if chosen & set(self.inner.of(term.buffer, term.places).tolist())]
+            terms = [
+                term for term in piece.terms if chosen & set(distinct(self.inner.of(term.buffer, term.places)).tolist())
+            ]
             if terms:
                 numbers = [self.inner.of(term.buffer, term.places) for term in terms]
                 self.write_piece(piece, [term.node for term in terms], numbers)
@@ -88,10 +92,10 @@ class InnerJacobian:
         """Return values with all that they depend on."""
         found = set(wanted)
         for piece in reversed(self.pieces):
-            targets = {n for term in piece.terms for n in self.inner.of(term.buffer, term.places).tolist()}
+            targets = {n for term in piece.terms for n in distinct(self.inner.of(term.buffer, term.places)).tolist()}
             if targets & found:
                 for slot in piece.slots_of("inner"):
-                    found |= set(self.inner.of(slot.buffer, slot.places).tolist())
+                    found |= set(distinct(self.inner.of(slot.buffer, slot.places)).tolist())
         return found
 
     def write_piece(self, piece: Piece, nodes: Sequence[int], numbers: Sequence[Places]) -> None:
@@ -111,20 +115,20 @@ class InnerJacobian:
         elif draft.results:
             self.assembly.steps.append(draft)
 
-    def combine(self, draft: Draft, pairs: Sequence[tuple[int, Places]]) -> None:
+    def combine(self, draft: RegionDraft, pairs: Sequence[tuple[int, Places]]) -> None:
         """Add multiples of other rows: their coefficients are added up first."""
-        met = np.unique(np.concatenate([keys for _, keys in pairs]))
+        met = distinct(np.concatenate([keys for _, keys in pairs]))
         coefficients = self.assembly.workspace(len(met))
         for node, keys in pairs:
             draft.result(node, coefficients, np.searchsorted(met, keys))
         self.assembly.steps.append(draft)
         into, of = met // len(self.inner), met % len(self.inner)
-        for number in np.unique(into).tolist():
+        for number in distinct(into).tolist():
             self.combine_row(number, of[into == number], coefficients, np.nonzero(into == number)[0])
 
     def combine_row(self, number: int, others: Places, coefficients: int, places: Places) -> None:
         """Add multiples of some rows to one."""
-        columns = np.unique(np.concatenate([self.support.of(other) for other in others.tolist()]))
+        columns = distinct(np.concatenate([self.support.of(other) for other in others.tolist()]))
         if not len(columns):
             return
         draft = flat_draft(len(columns))
@@ -148,12 +152,12 @@ class LowRank:
         self.crossing = Support(width, {})
         self.curving = Support(len(inner), {})
 
-    def cross(self, draft: Draft, node: int, numbers: Places, places: Places) -> None:
+    def cross(self, draft: RegionDraft, node: int, numbers: Places, places: Places) -> None:
         """Add a node to L_zx."""
         draft.result(node, self.crossed, numbers * self.width + places)
         self.crossing.add(numbers, places)
 
-    def curve(self, draft: Draft, node: int, numbers: Places, others: Places) -> None:
+    def curve(self, draft: RegionDraft, node: int, numbers: Places, others: Places) -> None:
         """Add a node to L_zz."""
         draft.result(node, self.curved, numbers * len(self.inner) + others)
         self.curving.add(numbers, others)
@@ -193,7 +197,7 @@ class LowRank:
             low, high = np.minimum(rows, columns), np.maximum(rows, columns)
             found += [high * self.width + low] if triangle != "upper" else []
             found += [low * self.width + high] if triangle != "lower" else []
-        return np.unique(np.concatenate(found))
+        return distinct(np.concatenate(found))
 
     def right(self, jacobian: InnerJacobian) -> dict[int, int]:
         """Write the rows of R, of L_zz Z where there is no L_zx; return the buffer of each."""
@@ -207,7 +211,7 @@ class LowRank:
     def right_row(self, buffer: int, number: int, jacobian: InnerJacobian) -> None:
         """Write a row of R."""
         others = self.curving.of(number).tolist()
-        columns = np.unique(np.concatenate([self.crossing.of(number), *(jacobian.support.of(o) for o in others)]))
+        columns = distinct(np.concatenate([self.crossing.of(number), *(jacobian.support.of(o) for o in others)]))
         if not len(columns):
             return
         draft, begin = flat_draft(len(columns)), number * self.width

@@ -64,6 +64,28 @@ def arranged(entries: Sequence[tuple[Places, Places]], shape: tuple[int, int]) -
     return Arranged(positions, alone, places // width, places % width, shape)
 
 
+def distinct(places: Places) -> Places:
+    """Return the different places in rising order; by sorting, which `np.unique` does not do any more.
+
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    if not len(places) or (places == places[0]).all():
+        return places[:1]
+    found: Places = np.sort(places)
+    kept: Places = found[np.concatenate([[True], found[1:] != found[:-1]])]
+    return kept
+
+
+def met_alone(keys: Sequence[Places]) -> list[bool]:
+    """Return for each column of places whether nothing writes one of them twice.
+
+    >>> met_alone([np.array([0, 1]), np.array([1, 2]), np.array([3, 4])])
+    [False, False, True]
+    """
+    return _families(keys)[1]
+
+
 def _families(keys: Sequence[Places]) -> tuple[list[int], list[bool]]:
     """Return for each entry the number of its family, and whether no place of it is written twice."""
     family, alone = list(range(len(keys))), [True] * len(keys)
@@ -74,7 +96,7 @@ def _families(keys: Sequence[Places]) -> tuple[list[int], list[bool]]:
     order = np.argsort(joined, kind="stable")  # columns that rise are merged, not sorted
     owner = owner[order]
     again = np.nonzero(np.diff(joined[order]) == 0)[0]
-    pairs = np.unique(owner[again] * len(keys) + owner[again + 1])
+    pairs = distinct(owner[again] * len(keys) + owner[again + 1])
     for first, second in zip((pairs // len(keys)).tolist(), (pairs % len(keys)).tolist(), strict=True):
         alone[first] = alone[second] = False
         kept, gone = sorted((family[first], family[second]))

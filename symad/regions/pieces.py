@@ -20,6 +20,7 @@ from codegen.regions.table import Places, table
 from codegen.table import Table
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
+from symad.regions.patterns import distinct
 from symad.regions.writers import FIXED, INNER, ZERO, Writers
 
 MOST_PIECES = 64  # of one region
@@ -64,7 +65,7 @@ class Piece:
 
 
 @dataclass(eq=False)
-class Draft:
+class RegionDraft:
     """A region in the making, on the graph of a piece: more slots, and results at places that are chosen later."""
 
     build: Builder
@@ -140,7 +141,7 @@ class Inner:
 
     def note(self, buffer: int, places: Places) -> None:
         """Give numbers to places that have none."""
-        for place in np.unique(places).tolist():
+        for place in distinct(places).tolist():
             if self.numbers[buffer][place] < 0:
                 self.numbers[buffer][place] = len(self.places)
                 self.places.append((buffer, place))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from codegen.program import Program
 from codegen.regions.region import Gather, Region, Result, RolledProgram
 from codegen.regions.table import Places
+from symad.regions.patterns import distinct
 
 MOST_ROWS = 300  # of a body that is written into another one
 MOST_SLOTS = 24
@@ -98,7 +99,7 @@ class Writers:
             return 0, 1, 0
         into, places = self.of[gather.buffer], gather.table.places()
         chosen = into.active[places] & (into.counts[places] == 1)
-        sizes = [self._sizes[k] for k in np.unique(into.results[places[chosen]]) if self.written[k].wholly]
+        sizes = [self._sizes[k] for k in distinct(into.results[places[chosen]]) if self.written[k].wholly]
         return (
             (0, 1, 0) if not sizes else (max(s[0] for s in sizes), max(s[1] for s in sizes), max(s[2] for s in sizes))
         )
