@@ -27,7 +27,7 @@ LAYERS = [
     {"transforms", "higher_order", "jacobians", "optimum", "lagrangian"},
     {"programs"},
     {"regions"},
-    {"strategy"},
+    {"strategy", "rolling"},
     {"keep"},
     {"native"},
     {"drawing"},
