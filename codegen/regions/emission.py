@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -22,6 +22,7 @@ from codegen.regions.loops_long import LONG, straight
 from codegen.regions.loops_scalar import scalar_loop
 from codegen.regions.loops_vector import vector_loop
 from codegen.regions.nests import calls
+from codegen.regions.packing import pack
 from codegen.regions.region import Region, RolledProgram, regions_of
 
 SHORT = 4000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
@@ -40,11 +41,17 @@ class RolledPlan:
     @classmethod
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
-        bodies = [prepare(region.body, options) for region, _ in regions_of(program.steps)]
-        return cls(program, options, tuple(bodies), lanes)
+        return cls(program, options, _prepared(program, options, {}), lanes)
 
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR of `i32 @kernel(in, out)` for one point: deterministic, also in the order of its sums."""
+        rows = {id(region.body): prepared for (region, _), prepared in self.regions}
+        vectors = [region for (region, _), prepared in self.regions if self.lanes_of(region, prepared.fused) != SCALAR]
+        packed = pack(self.program, set(map(id, vectors)))
+        bodies = _prepared(packed, self.options, rows)
+        return replace(self, program=packed, prepared=bodies)._emit(form)
+
+    def _emit(self, form: Form) -> Emitted:
         tables, emitted = Tables(), Emitted([], [], {found.name: found for found in MEMORY})
         lanes = [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
         columns = [
@@ -96,6 +103,15 @@ class RolledPlan:
     def workspace(self) -> int:
         """Number of values that regions leave for each other in memory."""
         return sum(buffer.size for buffer in self.program.buffers if buffer.kind == "workspace")
+
+
+def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepared]) -> tuple[Prepared, ...]:
+    """Prepare all bodies; `known` has some by their id, and gets the others."""
+    bodies = [region.body for region, _ in regions_of(program.steps)]
+    for body in bodies:
+        if id(body) not in known:
+            known[id(body)] = prepare(body, options)
+    return tuple(known[id(body)] for body in bodies)
 
 
 def _write(job: Job, lanes: Lanes) -> Emitted:

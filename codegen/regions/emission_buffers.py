@@ -51,10 +51,11 @@ class Memory:
     @classmethod
     def of(cls, program: RolledProgram, tables: Tables) -> Memory:
         """Give every buffer its place."""
-        pointers, size, outputs = [], 0, 0
+        pointers, size, outputs, used = [], 0, 0, _used(program)
         for number, buffer in enumerate(program.buffers):
             if buffer.values is not None:
-                pointers.append(tables.array(np.ascontiguousarray(buffer.values, dtype=np.float64)))
+                values = buffer.values if number in used else np.empty(0)
+                pointers.append(tables.array(np.ascontiguousarray(values, dtype=np.float64)))
             elif buffer.kind == "workspace":
                 pointers.append(f"%work {size}")
                 size += -(-buffer.size // (LINE // 8)) * (LINE // 8)
@@ -124,6 +125,13 @@ def _writers(region: Region, counts: tuple[int, ...], columns: Columns | None) -
         if c not in together:
             stops = region.stop is not None and use.kind != "last"
             yield _Writer((use,), rounds * use.table.count, partial(all_places, use, counts), stops)
+
+
+def _used(program: RolledProgram) -> set[int]:
+    """Numbers of the buffers that are read."""
+    regions = [region for region, _ in regions_of(program.steps)]
+    first = {use.buffer for region in regions for carry in region.carries for use in carry.initial}
+    return first | {use.buffer for region in regions for use in region.gathers}
 
 
 def all_places(use: Result, counts: tuple[int, ...]) -> Places:

@@ -18,6 +18,7 @@ from codegen.regions.runs import Runs, runs
 from codegen.regions.table import Affine, Places
 
 Use: TypeAlias = Gather | Result
+LONGEST_ROW = 8  # numbers that are stored side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,27 @@ def columns_of(region: Region, width: int) -> Columns:
     results = columns[len(region.gathers) :]
     overlaps = _overlaps(region.results, results, width)
     return Columns(found, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
+
+
+def rows_of(columns: Sequence[Column]) -> list[list[int]]:
+    """Return the columns in groups of at most 8 that stand side by side in every repetition, first to last."""
+    order = sorted(
+        range(len(columns)),
+        key=lambda k: (columns[k].use.buffer, columns[k].use.table.shifts, columns[k].step, int(columns[k].starts[0])),
+    )
+    groups: list[list[int]] = []
+    for k in order:
+        if groups and len(groups[-1]) < LONGEST_ROW and _follows(columns[k], columns[groups[-1][-1]]):
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return groups
+
+
+def _follows(column: Column, before: Column) -> bool:
+    use, other = column.use, before.use
+    same = (use.buffer, use.table.shifts, column.step) == (other.buffer, other.table.shifts, before.step)
+    return same and len(column.starts) == len(before.starts) and bool((column.starts == before.starts + 1).all())
 
 
 def _whole(use: Use) -> Column:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from codegen.functions.symbols import Symbol
@@ -101,6 +103,45 @@ class LaneFunction(Function):
             self.write(f"store {vector} {value},ptr {where[1]},align 8")
         else:
             self.write(self.call("void", operations[1], [(vector, value), where, ("i32", "8"), on], scattered))
+
+    def rows(self, values: Sequence[str]) -> list[str]:
+        """Turn vectors into rows: the values of the first lane side by side, then those of the second one..."""
+        size = 1 << (len(values) - 1).bit_length()
+        vectors = [*values, *["poison"] * (size - len(values))]
+        turns = size // 2
+        while turns:  # each brings lanes of two vectors together that stand side by side in the end
+            pairs = [(vectors[k], vectors[k + size // 2]) for k in range(size // 2)]
+            vectors = [self.interleave(*pair, upper=upper) for pair in pairs for upper in (False, True)]
+            turns //= 2
+        return vectors
+
+    def store_lane(self, rows: Sequence[tuple[Column, list[str], int]], lane: int) -> None:
+        """Store the rows of a lane, each of some values from the place of a column on."""
+        for column, vectors, count in rows:
+            at = self.new(f"mul i64 %k,{column.step}")
+            place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {at}")
+            vector, begin = divmod(lane * len(vectors), self.lanes.width)
+            for k in range(0, count, self.lanes.width):
+                part = self.piece(vectors[vector + k // self.lanes.width], begin, min(self.lanes.width, count - k))
+                self.write(f"store {part},ptr {self.offset(place, lane * column.step + k)},align 8")
+
+    def interleave(self, left: str, right: str, *, upper: bool) -> str:
+        """One half of the lanes of two vectors in turns."""
+        width = self.lanes.width
+        begin = width // 2 if upper else 0
+        lanes = ",".join(f"i32 {begin + k},i32 {begin + k + width}" for k in range(width // 2))
+        kind = self.lanes.type
+        return self.new(f"shufflevector {kind} {left},{kind} {right},<{width} x i32> <{lanes}>")
+
+    def piece(self, vector: str, begin: int, count: int) -> str:
+        """Some lanes of a vector, with their type."""
+        if count == self.lanes.width:
+            return f"{self.lanes.type} {vector}"
+        if count == 1:
+            return f"double {self.new(f'extractelement {self.lanes.type} {vector},i32 {begin}')}"
+        lanes = ",".join(f"i32 {begin + k}" for k in range(count))
+        part = self.new(f"shufflevector {self.lanes.type} {vector},{self.lanes.type} poison,<{count} x i32> <{lanes}>")
+        return f"<{count} x double> {part}"
 
     def apart(self, column: Column) -> bool:
         """Whether the lanes of each vector have different places."""

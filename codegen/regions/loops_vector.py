@@ -16,8 +16,9 @@ import numpy as np
 from codegen.emission.emit import Emitted
 from codegen.emission.lanes import Lanes
 from codegen.regions.loops import Job
-from codegen.regions.loops_columns import Columns, Overlap
+from codegen.regions.loops_columns import Columns, Overlap, rows_of
 from codegen.regions.loops_lanes import LaneFunction
+from codegen.regions.region import Result
 from codegen.regions.table import Places
 
 
@@ -38,6 +39,8 @@ class _Vector(LaneFunction):
         self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(self.region.results[c])]
         self.kept = [c for c in self.sums if len(self.runs) > 1 and _same(self.results[c].starts)]
         self.names = {id(column): f"%p{c}" for c, column in enumerate((*self.reads, *self.results))}
+        self.strided = [c for c, use in enumerate(self.region.results) if self.is_strided(c, use)]
+        self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
 
     def emit(self) -> Emitted:
@@ -71,7 +74,7 @@ class _Vector(LaneFunction):
         }  # fmt: skip
         longest = max([0, *(overlap.longest for overlap in self.overlaps)])
         end = self.plus(self.length, longest)
-        self.write("br label %vector", "vector:", f"%k=phi i64 [0,%{self.before}],[%k.next,%vector]")
+        self.write("br label %vector", "vector:", f"%k=phi i64 [0,%{self.before}],[%k.next,%{self.latch}]")
         for c in self.sums:
             first = f"%a{c}" if c in self.kept else "zeroinitializer"
             self.phi(f"%v{c}", first, f"%v{c}.next")
@@ -80,11 +83,42 @@ class _Vector(LaneFunction):
                 self.phi(f"%b{c}", self.zero, f"%b{c}.next")
         self.mask = self.lanes_on(self.length) if self.masked else self.lanes.splat("true", "i1")
         self.body([fixed.get(c) or self.read(column) for c, column in enumerate(self.reads)], self.leave)
+        if self.strided:
+            self.store_in_steps()
         self.write(f"%k.next=add i64 %k,{self.lanes.width}")
         self.write(f"br i1 {self.new(f'icmp ult i64 %k.next,{end}')},label %vector,label %endrun", "endrun:")
 
     def phi(self, name: str, first: str, following: str) -> None:
-        self.write(f"{name}=phi {self.lanes.type} [{first},%{self.before}],[{following},%vector]")
+        self.write(f"{name}=phi {self.lanes.type} [{first},%{self.before}],[{following},%{self.latch}]")
+
+    @property
+    def latch(self) -> str:
+        """The block with which a turn of the loop ends."""
+        return "stored" if self.strided else "vector"
+
+    def is_strided(self, c: int, use: Result) -> bool:
+        column = self.results[c]
+        return column.index is None and column.step not in (0, 1) and not self.job.adds(use)
+
+    def store_in_steps(self) -> None:
+        """Store what goes to places in steps: vectors turned into rows, a row for each lane that has a repetition."""
+        rows = []
+        for group in rows_of([self.results[c] for c in self.strided]):
+            column = self.results[self.strided[group[0]]]
+            rows.append((column, self.rows([self.waiting[self.strided[k]] for k in group]), len(group)))
+        if self.masked:
+            whole = self.new(f"icmp ule i64 {self.new(f'add i64 %k,{self.lanes.width}')},{self.length}")
+            self.write(f"br i1 {whole},label %whole,label %part", "part:")
+            for lane in range(self.lanes.width - 1):
+                self.store_lane(rows, lane)
+                more = self.new(f"icmp ult i64 {self.new(f'add i64 %k,{lane + 1}')},{self.length}")
+                self.write(f"br i1 {more},label %part{lane},label %stored", f"part{lane}:")
+            self.write("br label %stored", "whole:")
+        else:
+            self.write("br label %whole", "whole:")
+        for lane in range(self.lanes.width):
+            self.store_lane(rows, lane)
+        self.write("br label %stored", "stored:")
 
     def plus(self, number: str, more: int) -> str:
         if not more:
@@ -115,6 +149,8 @@ class _Vector(LaneFunction):
             self.moved[c] = self.move_up(c, self.switched(value))
             if self.moved.keys() >= self.overlapping[c].distances.keys():
                 self.leave_overlap(self.overlapping[c])
+        elif c in self.strided:
+            self.waiting[c] = value
         elif adds and not self.apart(column):
             self.add_one_by_one(column, self.switched(value))
         else:

@@ -122,6 +122,44 @@ def test_overlapping_sums_and_constants():
     check(rolled, [rng.normal(size=n)])
 
 
+def pairs_by_atom(n, order):
+    """A Hessian-like program of pairs: blocks side by side or entry by entry, sums by atom."""
+    a, b = sp.symbols("a0:3"), sp.symbols("b0:3")
+    sums = [p * q + sp.cos(q) for p, q in zip(a, b, strict=True)]
+    body = program_from_sympy([*a, *b], [*sums, *(sp.sin(s) for s in sums), a[0] * b[0]])
+    i, j = np.triu_indices(n, 1)
+    count, pair = len(i), np.arange(len(i))
+    gathers = tuple(Gather(0, table(3 * k + d)) for k in (i, j) for d in range(3))
+    by_entry = order == "entries"
+    stores = [Result(k, 2, table(count * k + pair if by_entry else 7 * pair + k), "store") for k in range(7)]
+    first = 7 * count
+    sums = [Result(k, 2, table(first + 3 * where + k), "add") for k in range(3) for where in (i, j)]
+    weights = Result(6, 3, table(2 * j), "add")
+    constants = Buffer("constant", 2 * count, np.linspace(0, 1, 2 * count))
+    scaled = program_from_sympy([A, B], [A * B])
+    reads = (Gather(1, table(2 * pair)), Gather(1, table(2 * pair + 1)))
+    regions = (
+        Region(body, count, gathers, (*stores, *sums, weights)),
+        Region(scaled, count, reads, (Result(0, 4, Affine(0, 1, count), "store"),)),
+    )
+    return program([3 * n], [first + 3 * n, 2 * n, count], [constants], *regions)
+
+
+@pytest.mark.parametrize("order", ["blocks", "entries"])
+@pytest.mark.parametrize("n", [5, 9, 14])
+def test_rows_and_packed_sums(n, order):
+    check(pairs_by_atom(n, order), [np.linspace(0, 2, 3 * n)])
+
+
+@pytest.mark.parametrize("count", [3, 8, 16, 21])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
+def test_rows(count, size):
+    body = program_from_sympy([A], [A * (k + 1) for k in range(size)])
+    results = tuple(Result(k, 1, Affine(2 + k, size + 1, count), "store") for k in range(size))
+    region = Region(body, count, (Gather(0, Affine(0, 1, count)),), results)
+    check(program([count], [2 + count * (size + 1)], [], region), [np.linspace(1, 2, count)])
+
+
 @pytest.mark.parametrize("count", [1, 2, 5, 7, 8, 9, 15, 16, 17])
 @pytest.mark.parametrize("rounds", [None, 3])
 def test_sums_a_few_places_apart(count, rounds):
