@@ -22,6 +22,7 @@ class Draft:
         self.buffers = list(program.buffers)
         self.steps: list[Step] = []
         self.numbers: dict[float, int] = {}
+        self.read_once: set[int] = set()  # buffers each place of which is read by one repetition of one region
 
     def workspace(self, size: int) -> int:
         """Return a new buffer."""
@@ -92,10 +93,14 @@ def each_region(step: Step, change: Callable[[Region], Region]) -> Step:
     return Nest(step.count, tuple(each_region(inner, change) for inner in step.steps))
 
 
+def buffers_read(region: Region) -> list[int]:
+    """Return the buffers that a region reads."""
+    return [use.buffer for use in region.gathers] + [use.buffer for carry in region.carries for use in carry.initial]
+
+
 def buffers_of(region: Region) -> list[int]:
     """Return the buffers that a region reads or writes."""
-    initial = [use for carry in region.carries for use in carry.initial]
-    return [use.buffer for use in (*region.gathers, *initial)] + [use.buffer for use in region.results]
+    return buffers_read(region) + [use.buffer for use in region.results]
 
 
 def fresh_name(name: str, taken: Sequence[Input]) -> str:

@@ -7,18 +7,16 @@ others begin at zero and are added up by the regions that read them, before the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, TypeAlias
 
 from codegen.program import Input, Output
-from codegen.regions.region import Gather, Nest, Region, RolledProgram, Step, regions_of
+from codegen.regions.region import Gather, Region, RolledProgram, Step, regions_of
 from codegen.regions.table import Affine
 from symad.errors import ArgumentError
-from symad.regions.activity import Backward, backward, forward
-from symad.regions.draft import Draft, each_region, fresh_name
-from symad.regions.reverse import Place, Reverse, added, single_lags
-
-Checkpoints: TypeAlias = Literal["all", "sqrt", "none"]
+from symad.regions.checkpoints import Checkpoints, check_checkpoints, segmented, segments_of
+from symad.regions.draft import Draft, buffers_read, each_region, fresh_name
+from symad.regions.reverse import Reverse
+from symad.regions.reverse_region import Place, added, single_lags
+from symad.regions.reverse_rounds import with_own_rounds
 
 
 def pullback(program: RolledProgram, active: Sequence[int], *, checkpoints: Checkpoints = "all") -> RolledProgram:
@@ -34,7 +32,7 @@ def pullback(program: RolledProgram, active: Sequence[int], *, checkpoints: Chec
         fresh = fresh_name(name, [found for found, _ in inputs])
         inputs.append((Input(fresh, array.shape), seeds[number].buffer))
     outputs = list(zip(program.outputs, range(program.first_output, len(program.buffers)), strict=True))
-    return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds)])
+    return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds, checkpoints)])
 
 
 def gradient(
@@ -49,7 +47,7 @@ def gradient(
     if array.size != 1:
         raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")
     draft = Draft(program)
-    gradients = _run_back(draft, active, {first: Place(first, one=True)})
+    gradients = _run_back(draft, active, {first: Place(first, one=True)}, checkpoints)
     return draft.finish(_inputs(program), [(array, first), *gradients] if value else gradients)
 
 
@@ -57,59 +55,42 @@ def _inputs(program: RolledProgram) -> list[tuple[Input, int]]:
     return [(array, number) for number, array in enumerate(program.inputs)]
 
 
-def _run_back(draft: Draft, active: Sequence[int], seeds: dict[int, Place]) -> list[tuple[Output, int]]:
+def _run_back(
+    draft: Draft, active: Sequence[int], seeds: dict[int, Place], checkpoints: Checkpoints
+) -> list[tuple[Output, int]]:
     """Write the steps forward and backward; return the buffers of the cotangents of the active inputs."""
-    steps = tuple(each_region(step, single_lags) for step in draft.program.steps)
-    ahead = forward(steps, active)
-    behind = backward(steps, ahead, seeds)
-    cotangents = _cotangents(draft, steps, behind, seeds)
-    reverse = Reverse(draft, ahead, behind, cotangents)
-    there, back = _both_ways(reverse, steps, ())
-    draft.steps = [*there, *_copies(draft, cotangents, seeds), *back]
+    check_checkpoints(checkpoints)
+    single = [each_region(step, single_lags) for step in draft.program.steps]
+    places, copies = _cotangents_of_outputs(draft, seeds)
+    steps = _cut(draft, with_own_rounds(draft, single), checkpoints)
+    reverse = Reverse(draft, steps, active, places, checkpoints)
+    there, back = reverse.both_ways(steps, ())
+    draft.steps = [*there, *copies, *back]
     found = []
     for number in active:
-        place = cotangents.get(number) or Place(draft.like(number))
+        place = reverse.cotangents.get(number) or Place(draft.like(number))
         found.append((Output(draft.program.inputs[number].shape, ()), place.buffer))
     return found
 
 
-def _cotangents(draft: Draft, steps: Sequence[Step], behind: Backward, seeds: dict[int, Place]) -> dict[int, Place]:
-    """Return where the cotangents of buffers are; those of an output that is read again are added up elsewhere."""
-    read: set[int] = set()
-    for region, _ in regions_of(steps):
-        first = len(region.gathers)
-        for slot in behind.slots[region]:
-            uses = (region.gathers[slot],) if slot < first else region.carries[slot - first].initial
-            read.update(use.buffer for use in uses)
-    return {
-        buffer: seeds[buffer] if buffer in seeds and buffer not in read else Place(draft.like(buffer))
-        for buffer in sorted(behind.buffers)
-    }
-
-
-def _copies(draft: Draft, cotangents: dict[int, Place], seeds: dict[int, Place]) -> list[Step]:
-    """Add the given cotangents of outputs that are read again to what is added up for them."""
-    made: list[Step] = []
-    for buffer, seed in seeds.items():
-        place = cotangents.get(buffer, seed)
-        if place != seed:
-            size = draft.buffers[buffer].size
-            source = draft.number(1.0, size) if seed.one else Gather(seed.buffer, Affine(0, 1, size))
-            made.append(added(source, Gather(place.buffer, Affine(0, 1, size))))
-    return made
-
-
-def _both_ways(reverse: Reverse, steps: Sequence[Step], counts: tuple[int, ...]) -> tuple[list[Step], list[Step]]:
-    """Return steps as they run forward, and those that run them backward."""
-    there: list[Step] = []
-    back: list[list[Step]] = []
+def _cut(draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints) -> list[Step]:
+    """Return steps with long chains in segments."""
+    found: list[Step] = []
     for step in steps:
         if isinstance(step, Region):
-            forth, found = reverse.steps(step, counts)
-            there.append(forth)
-            back.append(found)
+            found += segmented(draft, step, segments_of(checkpoints, step, 0), 0)
         else:
-            inner, found = _both_ways(reverse, step.steps, (*counts, step.count))
-            there.append(replace(step, steps=tuple(inner)))
-            back.append([Nest(step.count, tuple(found))] if found else [])
-    return there, [step for found in reversed(back) for step in found]
+            found.append(step)
+    return found
+
+
+def _cotangents_of_outputs(draft: Draft, seeds: dict[int, Place]) -> tuple[dict[int, Place], list[Step]]:
+    """Return where the cotangents of outputs are; those of one that is read again are added up, from what is given."""
+    read = {buffer for region, _ in regions_of(draft.program.steps) for buffer in buffers_read(region)}
+    places, copies = dict(seeds), list[Step]()
+    for buffer in sorted(read & seeds.keys()):
+        size = draft.buffers[buffer].size
+        source = draft.number(1.0, size) if seeds[buffer].one else Gather(seeds[buffer].buffer, Affine(0, 1, size))
+        places[buffer] = Place(draft.like(buffer))
+        copies.append(added(source, Gather(places[buffer].buffer, Affine(0, 1, size))))
+    return places, copies
