@@ -21,16 +21,19 @@ import sympy as sp
 from mpmath.libmp import from_float
 
 from codegen.heads import Alias, negative_zero
+from codegen.limits import check
 from codegen.program import Head
 from codegen.storage.portable import decode_rows, encode_rows
 from codegen.table import Table
 from symad.errors import LimitError, RuleError
+from symad.graph.atoms import AtomOf, LazyAtoms
 
 Number: TypeAlias = bool | int | float | Fraction
 Rule: TypeAlias = Callable[[int], int | None]
 
 _PRECISION = 53  # bits of a float
 
+MANY = 1000  # leaves made at once whose atoms are made later
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
@@ -115,6 +118,32 @@ class Graph(Table):
     def own_leaf(self, atom: sp.Basic) -> int:
         """Return a new leaf that is never merged with another: what stands for an input."""
         return self._append(None, type(atom), (), atom)
+
+    def own_leaves(self, count: int, atom: AtomOf) -> range:
+        """Return new leaves as `own_leaf` makes them, all symbols; of many, the atoms are made when asked for.
+
+        >>> graph = Graph()
+        >>> graph.own_leaves(10**6, lambda k: sp.Symbol(f"x_{k}")), graph.atoms[7]
+        (range(0, 1000000), x_7)
+        """
+        if count < MANY:
+            start = len(self.heads)
+            return range(start, start + len([self.own_leaf(atom(k)) for k in range(count)]))
+        with self._lock:
+            nodes = range(len(self.heads), len(self.heads) + count)
+            check("writing operations", self.heads)
+            if nodes.stop > NODE_LIMIT:
+                raise LimitError(f"the graph has reached {NODE_LIMIT} nodes", why=f"{count} leaves were to be added")
+            if not isinstance(self.atoms, LazyAtoms):
+                self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
+            self.atoms.later(nodes, atom)
+            self.heads += [sp.Symbol] * count
+            self.operands += [()] * count
+            return nodes
+
+    def given_atoms(self) -> list[sp.Basic]:
+        """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
+        return [key[1] for key in self._memo if isinstance(key, tuple) and isinstance(key[1], sp.Basic)]
 
     def alias(self, operand: int) -> int:
         """Return a new node with the value of `operand` and an identity of its own."""

@@ -34,6 +34,8 @@ def constant(graph: Graph, node: int) -> Number | None:
     >>> [constant(graph, graph.leaf(atom)) for atom in (sp.Integer(2), sp.Rational(1, 3), sp.Float(0.5), sp.pi)]
     [2, Fraction(1, 3), 0.5, None]
     """
+    if graph.heads[node] is sp.Symbol:  # whose atom need not be made
+        return None
     atom = graph.atoms.get(node)
     return None if atom is None else plain_number(atom)
 

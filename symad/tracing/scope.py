@@ -13,6 +13,7 @@ from typing import Any
 
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.table import Graph
+from symad.structure.loop import Loop
 from symad.tracing.place import user_place
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
@@ -42,6 +43,7 @@ class Scope:
 
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
     Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
+    `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
     """
 
     __slots__ = (
@@ -49,6 +51,7 @@ class Scope:
         "decide",
         "depth",
         "graph",
+        "loops",
         "open",
         "parameters",
         "parent",
@@ -67,6 +70,7 @@ class Scope:
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
+        self.loops: dict[Any, Loop] | None = None
 
     def chain(self) -> Iterator[Scope]:
         """Yield this scope and those around it, outwards."""

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
 from codegen.program import reachable
-from codegen.sympy_forms import can_be_input
 from symad.display.document import Document, Paragraph, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.graph.let import Let, to_let
 from symad.graph.table import Graph
+from symad.structure.loop import Loop
+from symad.tracing.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.names import argument_names, check_call, name_of
 from symad.tracing.paths import MAX_PATHS, Paths
 from symad.tracing.place import user_frame
 from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
-from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.trees import Tree, expressions, lift_result, wrap
 
 SHOWN_OPERATIONS = 2000  # of a trace that is shown line by line
 
@@ -91,6 +90,14 @@ class Trace(Shown):
         printer.text(repr(self))
 
 
+class StructuredTrace(Trace):
+    """A trace in which loops written down by constructs stand as they are: their results are leaves of the graph."""
+
+    def __init__(self, traced: Trace, loops: Sequence[Loop]) -> None:
+        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs)
+        self.loops = list(loops)
+
+
 def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trace:
     """Trace a function on symbols of the structure and shapes of example arguments.
 
@@ -99,6 +106,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     not containers of real numbers. Inside a differentiated function too, the trace
     stands alone: a traced value captured from around it raises TraceError.
 
+    >>> import numpy as np
     >>> trace(lambda x: x @ x, [0.0, 0.0]).expr()
     Traceback (most recent call last):
     ...
@@ -108,64 +116,42 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     >>> trace(lambda x: x**2 if x > 0 else -x, 1.0).expr()
     Piecewise((x**2, x > 0), (-x, True))
     """
-    check_call(f, args)
+    return _traced(f, args, max_paths, None)
+
+
+def trace_structured(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> StructuredTrace:
+    """Trace a function as `trace` does, with the bodies of its loops (sum_over, vmap, scan...) traced once each.
+
+    >>> import numpy as np
+    >>> from symad.tracing.constructs import sum_over
+    >>> traced = trace_structured(lambda x: sum_over(lambda u: u * u, x), np.zeros(1000))
+    >>> [(loop.count, len(loop.body)) for loop in traced.loops], traced.count_ops()
+    ([(1000, 2)], 0)
+    """
+    loops: dict[Any, Loop] = {}
+    return StructuredTrace(_traced(f, args, max_paths, loops), list(loops.values()))
+
+
+def _traced(f: Callable[..., Any], args: Sequence[Any], max_paths: int, loops: dict[Any, Loop] | None) -> Trace:
+    check_call(f, tuple(args))
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
-        shapes = lift(scope, args, paths_of(args, names), differentiable=True)
-        symbols = _distinct(symbols_of(args, names))
-        inputs = shapes.refill([scope.graph.own_leaf(symbol) for symbol in symbols])
-        scope.parameters = frozenset(inputs.flat)
+        inputs, is_input = lift_inputs(scope, args, names)
+        scope.parameters, scope.loops = frozenset(inputs.flat), loops
         scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide
         outputs = paths.explore(
             lambda: call(f, lambda: wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
         )
-        traced = Trace(scope.graph, names, inputs, outputs)
-        _refuse_namesakes(scope.graph, inputs, outputs)
-        return traced
+        _refuse_namesakes(scope.graph, is_input, inputs, outputs)
+        return Trace(scope.graph, names, inputs, outputs)
 
 
-def symbols_of(args: Sequence[Any], names: Sequence[str]) -> list[sp.Basic]:
-    """Return how the numbers of arguments are written: those that are symbols as themselves, others by their place.
-
-    >>> symbols_of((1.0, [sp.Symbol("t"), np.zeros(2)]), ["x", "y"])
-    [x, t, y_1_0, y_1_1]
-    """
-    leaves, _ = containers.flatten(tuple(args))
-    found: list[sp.Basic] = []
-    for leaf, path in zip(leaves, paths_of(args, names), strict=True):
-        shape = np.shape(leaf)
-        items = np.ravel(leaf).tolist() if shape else [leaf]
-        named = input_symbols(path, shape)
-        found += [item if can_be_input(item) else name for item, name in zip(items, named, strict=True)]
-    return found
-
-
-def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
-    """Return one real symbol for each scalar of an input array: x, or x_0, x_1, ..., or x_0_0, ...
-
-    >>> input_symbols('params["w"]', (2,))
-    [params_w_0, params_w_1]
-    """
-    stem = re.sub(r"\W+", "_", path).strip("_") or "argument"
-    return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
-
-
-def _distinct(symbols: Iterable[Any]) -> list[Any]:
-    """Return the symbols with the later of two equal ones renamed: `p["a_0"]` and `p["a"][0]` spell the same name."""
-    found: dict[sp.Symbol, None] = {}
-    for symbol in symbols:
-        while symbol in found:
-            symbol = sp.Symbol(symbol.name + "_", real=True)
-        found[symbol] = None
-    return list(found)
-
-
-def _refuse_namesakes(graph: Graph, inputs: Tree, outputs: Tree) -> None:
+def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs: Tree, outputs: Tree) -> None:
     """Raise ArgumentError for a symbol in the traced function that would be taken for one of its inputs."""
-    names = {graph.atoms[node] for node in inputs.flat}
-    if not any(graph.has(name) for name in names):
+    names = {atom for atom in graph.given_atoms() if is_input(atom)}
+    if not names:
         return
     for node in set(reachable(graph, outputs.flat)) - set(inputs.flat):
         if graph.atoms.get(node) in names:
@@ -176,4 +162,4 @@ def _refuse_namesakes(graph: Graph, inputs: Tree, outputs: Tree) -> None:
             )
 
 
-__all__ = ["Trace", "input_symbols", "symbols_of", "trace"]
+__all__ = ["StructuredTrace", "Trace", "input_symbols", "symbols_of", "trace", "trace_structured"]

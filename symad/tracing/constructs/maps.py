@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import update_wrapper
 from typing import Any
 
@@ -11,9 +12,12 @@ import optree
 
 import symad.tracing.containers as containers
 from symad.errors import ArgumentError
+from symad.tracing.array import wrap
+from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.operands import Operands, operands_of
 from symad.tracing.constructs.results import Flat, flat_result, refuse_other_form, stacked
 from symad.tracing.constructs.shapes import result_shapes
+from symad.tracing.constructs.written import written_map
 from symad.tracing.container_types import NAMESPACE
 from symad.tracing.names import argument_names, check_function, name_of
 from symad.tracing.place import user_place
@@ -41,6 +45,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, empty), tree.shapes)
             moved = [np.moveaxis(array, 0, axis) for array, axis in zip(empty, axes, strict=True)]
             return containers.unflatten(tree.structure, moved)
+        with suppress(NotOneBodyError):
+            return _whole_map(f, operands, out_axes)
         return unrolled_map(f, operands, out_axes)
 
     return update_wrapper(mapped, f)
@@ -56,6 +62,13 @@ def unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> An
     axes = _output_axes(f, out_axes, first.refill(first.leaves), first.shapes)
     columns = zip(*[result.leaves for result in results], strict=True)
     return first.refill([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
+
+
+def _whole_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
+    tree, leaves = written_map(f, operands)
+    axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, leaves), tree.shapes)
+    moved = [wrap(np.moveaxis(leaf.nodes, 0, axis), leaf.scope) for leaf, axis in zip(leaves, axes, strict=True)]
+    return containers.unflatten(tree.structure, moved)
 
 
 def _operands(f: Callable[..., Any], args: tuple[Any, ...], in_axes: Any) -> Operands:

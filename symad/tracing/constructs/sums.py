@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
+from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.operands import Operands, operands_of
 from symad.tracing.constructs.results import Flat, added, countable, flat_result, refuse_other_form
 from symad.tracing.constructs.shapes import result_shapes
+from symad.tracing.constructs.written import written_sum
 from symad.tracing.names import argument_names, check_function
 from symad.tracing.trees import paths_of
 
@@ -37,6 +40,8 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
     operands = operands_of(arrays, names, [0] * len(names))
     if operands.count == 0:
         return _zeros(f, operands)
+    with suppress(NotOneBodyError):
+        return written_sum(f, operands)
     return unrolled_sum(f, operands)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import sympy as sp
 from symad.errors import ArgumentError, TraceError
 from symad.tracing.branches import cond as choose
 from symad.tracing.branches import truth
+from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.carries import carry_of, next_carry
-from symad.tracing.constructs.operands import whole_number
+from symad.tracing.constructs.operands import operands_of, whole_number
 from symad.tracing.constructs.results import Flat, is_real
+from symad.tracing.constructs.written import written_chain
 from symad.tracing.names import check_function, name_of
 from symad.tracing.place import user_place
 
@@ -37,20 +40,34 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     limit = None if max_steps is None else whole_number(max_steps, "max_steps")
     if limit is not None and limit < 0:
         raise ArgumentError(f"max_steps={limit}", where=user_place(), why="a number of steps is not negative")
-    carry, steps = carry_of(init, "init"), 0
-    while limit is None or steps < limit:
-        holds = predicate_of(cond, carry)
-        known = truth(holds)
-        if known is False:
-            break
-        if known is None:
-            if limit is None:
-                raise _unknown(cond)
-            carry = masked_step(holds, body, carry)
-        else:
-            carry = step(body, carry)
+    carry = carry_of(init, "init")
+    if limit is not None:
+        with suppress(NotOneBodyError):
+            return _masked_chain(cond, body, carry, limit)
+    steps, running = 0, True
+    while running and (limit is None or steps < limit):
+        carry, running = next_step(cond, body, carry, bounded=limit is not None)
         steps += 1
     return carry.whole
+
+
+def next_step(cond: Callable[[Any], Any], body: Body, carry: Flat, *, bounded: bool) -> tuple[Flat, bool]:
+    """Return the carry after one more step, and whether there may be another one."""
+    holds = predicate_of(cond, carry)
+    known = truth(holds)
+    if known is None and not bounded:
+        raise _unknown(cond)
+    if known is None:
+        return masked_step(holds, body, carry), True
+    return (step(body, carry), True) if known else (carry, False)
+
+
+def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: Flat, limit: int) -> Any:
+    def masked(before: Any, _: Any) -> tuple[Any, Any]:
+        return next_step(cond, body, carry_of(before, "init"), bounded=True)[0].whole, None
+
+    nothing = operands_of((None,), [], [], limit)
+    return written_chain(body, masked, carry, nothing)[0]
 
 
 def step(body: Body, carry: Flat) -> Flat:

@@ -1,0 +1,243 @@
+"""Bodies: what a loop repeats, traced once, in a scope of its own inside that of the function.
+
+The slots of a body are leaves of the function's graph. What depends on them becomes the rows of a program; what does
+not is the same in every repetition, and is computed once, outside: a number of the body, or a slot that reads one node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.containers as containers
+from codegen.program import Input, Output, Program
+from codegen.sympy_forms import can_be_input
+from codegen.table import Table
+from symad.errors import LimitError
+from symad.graph.table import Graph
+from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from symad.tracing.constants import as_number, constant
+from symad.tracing.constructs.operands import Operands
+from symad.tracing.constructs.results import Flat
+from symad.tracing.constructs.surroundings import Surroundings
+from symad.tracing.containers import from_nodes
+from symad.tracing.lowering import add_rows
+from symad.tracing.names import name_of
+from symad.tracing.node_arrays import all_truths, numbers
+from symad.tracing.operands import nodes_of
+from symad.tracing.paths import MAX_PATHS, Paths
+from symad.tracing.place import user_frame
+from symad.tracing.scope import Scope, innermost_scope, open_scope
+from symad.tracing.trees import Tree, lift, paths_of
+
+Kind = Literal["each", "sum", "last"]
+
+
+class NotOneBodyError(Exception):
+    """A body cannot be traced once for all repetitions: it is carried out repetition by repetition."""
+
+
+@dataclass
+class Body:
+    """A body in the making: what its slots read, and the initial nodes of those that are carried."""
+
+    scope: Scope  # of the function
+    inner: Scope
+    count: int
+    reads: dict[int, Reads] = field(default_factory=dict)
+    carries: dict[int, int] = field(default_factory=dict)
+    start: int = 0  # the nodes of the body are not below
+
+    def row(self, operands: Operands, *, reverse: bool = False) -> Callable[[], Any]:
+        """Return what makes the arguments of the repetition that stands for all, afresh: slots in place of pieces."""
+        pairs = zip(operands.leaves, operands.mapped, strict=True)
+        slots = [self._slots(leaf, reverse) if mapped else None for leaf, mapped in pairs]
+
+        def make() -> Any:
+            leaves = [
+                leaf if nodes is None else from_nodes(nodes, self.inner)
+                for leaf, nodes in zip(operands.leaves, slots, strict=True)
+            ]
+            return containers.unflatten(operands.structure, leaves)
+
+        return make
+
+    def carry(self, carry: Flat) -> Callable[[], Any]:
+        """Return what makes a carry of slots, afresh; they have its values in the first repetition."""
+        arrays = []
+        for leaf in carry.leaves:
+            initial = nodes_of(leaf, self.scope)
+            slots = _leaves(self.scope.graph, initial.size)
+            self.carries |= dict(zip(slots, initial.ravel().tolist(), strict=True))
+            arrays.append(np.array(slots, dtype=np.int64).reshape(initial.shape))
+        return lambda: carry.refill([from_nodes(nodes, self.inner) for nodes in arrays])
+
+    def _slots(self, leaf: Any, reverse: bool) -> Nodes:
+        graph = self.scope.graph
+        columns, truths = _columns(leaf, self.scope)
+        slots = list(_leaves(graph, len(columns)))
+        self.reads |= dict(zip(slots, [column[::-1] if reverse else column for column in columns], strict=True))
+        if truths:
+            slots = [graph.node(sp.Unequality, slot, graph.number(0)) for slot in slots]
+        return np.array(slots, dtype=np.int64).reshape(leaf.shape[1:])
+
+
+@contextmanager
+def body_of(count: int, *reached: Any) -> Iterator[Body]:
+    """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
+
+    Whatever goes wrong in the block raises NotOneBodyError, and what the body has changed outside is put back:
+    carried out repetition by repetition it works, or fails with an error of its own.
+    """
+    scope = innermost_scope()
+    if scope is None or scope.loops is None or count < 2:
+        raise NotOneBodyError
+    surroundings, written = Surroundings(*reached), len(scope.loops)
+    try:
+        with open_scope() as inner:
+            yield Body(scope, inner, count, start=len(scope.graph))
+        if surroundings.changed():
+            raise NotOneBodyError
+    except LimitError:
+        raise
+    except Exception as error:
+        surroundings.restore()
+        while len(scope.loops) > written:
+            scope.loops.popitem()
+        raise NotOneBodyError from error
+
+
+def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:
+    """Return the tree of what a body returns, merged over the paths through its conditions."""
+    paths = Paths(inner.graph, MAX_PATHS, name_of(f))
+    inner.decide = paths.decide
+    return paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+
+
+def write_down(body: Body, outputs: Sequence[tuple[int, Kind]]) -> list[Nodes]:
+    """Write the loop of a body and return, for each output (a node and its kind), the nodes of its results.
+
+    An output of kind "last" is what the carry of the same place becomes.
+    """
+    graph = body.scope.graph
+    slots = list(body.carries)
+    after = [node for node, kind in outputs if kind == "last"]
+    kept = {slot: node for slot, node in zip(slots, after, strict=True) if node == slot}  # the same in all repetitions
+    for slot in kept:
+        body.reads[slot] = np.full(body.count, body.carries.pop(slot))
+    wanted = [(node, kind) for node, kind in outputs if not (kind == "last" and node in kept)]
+    program, reads = _program(body, [as_number(graph, node) for node, _ in wanted])
+    if not any(is_nodes(column) for column in reads) and all(
+        constant(graph, node) is not None for node in body.carries.values()
+    ):
+        raise NotOneBodyError  # numbers only
+    found = iter(_written(body.scope, program, reads, body, [kind for _, kind in wanted]))
+    initial = {slot: np.array([column[0]]) for slot, column in body.reads.items() if slot in kept}
+    return [initial[node] if kind == "last" and node in kept else next(found) for node, kind in outputs]
+
+
+def _written(scope: Scope, program: Program, reads: Sequence[Reads], body: Body, kinds: Sequence[Kind]) -> list[Nodes]:
+    """Return the nodes of a loop's results; a loop that is there already is not written again."""
+    assert scope.loops is not None
+    initial = tuple(body.carries.values())
+    key = (_rows(program), body.count, tuple(map(_digest, reads)), initial, tuple(kinds))
+    if key not in scope.loops:
+        lasts = [k for k, kind in enumerate(kinds) if kind == "last"]
+        carries = tuple(LoopCarry(k, np.array([node])) for k, node in zip(lasts, initial, strict=True))
+        results = tuple(
+            LoopResult(k, kind, np.array(_leaves(scope.graph, body.count if kind == "each" else 1), dtype=np.int64))
+            for k, kind in enumerate(kinds)
+        )
+        scope.graph.place_all(len(scope.graph.marks), user_frame)
+        scope.loops[key] = Loop(program, body.count, tuple(reads), results, carries, origin=_origin())
+    return [result.nodes for result in scope.loops[key].results]
+
+
+def _program(body: Body, outputs: Sequence[int]) -> tuple[Program, list[Reads]]:
+    """Return the body as a program of scalars, and what its slots read, those of the carries left out."""
+    graph = body.scope.graph
+    inside, invariant = _parts(graph, body, outputs)
+    reads = {slot: column for slot, column in body.reads.items() if slot in inside}
+    reads |= {node: np.full(body.count, node) for node in invariant}
+    slots = [*reads, *body.carries]
+    table = Table()
+    row_of = {slot: table.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
+    add_rows(table, row_of, graph, sorted(inside), graph.atoms.__getitem__)
+    inputs = tuple(Input(f"slot_{k}", ()) for k in range(len(slots)))
+    results = tuple(Output((), (row_of[node],)) for node in outputs)
+    return Program(table.heads, table.operands, table.atoms, inputs, results, "body"), list(reads.values())
+
+
+def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
+    """Return the nodes of the body, and those that it reads from outside: numbers that no slot changes."""
+    moving = _moving(graph, body, outputs)
+    inside, invariant, stack = set[int](), dict[int, None](), list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in inside or node in invariant:
+            continue
+        if node in moving or _is_number(graph, node) or graph.is_boolean(node):
+            if node in graph.rules:  # whose derivative is the user's: rows would lose it
+                raise NotOneBodyError
+            inside.add(node)
+            stack += graph.operands[node]
+        else:
+            invariant[node] = None
+    return inside, sorted(invariant)
+
+
+def _is_number(graph: Graph, node: int) -> bool:
+    if graph.operands[node] or graph.heads[node] is sp.Symbol:
+        return False
+    return not can_be_input(graph.atoms[node])
+
+
+def _moving(graph: Graph, body: Body, outputs: Sequence[int]) -> set[int]:
+    """Return the nodes that depend on slots: they are all younger than the slots."""
+    seen, stack = set[int](), [node for node in outputs if node >= body.start]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += [operand for operand in graph.operands[node] if operand >= body.start]
+    moving = set[int]()
+    for node in sorted(seen):
+        if node in body.reads or node in body.carries or not moving.isdisjoint(graph.operands[node]):
+            moving.add(node)
+    return moving
+
+
+def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
+    """Return what each slot reads of an operand, one column for each element of a piece; whether they are truths."""
+    if isinstance(leaf, np.ndarray) and type(leaf) is np.ndarray and leaf.dtype != object:
+        flat = leaf.reshape(len(leaf), -1)
+        return list(np.ascontiguousarray(flat.T, dtype=np.float64)), leaf.dtype == bool
+    nodes = nodes_of(leaf, scope)
+    truths = all_truths(scope.graph, nodes)
+    flat = numbers(scope.graph, nodes).reshape(len(nodes), -1)
+    return list(np.ascontiguousarray(flat.T)), truths
+
+
+def _leaves(graph: Graph, count: int) -> Sequence[int]:
+    return graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
+
+
+def _rows(program: Program) -> Any:
+    outputs = tuple(output.rows for output in program.outputs)
+    atoms = tuple((row, type(atom), sp.srepr(atom)) for row, atom in program.atoms.items())
+    return tuple(program.heads), tuple(program.operands), atoms, outputs
+
+
+def _digest(column: Reads) -> bytes:
+    return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
+
+
+def _origin() -> str:
+    frame = user_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.f_lineno}"

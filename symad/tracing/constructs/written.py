@@ -1,0 +1,89 @@
+"""Loops written down: sums, maps and chains as one body each, inside a function that is traced with its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.containers as containers
+from symad.structure.loop import Nodes
+from symad.tracing.constants import is_boolean
+from symad.tracing.constructs.bodies import body_of, result_of, write_down
+from symad.tracing.constructs.carries import next_carry
+from symad.tracing.constructs.operands import Operands
+from symad.tracing.constructs.results import Flat, flat_result
+from symad.tracing.containers import from_nodes
+from symad.tracing.scope import Scope
+from symad.tracing.trees import Tree, wrap
+
+Step = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def written_sum(f: Callable[..., Any], operands: Operands) -> Any:
+    """Return the sum of f over its operands; NotOneBodyError where it has to be carried out."""
+    with body_of(operands.count, f, *operands.leaves) as body:
+        row = body.row(operands)
+        tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
+        nodes = write_down(body, [(node, "sum") for node in tree.flat])
+    return wrap(body.scope, tree.refill([int(node[0]) for node in nodes]))
+
+
+def written_map(f: Callable[..., Any], operands: Operands) -> tuple[Tree, list[Any]]:
+    """Return the tree of one result, and its leaves over all repetitions, stacked along the first axis."""
+    with body_of(operands.count, f, *operands.leaves) as body:
+        row = body.row(operands)
+        tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
+        nodes = write_down(body, [(node, "each") for node in tree.flat])
+    return tree, _stacks(body.scope, tree.arrays, nodes)
+
+
+def written_chain(
+    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, *, reverse: bool = False
+) -> tuple[Any, Any]:
+    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f."""
+
+    def run() -> tuple[Any, Any]:
+        (x,) = row()
+        after, y = step(first(), x)
+        return next_carry(f, after, carry).whole, flat_result(f, y, may_be_none=True).whole
+
+    with body_of(operands.count, f, *operands.leaves) as body:
+        row, first = body.row(operands, reverse=reverse), body.carry(carry)
+        tree = result_of(f, body.inner, run)
+        own = len(carry.leaves)
+        ends, ys = ([node for array in part for node in array.ravel().tolist()] for part in _split(tree.arrays, own))
+        nodes = write_down(body, [*((node, "last") for node in ends), *((node, "each") for node in ys)])
+    last = Tree(None, tree.arrays[:own]).refill([int(node[0]) for node in nodes[: len(ends)]])
+    columns = [node[::-1] if reverse else node for node in nodes[len(ends) :]]
+    leaves = [from_nodes(array, body.scope) for array in last.arrays]
+    after, results = containers.unflatten(tree.structure, leaves + _stacks(body.scope, tree.arrays[own:], columns))
+    return after, results
+
+
+def _split(values: Sequence[Nodes], at: int) -> tuple[Sequence[Nodes], Sequence[Nodes]]:
+    return values[:at], values[at:]
+
+
+def _checked(f: Callable[..., Any], value: Any) -> Any:
+    return flat_result(f, value).whole
+
+
+def _stacks(scope: Scope, arrays: Sequence[Nodes], columns: Sequence[Nodes]) -> list[Any]:
+    """Return the values of all repetitions, one traced array for each array of one repetition."""
+    graph, rest, found = scope.graph, iter(columns), []
+    for array in arrays:
+        parts = [(node, next(rest)) for node in array.ravel().tolist()]
+        made = [_as_truths(scope, nodes) if is_boolean(graph, node) else nodes for node, nodes in parts]
+        count = len(columns[0])
+        stack = np.stack(made, axis=-1) if made else np.empty((count, 0), dtype=np.int64)
+        found.append(from_nodes(stack.reshape(count, *array.shape), scope))
+    return found
+
+
+def _as_truths(scope: Scope, nodes: Nodes) -> Nodes:
+    graph = scope.graph
+    zero = graph.number(0)
+    return np.array([graph.node(sp.Unequality, node, zero) for node in nodes.tolist()], dtype=np.int64)
