@@ -21,6 +21,7 @@ from codegen.storage.portable_rows import LARGEST, Arrays, numbers_of, require, 
 KINDS = ("store", "add", "last")
 BUFFERS = ("input", "constant", "workspace", "output")
 FARTHEST = 2**53  # places, steps and shifts
+DEEPEST = 32  # nests in nests
 
 
 def rolled_data(program: RolledProgram) -> tuple[dict[str, Any], Arrays]:
@@ -149,14 +150,15 @@ class _Reader:
         require(kind in KINDS, f"a result of kind {kind!r}")
         return Result(_whole(output), _whole(buffer), self.tables[_whole(table)], kind)
 
-    def steps(self, steps: Any) -> tuple[Step, ...]:
+    def steps(self, steps: Any, depth: int = 0) -> tuple[Step, ...]:
         require(type(steps) is list, "steps that are none")
-        return tuple(self.step(step) for step in steps)
+        require(depth <= DEEPEST, f"nests {depth} deep")
+        return tuple(self.step(step, depth) for step in steps)
 
-    def step(self, step: Any) -> Step:
+    def step(self, step: Any, depth: int) -> Step:
         if type(step) is list:
             count, steps = step
-            return Nest(_whole(count, LARGEST), self.steps(steps))
+            return Nest(_whole(count, LARGEST), self.steps(steps, depth + 1))
         return self.regions[_whole(step)]
 
 
