@@ -16,8 +16,9 @@ import numpy as np
 
 from codegen.limits import check
 from codegen.program import Rows
-from symad.structure.chains_body import loop_of, needed_after
+from symad.structure.chains_body import loop_of
 from symad.structure.chains_columns import Columns, columns_of
+from symad.structure.chains_needs import needed_after
 from symad.structure.chains_phase import phase
 from symad.structure.chains_recurrence import recurs
 from symad.structure.loop import Loop, Nodes
@@ -48,9 +49,6 @@ def find_chains(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] 
         loop = loop_of(columns, chain, wanted)
         if loop is not None:
             loops.append(loop)
-            for reads in loop.reads:
-                positions = columns.place[reads]
-                wanted[positions[positions >= 0]] = True
     return loops[::-1]
 
 

@@ -10,30 +10,28 @@ from sympy.logic.boolalg import Boolean
 
 from codegen.program import Head, Input, Output, Program
 from symad.structure.chains_columns import CONSTANT, LITERAL, OPERATION, Columns, Flags
+from symad.structure.chains_needs import is_inverse, passed_on
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes
 from symad.structure.verify_chain import Chain
 
-Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal", "truth" or "inverse", and a number
+Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "again", and a number
 
 
 def loop_of(columns: Columns, chain: Chain, wanted: Flags) -> Loop | None:
     """Return the loop of a chain; `wanted[i]`: something else than an operation needs operation i.
 
-    None where a truth value would go from one repetition to another or out of the loop: no buffer holds it.
+    What the loop reads is wanted from then on. None where a truth value would go from one repetition to another: no
+    buffer holds it.
     """
     truth = columns.truth[chain.shape.model : chain.shape.model + chain.shape.period]
-    needed = needed_after(columns, chain, wanted)
     carried = chain.shape.producer[chain.shape.carried & (chain.shape.lag > 0)]
-    if truth[carried].any() or truth[needed.any(axis=0)].any():
+    if truth[carried].any():
         return None
-    return _Writer(columns, chain).loop(needed)
-
-
-def needed_after(columns: Columns, chain: Chain, wanted: Flags) -> Flags:
-    """Return, by repetition and operation of the body, what is needed after the loop."""
-    inside = slice(chain.start, chain.stop)
-    needed: Flags = (columns.last_use[inside] >= chain.stop) | wanted[inside]
-    return needed.reshape(chain.count, chain.shape.period)
+    loop = _Writer(columns, chain).loop(passed_on(columns, chain, wanted))
+    for reads in loop.reads if loop else ():
+        positions = columns.place[reads]
+        wanted[positions[positions >= 0]] = True
+    return loop
 
 
 class _Writer:
@@ -43,22 +41,23 @@ class _Writer:
         self.columns, self.chain, self.shape = columns, chain, chain.shape
         self.reads: dict[bytes, Nodes] = {}
         self.carries: dict[tuple[int, bytes], Nodes] = {}  # by producer: initial nodes
-        self.truths: dict[
-            int, tuple[Part, ...]
-        ] = {}  # truth values from before the loop, which the body computes again
+        self.again: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop that the body repeats
+        self.whole = True
         self.heads: list[Head] = []
         self.operands: list[tuple[int, ...]] = []
         self.atoms: dict[int, sp.Basic] = {}
         self.row_of: dict[Part, int] = {}
 
-    def loop(self, needed: Flags) -> Loop:
+    def loop(self, needed: Flags) -> Loop | None:
         """Return the loop; `needed` tells by repetition and operation what is needed after it."""
         parts = [self.part(number) for number in range(len(self.shape.kind))]
+        if not self.whole:
+            return None
         after = np.nonzero(needed.any(axis=0))[0].tolist()
         last = {offset for offset in after if not needed[:-1, offset].any()}
         carried = {producer for (producer, _), initial in self.carries.items() if len(initial) == 1}
         for offset in sorted(last - carried):
-            self.carry(offset, self.chain.operands[0, :1])  # never read
+            self.carry(offset, next(iter(self.carries.values()))[:1])  # never read
         offsets = sorted({*after, *(producer for producer, _ in self.carries)})
         period, nodes = self.shape.period, self.columns.nodes[self.chain.start : self.chain.stop]
         results, carries = [], []
@@ -79,40 +78,50 @@ class _Writer:
         if shape.carried[number]:
             producer, lag = int(shape.producer[number]), int(shape.lag[number])
             return self.carry(producer, column[:lag]) if lag else ("row", producer)
-        if (column == column[0]).all():
-            return self.uniform(int(column[0]))
-        rows, consumer = self.columns.rows, self.columns.codes[shape.model + shape.consumer[number]]
-        if self.columns.heads[consumer] is sp.Mul and all(map(self.is_inverse, column.tolist())):
-            return "inverse", self.read(np.array([rows.operands[node][0] for node in column.tolist()]))
+        consumer = self.columns.heads[self.columns.codes[shape.model + shape.consumer[number]]]
+        if self.is_truth(column) or (consumer is sp.Mul and self.is_inverse(column)):
+            return self.repeated(column)
+        return self.outside(column)
+
+    def outside(self, column: Nodes) -> Part:
+        """Return an operand that is from before the loop."""
+        kinds = self.columns.kinds[column]
+        if (column == column[0]).all() and kinds[0] in (CONSTANT, LITERAL):
+            return "literal", int(column[0])
+        operations = np.unique(column[kinds == OPERATION]).tolist()
+        truth = any(issubclass(self.columns.rows.heads[node], Boolean) for node in operations)
+        self.whole &= not truth and not (kinds == LITERAL).any()
         return "read", self.read(column)
 
-    def uniform(self, node: int) -> Part:
-        """Return an operand that is one node in all repetitions; a truth value is computed again in the body."""
-        if self.columns.kinds[node] in (CONSTANT, LITERAL):
-            return "literal", node
-        if self.is_inverse(node):
-            return "inverse", self.read(np.full(self.chain.count, self.columns.rows.operands[node][0]))
-        if not self.is_truth(node):
-            return "read", self.read(np.full(self.chain.count, node))
-        cone, stack = {node}, [node]
-        while stack:
-            fresh = {part for part in self.columns.rows.operands[stack.pop()] if self.is_truth(part)} - cone
-            cone |= fresh
-            stack += fresh
-        for row in sorted(cone - self.truths.keys()):
-            operands = self.columns.rows.operands[row]
-            self.truths[row] = tuple(("truth", p) if p in cone else self.uniform(p) for p in operands)
-        return "truth", node
+    def repeated(self, column: Nodes) -> Part:
+        """Return an operand that the body computes again: a truth value, whose operands are read, or 1 / v."""
+        rows, columns = self.columns.rows, [column]
+        parts: list[list[Nodes]] = []
+        for row in columns:  # grows
+            parts.append(list(np.array([rows.operands[node] for node in row.tolist()], dtype=np.int64).T.copy()))
+            columns += [operand for operand in parts[-1] if self.is_truth(operand)]
+        for row, operands in zip(columns[::-1], parts[::-1], strict=True):
+            places = [self.place_of(operand) for operand in operands]
+            self.again.setdefault(row.tobytes(), (rows.heads[row[0]], places))
+        return self.place_of(column)
 
-    def is_truth(self, node: int) -> bool:
-        """Whether a node is an operation whose value is true or false."""
-        return self.columns.kinds[node] == OPERATION and issubclass(self.columns.rows.heads[node], Boolean)
+    def place_of(self, column: Nodes) -> Part:
+        """Return an operand of what the body computes again."""
+        numbers = list(self.again)
+        return ("again", numbers.index(column.tobytes())) if column.tobytes() in self.again else self.outside(column)
 
-    def is_inverse(self, node: int) -> bool:
-        """Whether a node is 1 / v: as a factor of u it is not read, for u / v is rounded only once."""
-        rows = self.columns.rows
-        is_power = self.columns.kinds[node] == OPERATION and rows.heads[node] is sp.Pow
-        return is_power and rows.atoms.get(rows.operands[node][1]) is sp.S.NegativeOne
+    def is_truth(self, column: Nodes) -> bool:
+        """Whether nodes are operations of one head whose values are true or false."""
+        rows, head = self.columns.rows, self.columns.rows.heads[column[0]]
+        if self.columns.kinds[column[0]] != OPERATION or not issubclass(head, Boolean):
+            return False
+        count = len(rows.operands[column[0]])
+        return all(rows.heads[node] is head and len(rows.operands[node]) == count for node in column.tolist())
+
+    def is_inverse(self, column: Nodes) -> bool:
+        """Whether nodes are 1 / v: as factors of u they are not read, for u / v is rounded only once."""
+        kinds, rows = self.columns.kinds, self.columns.rows
+        return all(kinds[node] == OPERATION and is_inverse(rows, node) for node in column.tolist())
 
     def read(self, column: Nodes) -> int:
         """Return the number of the slot that reads a column."""
@@ -129,9 +138,8 @@ class _Writer:
         slots = [*(("read", k) for k in range(len(self.reads))), *(("carry", k) for k in range(len(self.carries)))]
         for part in slots:
             self.row(part, sp.Symbol, (), sp.Symbol(f"{part[0]}{part[1]}"))
-        rows = self.columns.rows
-        for node, truths in self.truths.items():
-            self.row(("truth", node), rows.heads[node], tuple([self.written(part) for part in truths]))
+        for number, (head, again) in enumerate(self.again.values()):
+            self.row(("again", number), head, tuple([self.written(part) for part in again]))
         edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
         heads = [self.columns.heads[code] for code in self.columns.codes[self.shape.model :][: self.shape.period]]
         for offset, head in enumerate(heads):
@@ -143,16 +151,10 @@ class _Writer:
         return Program(self.heads, self.operands, self.atoms, inputs, outputs, "repetition")
 
     def written(self, part: Part) -> int:
-        """Return the row of an operand; literals and inverses are written when they are first met."""
-        kind, number = part
-        if part not in self.row_of and kind == "literal":
-            atom = self.columns.rows.atoms[number]
+        """Return the row of an operand; a literal is written when it is first met."""
+        if part not in self.row_of:
+            atom = self.columns.rows.atoms[part[1]]
             self.row(part, type(atom), (), atom)
-        elif part not in self.row_of and kind == "inverse":
-            minus_one = next((row for row, atom in self.atoms.items() if atom is sp.S.NegativeOne), None)
-            if minus_one is None:
-                minus_one = self.row(("minus one", 0), type(sp.S.NegativeOne), (), sp.S.NegativeOne)
-            self.row(part, sp.Pow, (self.row_of["read", number], minus_one))
         return self.row_of[part]
 
     def row(self, part: Part, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:

@@ -12,7 +12,7 @@ import sympy as sp
 from numpy.typing import NDArray
 from sympy.logic.boolalg import Boolean
 
-from codegen.heads import NegativeZero
+from codegen.heads import NegativeZero, copysign, fmod, hypot, logaddexp, xlogy
 from codegen.limits import check
 from codegen.program import Head, Rows
 from symad.structure.loop import Loop, Nodes, is_nodes
@@ -22,8 +22,12 @@ Codes: TypeAlias = NDArray[np.int64]
 
 LITERAL, CONSTANT, INPUT, GIVEN, OPERATION = range(5)  # kinds of nodes; a literal is a leaf that no buffer can hold
 NUMBERS = (sp.Number, sp.NumberSymbol, NegativeZero)
-# Operands of other heads may be special by their value: x**2, polygamma(2, x); there a constant stays a literal.
-TABULAR = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.Piecewise)
+# Operands of other heads may be special by their value: polygamma(2, x); there a constant stays a literal.
+TABULAR = (
+    sp.Add, sp.Mul, sp.Pow, sp.Max, sp.Min, sp.Piecewise, Boolean, sp.atan2, sp.Mod, hypot, fmod, copysign, logaddexp,
+    xlogy,
+)  # fmt: skip
+LARGEST_LITERAL = 4  # exponents up to here, and broken ones, are literals: x**2 is a product
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +74,11 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) 
     codes = codes[nodes]
     pair = (arity[nodes] == 2) & _of(heads, codes, (sp.Add, sp.Mul))
     _sort_pairs(operand, place, kind, first[:-1][pair])
-    free = _of(heads, codes, (*TABULAR, Boolean)) | (arity[nodes] == 1)
+    free = _of(heads, codes, TABULAR) | (arity[nodes] == 1)
     source = place[operand]
     literal = np.repeat(~free, arity[nodes]) & (kind[operand] == CONSTANT)
+    power = first[:-1][_of(heads, codes, (sp.Pow,))]
+    _mark_exponents(rows, literal, operand, kind[operand] == CONSTANT, power)
     last_use = np.full(len(nodes), -1)
     inner = source >= 0
     np.maximum.at(last_use, source[inner], np.repeat(np.arange(len(nodes)), arity[nodes])[inner])
@@ -125,6 +131,16 @@ def _live(rows: Rows, wanted: Flags, given: Flags) -> Flags:
                 needed[operand] = 1
     check("looking for chains")
     return np.frombuffer(needed, dtype=bool)
+
+
+def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Flags, base: Nodes) -> None:
+    """Mark exponents that are literals in place, and the bases of others: 2**x is not any power."""
+    different, number = np.unique(operand[base + 1], return_inverse=True)
+    atoms = [rows.atoms.get(node) for node in different.tolist()]
+    constant = np.array([isinstance(atom, sp.Number) for atom in atoms], dtype=bool)
+    large = [isinstance(atom, sp.Integer) and abs(atom) > LARGEST_LITERAL for atom in atoms]
+    literal[base + 1] = (constant & ~np.array(large, dtype=bool))[number]
+    literal[base] = ~constant[number] & is_constant[base]
 
 
 def _sort_pairs(operand: Nodes, place: Nodes, kind: NDArray[np.int8], left: Nodes) -> None:

@@ -101,8 +101,7 @@ def _shape(columns: Columns, start: int, count: int, period: int) -> Shape:
     lag = -((consumer - distance) // period)
     inside = (sample.kind == OPERATION) & (back == distance)
     carried = (inside.sum(axis=0) > len(inside) // 2) & (lag <= max(1, count // 2))
-    truth = (kind == OPERATION) & columns.truth[columns.source[operands]]
-    value = np.where(~carried & (columns.literal[operands] | truth | (kind == LITERAL)), node, -1)
+    value = np.where(~carried & (columns.literal[operands] | (kind == LITERAL)), node, -1)
     left = columns.first[model : model + period][columns.pair[model : model + period]] - columns.first[model]
     distance, lag = np.where(carried, distance, 0), np.where(carried, lag, 0)
     return Shape(period, model, consumer, carried, distance, lag, kind.astype(np.int64), value, left)
@@ -164,14 +163,40 @@ def _swap(shape: Shape, found: Repetitions, bounds: Matrix, start: int, numbers:
 
 
 def _aligned(chain: Chain) -> Chain:
-    """Put the operand that is the same in all repetitions on one side of its pair, where both are reads."""
-    left = chain.shape.left[~(chain.shape.carried[chain.shape.left] | chain.shape.carried[chain.shape.left + 1])]
-    one, other = chain.operands[:, left], chain.operands[:, left + 1]
-    for value in (one[0], other[0]):
-        mixed = ~(one == one[0]).all(axis=0) & ~(other == other[0]).all(axis=0)
-        column = left[mixed & ((one == value) | (other == value)).all(axis=0)]
-        row, pair = np.nonzero(chain.operands[:, column] != value[np.searchsorted(left, column)])
-        a, b = column[pair], column[pair] + 1
-        chain.operands[row, a], chain.operands[row, b] = chain.operands[row, b], chain.operands[row, a]
-        one, other = chain.operands[:, left], chain.operands[:, left + 1]
+    """Turn pairs so that an operand that is the same in all repetitions is on one side, and carries begin alike."""
+    shape, operands = chain.shape, chain.operands
+    reads = ~shape.carried
+    for left in shape.left[reads[shape.left] | reads[shape.left + 1]].tolist():
+        for read, other in ((left, left + 1), (left + 1, left)):
+            if reads[read] and not (operands[:, read] == operands[-1, read]).all():
+                _gather(operands, read, other, shape.lag[other] if shape.carried[other] else chain.count)
+    _align_initial(chain)
     return chain
+
+
+def _gather(operands: Matrix, read: int, other: int, count: int) -> None:
+    """Turn a pair in the first `count` repetitions where that makes a column the same node in all of them."""
+    value = operands[-1, read]
+    turned = np.nonzero(operands[:count, read] != value)[0]
+    if (operands[turned, other] == value).all() and (operands[count:, read] == value).all():
+        operands[turned, other], operands[turned, read] = operands[turned, read], operands[turned, other]
+
+
+def _align_initial(chain: Chain) -> None:
+    """Turn pairs of carries so that carries of one operation begin with the same nodes, where they can."""
+    shape, operands = chain.shape, chain.operands
+    waits = shape.carried & (shape.lag > 0)
+    both = shape.left[waits[shape.left] & waits[shape.left + 1]]
+    alone = np.setdiff1d(np.nonzero(waits)[0], np.concatenate([both, both + 1]))
+    known: dict[tuple[int, int], int] = {}  # by operation of the body and how long before the first repetition
+    for column in [*alone.tolist(), *both.tolist()]:
+        pair = [column, column + 1] if column in both else [column]
+        for k in range(int(shape.lag[pair].min())):
+            places = [(int(shape.producer[e]), int(shape.lag[e]) - k) for e in pair]
+            nodes = [int(operands[k, e]) for e in pair]
+            wrong = [known.get(place) == node for place, node in zip(places, nodes[::-1], strict=True)]
+            if len(set(nodes)) == 2 and any(wrong):
+                nodes.reverse()
+                operands[k, pair] = nodes
+            for place, node in zip(places, nodes, strict=True):
+                known.setdefault(place, node)

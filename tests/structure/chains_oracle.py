@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from sympy.logic.boolalg import Boolean
 
 import symad
 from codegen.interpret import evaluate
 from codegen.program import Program, reachable
 from symad.programs import to_program
 from symad.structure.chains import find_chains
+from symad.structure.chains_needs import is_inverse
 from symad.structure.loop import Loop, is_nodes
 
 
@@ -51,6 +53,11 @@ def run_loop(loop: Loop, values: dict[int, Any], number: Callable[[int], Any]) -
             values[int(result.nodes[0])] = column[-1]
 
 
+def repeats(program: Program, node: int) -> bool:
+    """Whether a node may be computed twice: a truth value, or 1 / v."""
+    return issubclass(program.heads[node], Boolean) or is_inverse(program, node)
+
+
 def check(program: Program, loops: Sequence[Loop], seed: int = 0) -> float:
     """Compare outputs with and without loops, bit by bit; return which part of all operations is in loops.
 
@@ -69,7 +76,7 @@ def check(program: Program, loops: Sequence[Loop], seed: int = 0) -> float:
     got = [number(int(node)) for node in outputs]
     assert np.array_equal(np.array(got), np.array(expected), equal_nan=True)
     results = {node for loop in loops for result in loop.results for node in result.nodes.tolist()}
-    straight = sum(1 for node in values.keys() - results if program.operands[node])
+    straight = sum(1 for node in values.keys() - results if program.operands[node] and not repeats(program, node))
     repeated = sum(loop.count * len(loop.example) for loop in loops)
     total = sum(1 for row in reachable(program, outputs.tolist()) if program.operands[row])
     assert straight + repeated <= total
