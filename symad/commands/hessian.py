@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -19,6 +16,7 @@ from codegen.options import Accuracy, Tier
 from codegen.sparsity import spy
 from symad.checking.verification.verify import Verification, compare_exact, exact_values, flat_floats
 from symad.commands.loading import load_function
+from symad.commands.stages import Stage, Stopwatch, show_progress, table, time_call
 from symad.derivatives.sparse import Triangle
 from symad.display.shown import write_text
 from symad.errors import ArgumentError
@@ -82,20 +80,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One row of the stage table; sizes are of the whole graph after the stage."""
-
-    name: str
-    seconds: float
-    nodes: int | None = None
-    operations: int | None = None
-
-    def cells(self) -> tuple[str, str, str, str]:
-        nodes, operations = ("" if size is None else str(size) for size in (self.nodes, self.operations))
-        return (self.name, nodes, operations, f"{self.seconds:.3f}")
-
-
-@dataclass(frozen=True)
 class Study:
     """What `symad hessian` found out about a function: stages, kernel, pattern, values, check."""
 
@@ -110,28 +94,6 @@ class Study:
     call_seconds: float
     sweep: int | None
     stages: list[Stage]
-
-
-class Stopwatch:
-    """Carries out stages one by one, and keeps the seconds and sizes of each."""
-
-    def __init__(self, progress: Callable[[str], None]) -> None:
-        self.progress = progress
-        self.stages: list[Stage] = []
-
-    def __call__(self, stage: str, action: Callable[[], Any]) -> Any:
-        """Return what the action returns."""
-        self.progress(stage)
-        start = perf_counter()
-        found = action()
-        seconds = perf_counter() - start
-        if isinstance(found, Trace):
-            self.stages.append(Stage(stage, seconds, len(found.graph), found.count_ops()))
-        elif isinstance(found, Kernel):
-            self.stages.extend(_compile_stages(found, seconds))
-        else:
-            self.stages.append(Stage(stage, seconds))
-        return found
 
 
 def study(
@@ -164,7 +126,7 @@ def study(
     exact = timed(f"check: {other} in {DIGITS} digits", lambda: _exact_matrix(function, arguments, other))
     _check_pattern(exact, rows, columns)
     verification = compare_exact(values.tolist(), exact[rows, columns].tolist())
-    seconds = _time_call(kernel, arguments)
+    seconds = time_call(kernel, arguments)
     matrix = _full(values, rows, columns, size)
     sweep = _sweep_operations(function, arguments)
     return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, timed.stages)
@@ -176,25 +138,11 @@ def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) 
     return None if program is None else cost_of(program).sweep
 
 
-def _compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
-    """Return the stages inside compiling, as the kernel has timed them."""
-    stats = kernel.stats
-    timed = stats.seconds
-    return [
-        Stage("lower, share", timed["lower"], stats.nodes, stats.total),
-        Stage("fuse, schedule", timed["schedule"]),
-        Stage("emit LLVM IR", timed["emit"]),
-        Stage("parse", timed["parse"]),
-        Stage("generate code", timed["codegen"]),
-        Stage("link, call gate", seconds - sum(timed.values())),
-    ]
-
-
 def report(found: Study) -> str:
     """Return the study as text: stage table, pattern, check."""
     stats = found.kernel.stats
     lines = [f"Hessian of {found.name}, {found.matrix.shape[0]} variables", ""]
-    lines += _table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
+    lines += table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
     lines += ["", *_passes(found.kernel)]
     lines += [
         f"operations before CSE  {stats.operations_before:.6g} (every shared expression written out)",
@@ -261,15 +209,6 @@ _EMITTERS: dict[str, Callable[[Study], str]] = {
 }
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> list[str]:
-    lines = [header, *rows]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    return [
-        "  ".join([line[0].ljust(widths[0]), *(line[k].rjust(widths[k]) for k in range(1, len(header)))])
-        for line in lines
-    ]
-
-
 def _lower(size: int) -> int:
     return size * (size + 1) // 2
 
@@ -304,16 +243,3 @@ def _check_pattern(exact: Any, rows: Any, columns: Any) -> None:
     for i, j in np.argwhere(outside):
         if exact[i, j] != 0:
             raise ArgumentError(f"entry ({i}, {j}) is outside the pattern but not zero", why="a defect of symad")
-
-
-def _time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
-    timer = timeit.Timer(lambda: kernel(*arguments))
-    number, _ = timer.autorange()
-    return min(timer.repeat(3, number)) / number
-
-
-def show_progress(stage: str) -> None:
-    """Write the name of a long stage to a terminal's standard error, over the previous one."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{stage} ..." if stage else "\r\x1b[K")
-        sys.stderr.flush()

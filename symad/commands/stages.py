@@ -1,0 +1,85 @@
+"""Stages of a command: carried out one by one, each with its seconds and sizes."""
+
+from __future__ import annotations
+
+import sys
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from codegen import Kernel
+from symad.tracing.trace import Trace
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One row of the stage table; sizes are of the whole graph after the stage."""
+
+    name: str
+    seconds: float
+    nodes: int | None = None
+    operations: int | None = None
+
+    def cells(self) -> tuple[str, str, str, str]:
+        nodes, operations = ("" if size is None else str(size) for size in (self.nodes, self.operations))
+        return (self.name, nodes, operations, f"{self.seconds:.3f}")
+
+
+class Stopwatch:
+    """Carries out stages one by one, and keeps the seconds and sizes of each."""
+
+    def __init__(self, progress: Callable[[str], None]) -> None:
+        self.progress = progress
+        self.stages: list[Stage] = []
+
+    def __call__(self, stage: str, action: Callable[[], Any]) -> Any:
+        """Return what the action returns."""
+        self.progress(stage)
+        start = perf_counter()
+        found = action()
+        seconds = perf_counter() - start
+        if isinstance(found, Trace):
+            self.stages.append(Stage(stage, seconds, len(found.graph), found.count_ops()))
+        elif isinstance(found, Kernel):
+            self.stages.extend(compile_stages(found, seconds))
+        else:
+            self.stages.append(Stage(stage, seconds))
+        return found
+
+
+def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
+    """Return the stages inside compiling, as the kernel has timed them."""
+    stats = kernel.stats
+    timed = stats.seconds
+    return [
+        Stage("lower, share", timed["lower"], stats.nodes, stats.total),
+        Stage("fuse, schedule", timed["schedule"]),
+        Stage("emit LLVM IR", timed["emit"]),
+        Stage("parse", timed["parse"]),
+        Stage("generate code", timed["codegen"]),
+        Stage("link, call gate", seconds - sum(timed.values())),
+    ]
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> list[str]:
+    lines = [header, *rows]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+    return [
+        "  ".join([line[0].ljust(widths[0]), *(line[k].rjust(widths[k]) for k in range(1, len(header)))])
+        for line in lines
+    ]
+
+
+def time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
+    timer = timeit.Timer(lambda: kernel(*arguments))
+    number, _ = timer.autorange()
+    return min(timer.repeat(3, number)) / number
+
+
+def show_progress(stage: str) -> None:
+    """Write the name of a long stage to a terminal's standard error, over the previous one."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{stage} ..." if stage else "\r\x1b[K")
+        sys.stderr.flush()
