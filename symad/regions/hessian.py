@@ -18,6 +18,7 @@ from codegen.sparsity import Format
 from symad.derivatives.linear import linearize
 from symad.derivatives.second_order import edge_pushing
 from symad.derivatives.sparse import Triangle
+from symad.regions.columns_of_regions import hessian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
 from symad.regions.outer import InnerJacobian, LowRank, draft_of, flat_draft, parameters_of, sum_of
@@ -49,9 +50,16 @@ def hessian(
     >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
     ([0, 1, 2, 1, 2, 3], [0, 1, 2, 0, 1, 2])
     """
+    if len(program.outputs) != 1 or program.outputs[0].size != 1:
+        return None
+    found = _scattered(program, wrt, triangle, format)
+    return hessian_by_columns(program, wrt) if found is None and triangle is None else found
+
+
+def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
+    """Return the Hessian of a program of sums and maps; None for any other."""
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
-    scalar = len(program.outputs) == 1 and program.outputs[0].size == 1
-    if not scalar or len(regions) < len(program.steps) or program.inputs[wrt].size >= MOST_INPUTS:
+    if len(regions) < len(program.steps) or program.inputs[wrt].size >= MOST_INPUTS:
         return None
     found = pieces_of(program, regions, wrt)
     if found is None:

@@ -13,6 +13,7 @@ import numpy as np
 from codegen.regions.region import Region, RolledProgram
 from codegen.regions.table import Places
 from codegen.sparsity import Format
+from symad.regions.columns_of_regions import jacobian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
 from symad.regions.outer import (
@@ -50,6 +51,12 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
     >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
+    found = _scattered(program, wrt, sparse, format)
+    return jacobian_by_columns(program, wrt) if found is None and not sparse else found
+
+
+def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
+    """Return the Jacobian of a program of sums and maps; None for any other."""
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
         return None
