@@ -18,6 +18,7 @@ class LaneFunction(Function):
 
     mask: str  # which lanes have a repetition
     masked: bool  # whether any may have none
+    numbers: list[str]  # the repetition of each lane, where it is needed
     names: dict[int, str]  # by id of a column: its pointer
 
     @property
@@ -53,56 +54,73 @@ class LaneFunction(Function):
         end = f"splat (i64 {length})" if length.isdigit() else self.vector_of("i64", length)
         return self.new(f"icmp ult <{width} x i64> {number},{end}")
 
-    def call(self, kind: str, operation: str, arguments: list[tuple[str, str]], scattered: bool) -> str:
+    def call(self, kind: str, operation: str, arguments: list[tuple[str, str]]) -> str:
         """A load or store of the lanes that are on."""
-        name = f"llvm.masked.{operation}.{self.lanes.suffix}." + (f"v{self.lanes.width}p0" if scattered else "p0")
+        name = f"llvm.masked.{operation}.{self.lanes.suffix}.p0"
         parameters = ",".join(one for one, _ in arguments)
         self.symbols[name] = Symbol(name, f"declare {kind} @{name}({parameters})")
         return f"call {kind} @{name}({','.join(f'{one} {value}' for one, value in arguments)})"
 
-    def places(self, column: Column) -> str:
-        """Pointers to the places of the lanes."""
-        width, first = self.lanes.width, self.name(column)
+    def places(self, column: Column) -> list[str]:
+        """Pointers to the places of the lanes; lanes that have no repetition get that of the last one."""
+        first = self.name(column)
         if column.index is None:
-            first = self.new(f"getelementptr double,ptr {first},i64 {self.new(f'mul i64 %k,{column.step}')}")
-            lanes = ",".join(f"i64 {column.step * lane}" for lane in range(width))
-            return self.new(f"getelementptr double,ptr {first},<{width} x i64> <{lanes}>")
-        padded = np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
-        name, kind = self.job.tables.places(padded)
+            steps = [self.new(f"mul i64 {number},{column.step}") for number in self.numbers]
+            return [self.new(f"getelementptr double,ptr {first},i64 {step}") for step in steps]
+        width = self.lanes.width
+        name, kind = self.job.tables.places(
+            np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
+        )
         entry = self.new(f"getelementptr {kind},ptr {name},i64 %k")
-        numbers = self.new(f"load <{width} x {kind}>,ptr {entry},align {int(kind[1:]) // 8}")
-        return self.new(f"getelementptr double,ptr {first},<{width} x {kind}> {numbers}")
+        found = []
+        for lane in range(width):
+            at = self.new(f"getelementptr {kind},ptr {entry},i64 {lane}")
+            number = self.new(f"load {kind},ptr {at},align {int(kind[1:]) // 8}")
+            found.append(self.new(f"getelementptr double,ptr {first},{kind} {number}"))
+        return found
 
     def read(self, column: Column) -> str:
         """Load a value for each lane."""
-        vector, mask = self.lanes.type, (self.lanes.truth, self.mask)
-        if column.side_by_side:
-            place = self.new(f"getelementptr double,ptr {self.name(column)},i64 %k")
-            if not self.masked:
-                return self.new(f"load {vector},ptr {place},align 8")
-            where, operation, scattered = ("ptr", place), "load", False
-        else:
-            where, operation, scattered = (f"<{self.lanes.width} x ptr>", self.places(column)), "gather", True
+        vector = self.lanes.type
+        if not column.side_by_side:
+            found = "poison"
+            for lane, place in enumerate(self.places(column)):
+                found = self.new(f"insertelement {vector} {found},double {self.load(place)},i32 {lane}")
+            return found
+        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 %k")
+        if not self.masked:
+            return self.new(f"load {vector},ptr {place},align 8")
         unused = (vector, self.lanes.splat(str(UNUSED)))
-        return self.new(self.call(vector, operation, [where, ("i32", "8"), mask, unused], scattered))
+        return self.new(
+            self.call(vector, "load", [("ptr", place), ("i32", "8"), (self.lanes.truth, self.mask), unused])
+        )
 
     def store(self, column: Column, value: str, mask: str, *, adds: bool) -> None:
-        """Store values at places that are apart, or add them to what is there."""
+        """Store values at places that follow each other, or add them to what is there."""
         vector, on = self.lanes.type, (self.lanes.truth, mask)
-        if column.side_by_side:
-            place = self.new(f"getelementptr double,ptr {self.name(column)},i64 %k")
-            where, operations, scattered = ("ptr", place), ("load", "store"), False
-        else:
-            where = (f"<{self.lanes.width} x ptr>", self.places(column))
-            operations, scattered = ("gather", "scatter"), True
+        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 %k")
+        where = [("ptr", place), ("i32", "8"), on]
         if adds:
-            unused = (vector, self.zero)
-            before = self.new(self.call(vector, operations[0], [where, ("i32", "8"), on, unused], scattered))
+            before = self.new(self.call(vector, "load", [*where, (vector, self.zero)]))
             value = self.new(f"fadd {vector} {before},{value}")
-        if column.side_by_side and not self.masked:
-            self.write(f"store {vector} {value},ptr {where[1]},align 8")
+        if self.masked:
+            self.write(self.call("void", "store", [(vector, value), *where]))
         else:
-            self.write(self.call("void", operations[1], [(vector, value), where, ("i32", "8"), on], scattered))
+            self.write(f"store {vector} {value},ptr {place},align 8")
+
+    def leave_lanes(self, column: Column, value: str, *, adds: bool) -> None:
+        """Store the values of the lanes, the last one first, or add them one after the other, the first one first.
+
+        Lanes that have no repetition store at the place of the last one, which comes after them; they add nothing.
+        """
+        value = self.switched(value) if adds else value
+        lanes = list(enumerate(self.places(column)))
+        for lane, place in lanes if adds else reversed(lanes):
+            one = self.new(f"extractelement {self.lanes.type} {value},i32 {lane}")
+            if adds:
+                self.add_to(place, one)
+            else:
+                self.write(f"store double {one},ptr {place},align 8")
 
     def rows(self, values: Sequence[str]) -> list[str]:
         """Turn vectors into rows: the values of the first lane side by side, then those of the second one..."""
@@ -115,15 +133,14 @@ class LaneFunction(Function):
             turns //= 2
         return vectors
 
-    def store_lane(self, rows: Sequence[tuple[Column, list[str], int]], lane: int) -> None:
-        """Store the rows of a lane, each of some values from the place of a column on."""
-        for column, vectors, count in rows:
-            at = self.new(f"mul i64 %k,{column.step}")
-            place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {at}")
-            vector, begin = divmod(lane * len(vectors), self.lanes.width)
-            for k in range(0, count, self.lanes.width):
-                part = self.piece(vectors[vector + k // self.lanes.width], begin, min(self.lanes.width, count - k))
-                self.write(f"store {part},ptr {self.offset(place, lane * column.step + k)},align 8")
+    def store_rows(self, first: Column, values: Sequence[str]) -> None:
+        """Store values whose places stand side by side, from a column on: a row of each lane, the last one first."""
+        vectors, places, width = self.rows(values), self.places(first), self.lanes.width
+        for lane in reversed(range(width)):
+            vector, begin = divmod(lane * len(vectors), width)
+            for k in range(0, len(values), width):
+                part = self.piece(vectors[vector + k // width], begin, min(width, len(values) - k))
+                self.write(f"store {part},ptr {self.offset(places[lane], k)},align 8")
 
     def interleave(self, left: str, right: str, *, upper: bool) -> str:
         """One half of the lanes of two vectors in turns."""
@@ -142,22 +159,6 @@ class LaneFunction(Function):
         lanes = ",".join(f"i32 {begin + k}" for k in range(count))
         part = self.new(f"shufflevector {self.lanes.type} {vector},{self.lanes.type} poison,<{count} x i32> <{lanes}>")
         return f"<{count} x double> {part}"
-
-    def apart(self, column: Column) -> bool:
-        """Whether the lanes of each vector have different places."""
-        if column.index is None:
-            return column.step != 0
-        width = self.lanes.width
-        padded = np.append(column.index, column.index.min() - 1 - np.arange(-len(column.index) % width))
-        rows = np.sort(padded.reshape(-1, width), axis=1)
-        return bool((np.diff(rows, axis=1) != 0).all())
-
-    def add_one_by_one(self, column: Column, value: str) -> None:
-        """Add the values of the lanes one after the other, for two may go to one place."""
-        pointers = self.places(column)
-        for lane in range(self.lanes.width):
-            place = self.new(f"extractelement <{self.lanes.width} x ptr> {pointers},i32 {lane}")
-            self.add_to(place, self.new(f"extractelement {self.lanes.type} {value},i32 {lane}"))
 
     def sum_of_lanes(self, value: str) -> str:
         """The upper half of the lanes added to the lower half, until one is left."""

@@ -2,7 +2,8 @@
 
 Repetitions come in runs (`codegen.regions.runs`): within one, place k of a table is `start + step * k`. A step of 0 is
 a register (a number for all lanes, or an accumulator), a step of 1 a vector load or store, any other step a number for
-each lane. The last vector of a run has lanes that are switched off.
+each lane: gathers and scatters of the processor are no faster, and on some much slower. The last vector of a run has
+lanes that are switched off: they read what the last repetition reads, and what they store is overwritten by it.
 
 Order of sums: each lane has its own sum in a register, of every W-th repetition; at the end of a run the upper half of
 the lanes is added to the lower half until one is left. Sums in memory are added vector by vector, result by result;
@@ -15,11 +16,14 @@ import numpy as np
 
 from codegen.emission.emit import Emitted
 from codegen.emission.lanes import Lanes
+from codegen.functions.symbols import Symbol
 from codegen.regions.loops import Job
-from codegen.regions.loops_columns import Columns, Overlap, rows_of
+from codegen.regions.loops_columns import Column, Columns, Overlap, rows_of
 from codegen.regions.loops_lanes import LaneFunction
 from codegen.regions.region import Result
 from codegen.regions.table import Places
+
+SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
 
 
 def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Emitted:
@@ -74,7 +78,7 @@ class _Vector(LaneFunction):
         }  # fmt: skip
         longest = max([0, *(overlap.longest for overlap in self.overlaps)])
         end = self.plus(self.length, longest)
-        self.write("br label %vector", "vector:", f"%k=phi i64 [0,%{self.before}],[%k.next,%{self.latch}]")
+        self.write("br label %vector", "vector:", f"%k=phi i64 [0,%{self.before}],[%k.next,%vector]")
         for c in self.sums:
             first = f"%a{c}" if c in self.kept else "zeroinitializer"
             self.phi(f"%v{c}", first, f"%v{c}.next")
@@ -82,43 +86,36 @@ class _Vector(LaneFunction):
             if overlap.distances[c]:
                 self.phi(f"%b{c}", self.zero, f"%b{c}.next")
         self.mask = self.lanes_on(self.length) if self.masked else self.lanes.splat("true", "i1")
+        self.numbers = self.lane_numbers() if any(_in_steps(c) for c in (*self.reads, *self.results)) else []
         self.body([fixed.get(c) or self.read(column) for c, column in enumerate(self.reads)], self.leave)
-        if self.strided:
-            self.store_in_steps()
+        self.store_in_steps()
         self.write(f"%k.next=add i64 %k,{self.lanes.width}")
         self.write(f"br i1 {self.new(f'icmp ult i64 %k.next,{end}')},label %vector,label %endrun", "endrun:")
 
     def phi(self, name: str, first: str, following: str) -> None:
-        self.write(f"{name}=phi {self.lanes.type} [{first},%{self.before}],[{following},%{self.latch}]")
-
-    @property
-    def latch(self) -> str:
-        """The block with which a turn of the loop ends."""
-        return "stored" if self.strided else "vector"
+        self.write(f"{name}=phi {self.lanes.type} [{first},%{self.before}],[{following},%vector]")
 
     def is_strided(self, c: int, use: Result) -> bool:
-        column = self.results[c]
-        return column.index is None and column.step not in (0, 1) and not self.job.adds(use)
+        return _in_steps(self.results[c]) and not self.job.adds(use)
 
     def store_in_steps(self) -> None:
-        """Store what goes to places in steps: vectors turned into rows, a row for each lane that has a repetition."""
-        rows = []
+        """Store what goes to places in steps: vectors turned into rows, a row for each lane."""
         for group in rows_of([self.results[c] for c in self.strided]):
             column = self.results[self.strided[group[0]]]
-            rows.append((column, self.rows([self.waiting[self.strided[k]] for k in group]), len(group)))
-        if self.masked:
-            whole = self.new(f"icmp ule i64 {self.new(f'add i64 %k,{self.lanes.width}')},{self.length}")
-            self.write(f"br i1 {whole},label %whole,label %part", "part:")
-            for lane in range(self.lanes.width - 1):
-                self.store_lane(rows, lane)
-                more = self.new(f"icmp ult i64 {self.new(f'add i64 %k,{lane + 1}')},{self.length}")
-                self.write(f"br i1 {more},label %part{lane},label %stored", f"part{lane}:")
-            self.write("br label %stored", "whole:")
-        else:
-            self.write("br label %whole", "whole:")
-        for lane in range(self.lanes.width):
-            self.store_lane(rows, lane)
-        self.write("br label %stored", "stored:")
+            self.store_rows(column, [self.waiting[self.strided[k]] for k in group])
+
+    def lane_numbers(self) -> list[str]:
+        """The repetition of each lane; for lanes that have none, the last one of the run."""
+        found = ["%k", *(self.new(f"add i64 %k,{lane}") for lane in range(1, self.lanes.width))]
+        if not self.masked:
+            return found
+        last = self.plus(self.length, -1)
+        return [self.new(f"call i64 @{self.smaller}(i64 {number},i64 {last})") for number in found]
+
+    @property
+    def smaller(self) -> str:
+        self.symbols[SMALLER.name] = SMALLER
+        return SMALLER.name
 
     def plus(self, number: str, more: int) -> str:
         if not more:
@@ -151,10 +148,10 @@ class _Vector(LaneFunction):
                 self.leave_overlap(self.overlapping[c])
         elif c in self.strided:
             self.waiting[c] = value
-        elif adds and not self.apart(column):
-            self.add_one_by_one(column, self.switched(value))
-        else:
+        elif column.side_by_side:
             self.store(column, value, self.mask, adds=adds)
+        else:
+            self.leave_lanes(column, value, adds=adds)
 
     def move_up(self, c: int, value: str) -> str:
         """Move the lanes up by the distance of an overlap; the first ones come from the vector before."""
@@ -174,6 +171,10 @@ class _Vector(LaneFunction):
         mask = self.lanes_on(self.plus(self.length, overlap.longest))
         adds = any(self.job.adds(self.region.results[c]) for c in overlap.distances)
         self.store(self.results[first], total, mask, adds=adds)
+
+
+def _in_steps(column: Column) -> bool:
+    return column.index is None and column.step not in (0, 1)
 
 
 def _same(values: Places) -> bool:
