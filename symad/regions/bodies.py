@@ -47,10 +47,10 @@ def function_of(body: Program) -> Function:
             raise ArgumentError(f"{len(slots)} arguments of a body of {body.input_count} slots")
         scope = innermost_scope()
         if scope is not None:
-            nodes = _replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            nodes = replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
             return tuple(containers.from_nodes(np.array(node), scope) for node in nodes)
         with open_scope() as scope:
-            nodes = _replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            nodes = replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
             return tuple(values_of(scope, np.array(node)).item() for node in nodes)
 
     return apply
@@ -197,7 +197,7 @@ class _Replay:
         self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
         nodes = [self.parameters.get(slot, node) for slot, node in enumerate(given)]
         wanted = [_row(body, output) for output in range(len(body.outputs))]
-        self.outputs = _replayed(self.graph, body, nodes, wanted)
+        self.outputs = replayed(self.graph, body, nodes, wanted)
 
     def slot(self) -> int:
         """Return the leaf of one more slot."""
@@ -219,7 +219,7 @@ class _Replay:
         return _with_rows(to_program(Trace(self.graph, names, inputs, outputs), "body"))
 
 
-def _replayed(graph: Graph, rows: Rows, slots: Sequence[int], wanted: Sequence[int]) -> list[int]:
+def replayed(graph: Graph, rows: Rows, slots: Sequence[int], wanted: Sequence[int]) -> list[int]:
     """Write rows into a graph as they are, over nodes for the slots; return the nodes of the wanted ones."""
     made = dict(enumerate(slots))
     for row in reachable(rows, wanted):
