@@ -18,6 +18,7 @@ from codegen.limits import check
 from codegen.program import Rows
 from symad.structure.chains_body import loop_of
 from symad.structure.chains_columns import Columns, columns_of
+from symad.structure.chains_forms import aligned, apart
 from symad.structure.chains_needs import needed_after
 from symad.structure.chains_phase import phase
 from symad.structure.chains_recurrence import recurs
@@ -45,8 +46,8 @@ def find_chains(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] 
     columns = columns_of(rows, inputs, outputs, done)
     chains = _Cover(columns).chains() if len(columns) >= LEAST_OPERATIONS else []
     wanted, loops = columns.wanted.copy(), []
-    for chain in sorted(chains, key=lambda chain: -chain.start):  # the last first: earlier ones have what it reads
-        loop = loop_of(columns, chain, wanted)
+    for chain in reversed(apart(columns, chains)):  # the last first: earlier ones have what it reads
+        loop = loop_of(columns, aligned(chain), wanted)
         if loop is not None:
             loops.append(loop)
     return loops[::-1]
@@ -60,6 +61,7 @@ class _Cover:
         self.queue: list[tuple[float, int, Run, Chain | None]] = []
         self.entries = 0
         self.taken: list[Chain] = []  # in the order of the program
+        self.maps: list[Chain] = []  # sums and maps
         self.least = np.zeros(len(columns), dtype=np.int64)  # counts of sums and maps that an operation is in
 
     def chains(self) -> list[Chain]:
@@ -96,6 +98,8 @@ class _Cover:
 
     def verified(self, run: Run) -> Chain | None:
         """Return the chain in a run, if it is worth having; what is left of the run is queued otherwise."""
+        if any(run.period % chain.shape.period == 0 and within(run, chain) for chain in self.maps):
+            return None
         start = phase(self.columns, run)
         gap = bisect(self.taken, run.start, key=begin)
         low = self.taken[gap - 1].stop if gap else 0
@@ -106,6 +110,7 @@ class _Cover:
         inside = slice(chain.start, chain.stop)
         if not recurs(self.columns, chain, needed_after(self.columns, chain, self.columns.wanted)):
             self.least[inside] = np.maximum(self.least[inside], chain.count)
+            self.maps.append(chain)
             self.put_rest(run, chain)
             return None
         return chain if chain.count >= self.least[inside].min() else None
@@ -132,6 +137,11 @@ class _Cover:
                 edges += [chain.start, chain.stop]
         edges.append(run.stop)
         return [Run(a, b, run.period) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+
+
+def within(run: Run, chain: Chain) -> bool:
+    """Whether a run is in a chain, but for parts of a repetition."""
+    return chain.start - chain.shape.period < run.start and run.stop < chain.stop + chain.shape.period
 
 
 def begin(chain: Chain) -> int:

@@ -60,6 +60,11 @@ class Chain:
         """The position after the last operation."""
         return self.start + self.count * self.shape.period
 
+    def part(self, first: int, stop: int) -> Chain:
+        """Return the repetitions from `first` until `stop`."""
+        start = self.start + first * self.shape.period
+        return Chain(start, stop - first, self.shape, self.operands[first:stop])
+
 
 @dataclass(frozen=True, eq=False)
 class Repetitions:
@@ -83,7 +88,7 @@ def verify(columns: Columns, start: int, count: int, period: int, low: int, high
             return None
         stops_early = chain.start > start + begin * period or begin == first
         if stops_early and (chain.stop < start + end * period or end == last):
-            return _aligned(chain)
+            return chain
         reach *= 4
 
 
@@ -160,43 +165,3 @@ def _swap(shape: Shape, found: Repetitions, bounds: Matrix, start: int, numbers:
     for column in (shape.left[pair], shape.left[pair] + 1):
         found.operand[odd[row], column] = operand[row, column]
         bounds[odd[row], column] = swapped[row, column]
-
-
-def _aligned(chain: Chain) -> Chain:
-    """Turn pairs so that an operand that is the same in all repetitions is on one side, and carries begin alike."""
-    shape, operands = chain.shape, chain.operands
-    reads = ~shape.carried
-    for left in shape.left[reads[shape.left] | reads[shape.left + 1]].tolist():
-        for read, other in ((left, left + 1), (left + 1, left)):
-            if reads[read] and not (operands[:, read] == operands[-1, read]).all():
-                _gather(operands, read, other, shape.lag[other] if shape.carried[other] else chain.count)
-    _align_initial(chain)
-    return chain
-
-
-def _gather(operands: Matrix, read: int, other: int, count: int) -> None:
-    """Turn a pair in the first `count` repetitions where that makes a column the same node in all of them."""
-    value = operands[-1, read]
-    turned = np.nonzero(operands[:count, read] != value)[0]
-    if (operands[turned, other] == value).all() and (operands[count:, read] == value).all():
-        operands[turned, other], operands[turned, read] = operands[turned, read], operands[turned, other]
-
-
-def _align_initial(chain: Chain) -> None:
-    """Turn pairs of carries so that carries of one operation begin with the same nodes, where they can."""
-    shape, operands = chain.shape, chain.operands
-    waits = shape.carried & (shape.lag > 0)
-    both = shape.left[waits[shape.left] & waits[shape.left + 1]]
-    alone = np.setdiff1d(np.nonzero(waits)[0], np.concatenate([both, both + 1]))
-    known: dict[tuple[int, int], int] = {}  # by operation of the body and how long before the first repetition
-    for column in [*alone.tolist(), *both.tolist()]:
-        pair = [column, column + 1] if column in both else [column]
-        for k in range(int(shape.lag[pair].min())):
-            places = [(int(shape.producer[e]), int(shape.lag[e]) - k) for e in pair]
-            nodes = [int(operands[k, e]) for e in pair]
-            wrong = [known.get(place) == node for place, node in zip(places, nodes[::-1], strict=True)]
-            if len(set(nodes)) == 2 and any(wrong):
-                nodes.reverse()
-                operands[k, pair] = nodes
-            for place, node in zip(places, nodes, strict=True):
-                known.setdefault(place, node)
