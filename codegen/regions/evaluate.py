@@ -19,7 +19,7 @@ from codegen.interpret import PAIRS
 from codegen.limits import check
 from codegen.program import Program, reachable
 from codegen.regions.columns import evaluate_columns, quotient_of
-from codegen.regions.region import Region, Result, RolledProgram
+from codegen.regions.region import Gather, Region, Result, RolledProgram
 from codegen.regions.rounds import place_in, places_in, regions_in_time
 
 Numbers = NDArray[np.float64]
@@ -64,85 +64,101 @@ def _buffers(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list[Number
 
 def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
     """Run a region once."""
-    gathers = [buffers[use.buffer][places_in(use.table, rounds)] for use in region.gathers]
     wanted = [output.rows[0] for output in region.body.outputs]
-    count, carried = region.count, list[Numbers]()
-    if not region.parallel:
-        initial = [[float(buffers[g.buffer][place_in(g.table, rounds)]) for g in c.initial] for c in region.carries]
-        count, carried = _Chain(region, wanted).run(gathers, initial)
-    slots = [column[:count] for column in (*gathers, *carried)]
-    order = [row for row in reachable(region.body, wanted) if row >= len(slots)]
-    places = [places_in(use.table, rounds) for use in region.results]
-    for block in _blocks(count):
-        values: dict[int, Any] = {k: column[block] for k, column in enumerate(slots)}
+    slots = len(region.gathers) + len(region.carries)
+    order = [row for row in reachable(region.body, wanted) if row >= slots]
+    chain = None if region.parallel else _Chain(region, wanted, rounds, buffers)
+    for block in _blocks(region.count):
+        gathered = _gathered(region.gathers, rounds, block, buffers)
+        carried = list[Numbers]()
+        if chain is not None:
+            carried = chain.run(gathered, block)
+            block = slice(block.start, block.start + chain.done)
+            gathered = [column[: chain.done] for column in gathered]
+        values: dict[int, Any] = dict(enumerate([*gathered, *carried]))
         evaluate_columns(region.body, order, values)
-        found = [
-            np.broadcast_to(values[wanted[use.output]], (block.stop - block.start,)) for use in region.results
-        ]  # fmt: skip
-        _leave(region.results, places, found, block, buffers)
+        length = (block.stop - block.start,)
+        found = [np.broadcast_to(values[wanted[use.output]], length) for use in region.results]
+        _leave(region.results, found, rounds, block, buffers)
+        if chain is not None and chain.stopped:
+            break
 
 
 def _blocks(count: int) -> Iterator[slice]:
     return (slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK))
 
 
+def _gathered(
+    gathers: Sequence[Gather], rounds: tuple[int, ...], block: slice, buffers: list[Numbers]
+) -> list[Numbers]:
+    return [buffers[use.buffer][places_in(use.table, rounds, block)] for use in gathers]
+
+
 def _leave(
-    results: Sequence[Result], places: Sequence[Any], found: Sequence[Any], block: slice, buffers: list[Numbers]
+    results: Sequence[Result], found: Sequence[Any], rounds: tuple[int, ...], block: slice, buffers: list[Numbers]
 ) -> None:
     """Put the results of some repetitions into buffers, sums in the order of the repetitions."""
-    added: dict[int, list[int]] = {}
-    for k, use in enumerate(results):
-        if use.kind == "add":
-            added.setdefault(use.buffer, []).append(k)
-        elif use.kind == "store":
-            buffers[use.buffer][places[k][block]] = found[k]
+    added: dict[int, list[tuple[Any, Any]]] = {}
+    for use, column in zip(results, found, strict=True):
+        if use.kind == "last":
+            buffers[use.buffer][place_in(use.table, rounds)] = column[-1]
+            continue
+        places = places_in(use.table, rounds, block)
+        if use.kind == "store":
+            buffers[use.buffer][places] = column
         else:
-            buffers[use.buffer][places[k][0]] = found[k][-1]
+            added.setdefault(use.buffer, []).append((places, column))
     for buffer, these in added.items():
-        where = np.stack([places[k][block] for k in these], axis=1)
-        np.add.at(buffers[buffer], where.ravel(), np.stack([found[k] for k in these], axis=1).ravel())
+        places, columns = (np.stack(parts, axis=1).ravel() for parts in zip(*these, strict=True))
+        np.add.at(buffers[buffer], places, columns)
 
 
 class _Chain:
     """What the carries and the stop of a body need: rows that do not depend on carries, and those that do."""
 
-    def __init__(self, region: Region, wanted: Sequence[int]) -> None:
-        self.region, self.body, self.wanted = region, region.body, wanted
-        self.first = len(region.gathers)
-        self.slots = self.first + len(region.carries)
+    def __init__(self, region: Region, wanted: Sequence[int], rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
+        self.body, self.first = region.body, len(region.gathers)
+        slots = self.first + len(region.carries)
         self.fed = [wanted[carry.output] for carry in region.carries]
         self.stop = None if region.stop is None else wanted[region.stop]
-        needed = reachable(self.body, [*self.fed, *([] if self.stop is None else [self.stop])])
-        moving = set(range(self.first, self.slots))
+        self.queues = [
+            [float(buffers[use.buffer][place_in(use.table, rounds)]) for use in carry.initial]
+            for carry in region.carries
+        ]  # what each carried slot reads, from the repetition that comes next
+        ends = self.fed + ([] if self.stop is None else [self.stop])
+        needed = reachable(self.body, ends)
+        moving = set(range(self.first, slots))
         for row in needed:
             if moving.intersection(self.body.operands[row]):
                 moving.add(row)
-        self.before = [row for row in needed if row >= self.slots and row not in moving]
-        self.steps = [_step(self.body, row) for row in needed if row >= self.slots and row in moving]
-        self.moving = moving
+        self.before = [row for row in needed if row >= slots and row not in moving]
+        self.steps = [_step(self.body, row) for row in needed if row >= slots and row in moving]
+        self.read = {part for _, _, parts in self.steps for part in parts} | set(ends)
+        self.done, self.stopped = 0, False
 
-    def run(self, gathers: list[Numbers], initial: list[list[float]]) -> tuple[int, list[Numbers]]:
-        """Return how many repetitions were run, and the columns of the carried slots."""
-        values: dict[int, Any] = dict(enumerate(gathers))
+    def run(self, gathered: list[Numbers], block: slice) -> list[Numbers]:
+        """Return the columns of the carried slots; `done` says how many repetitions of the block were run."""
+        values: dict[int, Any] = dict(enumerate(gathered))
         evaluate_columns(self.body, self.before, values)
-        read = {part for _, _, parts in self.steps for part in parts} | {*self.fed, self.stop}
-        given = [
-            (row, np.broadcast_to(column, (self.region.count,)).tolist())
-            for row, column in values.items() if row in read
-        ]  # fmt: skip
+        length = block.stop - block.start
+        given = [(row, np.broadcast_to(values[row], (length,)).tolist()) for row in self.read & values.keys()]
         now: list[Any] = [0.0] * len(self.body)
-        for k in range(self.region.count):
+        for k in range(length):
             for row, column in given:
                 now[row] = column[k]
-            for slot, queue in enumerate(initial, self.first):
+            for slot, queue in enumerate(self.queues, self.first):
                 now[slot] = queue[k]
             for row, function, parts in self.steps:
                 now[row] = function(*[now[part] for part in parts])
-            for queue, row in zip(initial, self.fed, strict=True):
+            for queue, row in zip(self.queues, self.fed, strict=True):
                 queue.append(now[row])
             if self.stop is not None and now[self.stop]:
+                self.stopped = True
                 break
-        return k + 1, [np.array(queue[: k + 1], dtype=np.float64) for queue in initial]
+        self.done = k + 1
+        columns = [np.array(queue[: self.done], dtype=np.float64) for queue in self.queues]
+        self.queues = [queue[self.done :] for queue in self.queues]
+        return columns
 
 
 def _step(body: Program, row: int) -> tuple[int, Callable[..., Any], tuple[int, ...]]:

@@ -118,7 +118,7 @@ class Function:
 
     def fixed(self, use: Use) -> str:
         """Pointer to the first place of a table, which is the same in all repetitions."""
-        return self.offset(self.view(use), int(use.table.places()[0]))
+        return self.offset(self.view(use), use.table.first)
 
     def add_to(self, place: str, value: str) -> None:
         self.write(f"store double {self.new(f'fadd double {self.load(place)},{value}')},ptr {place},align 8")

@@ -92,4 +92,4 @@ def _reads(region: Region) -> list[Gather]:
 
 
 def _place(use: Use) -> int:
-    return int(use.table.places()[0])
+    return use.table.first

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from codegen.regions.region import Region, Step
-from codegen.regions.table import Places, Table
+from codegen.regions.table import Affine, Places, Table
 
 
 def regions_in_time(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
@@ -30,19 +32,21 @@ def regions_in_time(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, 
             stack.append(_rounds(step.steps, step.count, rounds))
 
 
-def places_in(table: Table, rounds: Sequence[int]) -> Places:
-    """Return the places of a table in a round of the nests around.
+def places_in(table: Table, rounds: Sequence[int], block: slice) -> Places:
+    """Return the places of some repetitions in a round of the nests around.
 
-    >>> from codegen.regions.table import Affine
-    >>> places_in(Affine(0, 1, 3, (10, 100)), (2, 1))
-    array([120, 121, 122])
+    >>> places_in(Affine(0, 1, 3, (10, 100)), (2, 1), slice(0, 2))
+    array([120, 121])
     """
-    return table.places() + sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+    moved = sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+    if isinstance(table, Affine):
+        return table.start + moved + table.step * np.arange(block.start, block.stop, dtype=np.int64)
+    return table.index[block] + moved
 
 
 def place_in(table: Table, rounds: Sequence[int]) -> int:
-    """Return the place of a table of one place in a round of the nests around."""
-    return int(places_in(table, rounds)[0])
+    """Return the first place of a table in a round of the nests around."""
+    return table.first + sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
 
 
 def _steps(steps: Sequence[Step], rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:

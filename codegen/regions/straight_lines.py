@@ -63,11 +63,13 @@ class _Writer:
 
     def run(self, region: Region, rounds: Sequence[int]) -> None:
         """Write the rows of all repetitions, and what they leave in the buffers."""
-        gathers = [(use.buffer, places_in(use.table, rounds).tolist()) for use in region.gathers]
+        every = slice(0, region.count)
+        gathers = [(use.buffer, places_in(use.table, rounds, every).tolist()) for use in region.gathers]
         results = [
-            (use, places_in(use.table, rounds).tolist() * (region.count if use.kind == "last" else 1))
+            (use, [place_in(use.table, rounds)] * region.count if use.kind == "last"
+             else places_in(use.table, rounds, every).tolist())
             for use in region.results
-        ]
+        ]  # fmt: skip
         history = [
             [self.read(use.buffer, place_in(use.table, rounds)) for use in carry.initial] for carry in region.carries
         ]

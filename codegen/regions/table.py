@@ -35,6 +35,11 @@ class Affine:
         return self.start + self.step * np.arange(self.count, dtype=np.int64)
 
     @property
+    def first(self) -> int:
+        """The place of the first repetition."""
+        return self.start
+
+    @property
     def bounds(self) -> tuple[int, int]:
         """The lowest and the highest place."""
         last = self.start + self.step * max(self.count - 1, 0)
@@ -56,6 +61,11 @@ class Indexed:
     def places(self) -> Places:
         """All places in order."""
         return self.index
+
+    @property
+    def first(self) -> int:
+        """The place of the first repetition."""
+        return int(self.index[0])
 
     @property
     def bounds(self) -> tuple[int, int]:
