@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codegen.regions.runs import SHORTEST
 from symad.structure.classes import Classes
 from symad.structure.loop import Loop, Nodes
 from symad.structure.templates import Template, is_uniform
@@ -25,13 +26,12 @@ class Places:
         self.shown = np.full(len(self.at), -1)
         self.shown[outputs] = np.arange(len(outputs))
         for loop in done:
-            self.add(loop)
+            for result in loop.results:
+                self.keep(result.nodes)
 
-    def add(self, loop: Loop) -> None:
-        """Note that the results of a loop lie in the order of its repetitions."""
-        for result in loop.results:
-            if result.kind == "each":
-                self.at[result.nodes] = np.arange(len(result.nodes))
+    def keep(self, nodes: Nodes) -> None:
+        """Note that nodes lie side by side."""
+        self.at[nodes] = np.arange(len(nodes))
 
 
 def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
@@ -49,6 +49,16 @@ def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
     by_variety = sorted(columns, key=lambda column: len(np.unique(column)), reverse=True)
     orders = [order, np.lexsort(by_variety), *(np.argsort(column, kind="stable") for column in columns[-1:])]
     return min(orders, key=lambda candidate: runs(columns, candidate))
+
+
+def gathered(template: Template, classes: Classes, places: Places) -> int:
+    """Number of columns that other loops, or straight lines, have left, and that lie about in short runs."""
+    columns = [
+        places.at[entry.nodes] for entry in template.with_role("slot")
+        if classes.heads[entry.kind] is not None and not is_uniform(entry.nodes)
+    ]  # fmt: skip
+    order = np.arange(template.count)
+    return sum(1 for column in columns if runs([column], order) * SHORTEST > template.count)
 
 
 def runs(columns: Sequence[Nodes], order: Nodes) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,16 +20,16 @@ import sympy as sp
 from codegen.limits import check
 from symad.structure.classes import Classes
 from symad.structure.loop import Nodes
-from symad.structure.templates import Entry, Template, is_uniform
+from symad.structure.templates import Entry, Name, Template, is_uniform
 
 MEMBERS = 8  # nodes of a class that make a loop
 OPERATIONS = 64  # operations in all repetitions of a loop, at least
 GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
-TRIES = 5
+WIDE = 8  # times as many terms as there are such sums
+MANY = 64  # terms
 SAMPLE = 200  # rows that are looked at, to see what a term reads
 
 Sums: TypeAlias = dict[int, tuple[int, ...]]
-_Name: TypeAlias = tuple[int, int]  # of a loop that may be refused: a class and -1, or a sum and the class of its terms
 
 
 @dataclass(eq=False)
@@ -49,36 +49,24 @@ class _Group:
     terms: Nodes
 
 
-def cover(classes: Classes, wanted: Nodes, first: int) -> tuple[list[Template], Sums]:
+def cover(classes: Classes, wanted: Nodes, first: int, refused: Set[Name]) -> tuple[list[Template], Sums]:
     """Return the templates of loops, those that are read first, and the nodes that are sums of other nodes.
 
-    A loop that turns out not to be worth it stays straight lines, and what it asks for is looked at again.
+    What is refused stays straight lines, and what it asks for may be a loop.
     """
-    refused: set[_Name] = set()
-    for _ in range(TRIES):
-        found = _Cover(classes, first, refused)
-        found.run(wanted)
-        poor = [name for names, template in found.templates if not _worth(template, classes) for name in names]
-        if not poor:
-            break
-        refused.update(poor)
-    kept = [template for _, template in found.templates]
-    return kept[::-1], found.sums
-
-
-def _worth(template: Template, classes: Classes) -> bool:
-    """Whether a loop has enough to do besides reading what other loops have left."""
-    return template.count * template.size >= OPERATIONS * (1 + template.foreign(classes))
+    found = _Cover(classes, first, refused)
+    found.run(wanted)
+    return found.templates[::-1], found.sums
 
 
 class _Cover:
     """One pass from the outputs down."""
 
-    def __init__(self, classes: Classes, first: int, refused: set[_Name]) -> None:
+    def __init__(self, classes: Classes, first: int, refused: Set[Name]) -> None:
         self.classes, self.next, self.refused = classes, first, refused
         self.pending: dict[int, dict[int, _Demand]] = {}
         self.heap: list[int] = []
-        self.templates: list[tuple[list[_Name], Template]] = []  # with the names under which they are refused
+        self.templates: list[Template] = []
         self.sums: Sums = {}
         self.plain: set[int] = set()  # sums that were looked through, and have no terms alike
         self.scratch = np.zeros(len(classes.of), dtype=np.int64)
@@ -113,11 +101,11 @@ class _Cover:
         """Decide on a class; return the groups of terms of its members that are straight sums."""
         nodes = sorted(set(demand.nodes))
         nodes = self.cut(kind, nodes, demand.columns)
-        if len(nodes) >= MEMBERS and (kind, -1) not in self.refused and self.enough(kind, len(nodes)):
-            template = Template(len(nodes))
+        if self.is_map(kind, nodes):
+            template = Template(len(nodes), ((kind, -1),))
             entry, _ = template.find(self.classes, kind, self.ordered(np.array(nodes)))
             template.stores.append(entry)
-            self.templates.append(([(kind, -1)], template))
+            self.templates.append(template)
             self.grow(template, entry)
             return []
         if self.classes.heads[kind] is sp.Add:
@@ -126,8 +114,20 @@ class _Cover:
             self.ask(self.operands(node))
         return []
 
-    def enough(self, kind: int, count: int) -> bool:
-        return self.classes.operations[kind] * count >= OPERATIONS
+    def is_map(self, kind: int, nodes: Sequence[int]) -> bool:
+        """Whether single nodes of a class become a loop."""
+        if len(nodes) < MEMBERS or (kind, -1) in self.refused or self.wide(kind, nodes[0], len(nodes)):
+            return False
+        return self.classes.operations[kind] * len(nodes) >= OPERATIONS
+
+    def wide(self, kind: int, node: int, count: int) -> bool:
+        """Whether sums have so many terms, and are so few, that loops over the terms are shorter than over the sums."""
+        classes = self.classes
+        if classes.heads[kind] is not sp.Add or classes.operations[kind] < WIDE * count or node in self.plain:
+            return False
+        terms, _ = self.flattened([node], deep=True)
+        kinds = Counter(kind for kind in classes.of[terms].tolist() if not classes.constant[kind])
+        return max(kinds.values(), default=0) >= max(MANY, WIDE * count)
 
     def operands(self, node: int) -> list[int]:
         start = self.classes.start[node]
@@ -152,7 +152,8 @@ class _Cover:
                 nodes.append(int(entry.nodes[0]))
             else:
                 inner.append((template, entry))
-        if inner and self.shared(kind, nodes, [entry for _, entry in inner]):
+        entries = [entry for _, entry in inner]
+        if inner and (self.wide_columns(kind, entries) or self.shared(kind, nodes, entries)):
             for template, entry in inner:
                 template.read(self.classes, entry)
             every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for _, entry in inner)])
@@ -168,6 +169,10 @@ class _Cover:
             return False
         operands = self.classes.operands[kind]
         return not (self.classes.heads[kind] is sp.Mul and any(self.classes.constant[part] for part in operands))
+
+    def wide_columns(self, kind: int, entries: Sequence[Entry]) -> bool:
+        """Whether columns are sums for which a loop over terms is shorter."""
+        return self.wide(kind, int(entries[0].nodes[0]), sum(len(entry.nodes) for entry in entries))
 
     def shared(self, kind: int, nodes: Sequence[int], entries: Sequence[Entry]) -> bool:
         """Whether columns have so few different nodes that computing each once, and reading it, is less work."""
@@ -253,8 +258,8 @@ class _Cover:
         alone = {total for total, number in Counter(group.total for group in groups).items() if number == 1}
         alone = {total for total in alone if not self.sums[total]}
         for together in self.companions(groups):
-            template = Template(len(together[0].terms))
-            self.templates.append(([(group.total, group.kind) for group in together], template))
+            template = Template(len(together[0].terms), tuple((group.total, group.kind) for group in together))
+            self.templates.append(template)
             for group in together:
                 entry, new = template.find(self.classes, group.kind, group.terms)
                 if group.total in alone:

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen.program import Rows
-from symad.structure.classes import classify, read_by
-from symad.structure.columns import Places, order_of
-from symad.structure.cover import cover
+from symad.structure.classes import Classes, classify, read_by
+from symad.structure.columns import Places, gathered, order_of
+from symad.structure.companions import joined
+from symad.structure.cover import OPERATIONS, cover
 from symad.structure.loop import Loop, Nodes
-from symad.structure.templates import to_loop
+from symad.structure.templates import Name, Template, to_loop
+
+TRIES = 5  # each refuses loops that are not worth it, and looks again
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +49,20 @@ def find_sums(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], f
     if not wanted.size:
         return Found([], {})
     classes = classify(rows, inputs, wanted, done)
-    templates, sums = cover(classes, wanted, first)
-    places = Places(classes, outputs, done, first + len(templates))
-    loops = []
-    for template in templates:  # those that are read come first
-        order = order_of(template, classes, places)
-        loops.append(to_loop(template, rows, classes, order))
-        places.add(loops[-1])
-    return Found(loops, sums)
+    refused: set[Name] = set()
+    for _ in range(TRIES):
+        templates, sums = cover(classes, wanted, first, refused)
+        places = Places(classes, outputs, done, first + len(rows.heads))
+        poor = [name for template in templates if not _settled(template, classes, places) for name in template.names]
+        if not poor:
+            break
+        refused.update(poor)
+    return Found([to_loop(template, rows, classes) for template in joined(templates, classes)], sums)
+
+
+def _settled(template: Template, classes: Classes, places: Places) -> bool:
+    """Put the repetitions of a loop in order; return whether there is enough to do besides gathering."""
+    template.reorder(order_of(template, classes, places))
+    for entry in template.stores:
+        places.keep(entry.nodes)
+    return template.count * template.size >= OPERATIONS * (1 + gathered(template, classes, places))

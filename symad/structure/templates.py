@@ -7,7 +7,7 @@ entry, so what a body shares is shared in every repetition, and nothing is guess
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -16,6 +16,7 @@ from codegen.program import Head, Input, Output, Program, Rows
 from symad.structure.classes import NUMBER, Classes
 from symad.structure.loop import Loop, LoopResult, Nodes
 
+Name: TypeAlias = tuple[int, int]
 Role = Literal["open", "operation", "slot", "literal"]
 
 
@@ -31,22 +32,35 @@ class Entry:
 
 @dataclass(eq=False)
 class Template:
-    """Entries of a body over `count` repetitions; `sums` and `stores` are its results."""
+    """Entries of a body over `count` repetitions; `sums` and `stores` are its results.
+
+    A loop is refused under its names: a class and -1, or a sum and the class of its terms.
+    """
 
     count: int
+    names: tuple[Name, ...]
     sums: list[tuple[Entry, int]] = field(default_factory=list)
     stores: list[Entry] = field(default_factory=list)
     entries: dict[tuple[int, int, int], list[Entry]] = field(default_factory=dict)
     highest: int = -1  # key of the last class that it reads
 
+    def known(self, kind: int, nodes: Nodes) -> Entry | None:
+        """Return the entry of a column, if there is one."""
+        same = self.entries.get(_key(kind, nodes), [])
+        return next((entry for entry in same if np.array_equal(entry.nodes, nodes)), None)
+
+    def add(self, entry: Entry, operands: tuple[Entry, ...]) -> Entry:
+        """Add an entry of another template of as many repetitions."""
+        moved = Entry(entry.kind, entry.nodes, entry.role, operands)
+        self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(moved)
+        return moved
+
     def find(self, classes: Classes, kind: int, nodes: Nodes) -> tuple[Entry, bool]:
         """Return the entry of a column, and whether it is new."""
-        same = self.entries.setdefault((kind, int(nodes[0]), int(nodes[-1])), [])
-        for entry in same:
-            if np.array_equal(entry.nodes, nodes):
-                return entry, False
-        entry = Entry(kind, nodes)
-        same.append(entry)
+        known = self.known(kind, nodes)
+        if known is not None:
+            return known, False
+        entry = self.add(Entry(kind, nodes), ())
         if classes.heads[kind] is None:
             if classes.constant[kind] and (kind != NUMBER or is_uniform(nodes)):
                 entry.role = "literal"
@@ -70,10 +84,18 @@ class Template:
         entry.operands = tuple(operand for operand, _ in found)
         return [operand for operand, new in found if new and operand.role == "open"]
 
-    def foreign(self, classes: Classes) -> int:
-        """Number of columns that are read where other loops, or straight lines, have left them."""
-        slots = self.with_role("slot")
-        return sum(1 for entry in slots if classes.heads[entry.kind] is not None and not is_uniform(entry.nodes))
+    def reorder(self, order: Nodes) -> None:
+        """Put the repetitions into another order."""
+        entries = self.all_entries()
+        self.entries = {}
+        for entry in entries:
+            entry.nodes = entry.nodes[order]
+            self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(entry)
+
+    def results(self, classes: Classes) -> int:
+        """Key of the first class that it has results of; what a sum is added to comes later than its terms."""
+        keys = [classes.keys[entry.kind] for entry in self.stores]
+        return min(keys + [classes.keys[int(classes.of[total])] for total, kind in self.names if kind >= 0])
 
     def all_entries(self) -> list[Entry]:
         """All entries, in the order in which they were found."""
@@ -89,13 +111,17 @@ class Template:
         return len(self.with_role("operation")) + len(self.sums)
 
 
+def _key(kind: int, nodes: Nodes) -> tuple[int, int, int]:
+    return kind, int(nodes[0]), int(nodes[-1])
+
+
 def is_uniform(nodes: Nodes) -> bool:
     """Whether all nodes of a column are one."""
     return bool((nodes == nodes[0]).all())
 
 
-def to_loop(template: Template, rows: Rows, classes: Classes, order: Nodes) -> Loop:
-    """Return the loop of a template, its repetitions in the order given."""
+def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
+    """Return the loop of a template."""
     slots = template.with_role("slot")
     literals = template.with_role("literal")
     operations = sorted(template.with_role("operation"), key=lambda entry: classes.keys[entry.kind])
@@ -109,13 +135,11 @@ def to_loop(template: Template, rows: Rows, classes: Classes, order: Nodes) -> L
     leaves: list[tuple[int, ...]] = [()] * (len(slots) + len(literals))
     operands = leaves + [tuple([row_of[id(part)] for part in entry.operands]) for entry in operations]
     results = [LoopResult(k, "sum", np.array([node])) for k, (_, node) in enumerate(template.sums)]
-    results += [
-        LoopResult(k, "each", entry.nodes[order]) for k, entry in enumerate(template.stores, len(template.sums))
-    ]
+    results += [LoopResult(k, "each", entry.nodes) for k, entry in enumerate(template.stores, len(template.sums))]
     outputs = [entry for entry, _ in template.sums] + template.stores
     body = Program(
         heads, operands, atoms, tuple(Input(f"z{row}", ()) for row in range(len(slots))),
         tuple(Output((), (row_of[id(entry)],)) for entry in outputs), "body",
     )  # fmt: skip
-    example = tuple(sorted(int(entry.nodes[order[0]]) for entry in operations))
-    return Loop(body, template.count, tuple(entry.nodes[order] for entry in slots), tuple(results), example=example)
+    example = tuple(sorted(int(entry.nodes[0]) for entry in operations))
+    return Loop(body, template.count, tuple(entry.nodes for entry in slots), tuple(results), example=example)
