@@ -20,7 +20,7 @@ from symad.tracing.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.operands import nodes_of, scope_of
 from symad.tracing.place import is_library, stores_item, user_place
 from symad.tracing.scalar import Scalar
-from symad.tracing.scope import Scope, join
+from symad.tracing.scope import Scope, innermost_scope, join
 from symad.tracing.traced import Traced, refuse_number, store_error
 from symad.tracing.values import Nodes, shown_value, truth_of, values_of
 
@@ -126,8 +126,20 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         self.scope.check_open()
-        found = self.nodes[plain_index(key)]
+        try:
+            found = self.nodes[plain_index(key)]
+        except TraceError:
+            gathered = self._gathered(key)
+            if gathered is None:
+                raise
+            return gathered
         return Array(found, self.scope) if isinstance(found, np.ndarray) else Scalar(int(found), self.scope)
+
+    def _gathered(self, key: Any) -> Any:
+        """Return `self[key]` for a key that is known in the body of a loop, None for any other."""
+        scope = innermost_scope()
+        found = None if scope is None or scope.gather is None else scope.gather(self.nodes, key)
+        return None if scope is None or found is None else wrap(found, scope)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.scope.check_open()

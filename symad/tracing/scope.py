@@ -44,12 +44,14 @@ class Scope:
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
     Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
+    `gather` answers `nodes[key]` in the body of a loop, for a key that is known for every repetition.
     """
 
     __slots__ = (
         "__weakref__",
         "decide",
         "depth",
+        "gather",
         "graph",
         "loops",
         "open",
@@ -71,6 +73,7 @@ class Scope:
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
         self.loops: dict[Any, Loop] | None = None
+        self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
 
     def chain(self) -> Iterator[Scope]:
         """Yield this scope and those around it, outwards."""

@@ -23,6 +23,7 @@ from symad.errors import LimitError
 from symad.graph.table import Graph
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.tracing.constants import as_number, constant
+from symad.tracing.constructs.gathers import gathered
 from symad.tracing.constructs.operands import Operands
 from symad.tracing.constructs.results import Flat
 from symad.tracing.constructs.surroundings import Surroundings
@@ -52,6 +53,8 @@ class Body:
     count: int
     reads: dict[int, Reads] = field(default_factory=dict)
     carries: dict[int, int] = field(default_factory=dict)
+    whole: dict[int, Nodes] = field(default_factory=dict)  # the values of slots that are whole numbers
+    gathers: dict[bytes, int] = field(default_factory=dict)  # the slots of `x[k]`, by what they read
     start: int = 0  # the nodes of the body are not below
 
     def row(self, operands: Operands, *, reverse: bool = False) -> Callable[[], Any]:
@@ -78,11 +81,36 @@ class Body:
             arrays.append(np.array(slots, dtype=np.int64).reshape(initial.shape))
         return lambda: carry.refill([from_nodes(nodes, self.inner) for nodes in arrays])
 
+    def gather(self, nodes: Nodes, key: Any) -> Nodes | None:
+        """Return slots that read `nodes[key]` in each repetition; None unless the key is known.
+
+        Also None for nodes made in the body: a slot would hide them from a level that differentiates in them.
+        """
+        graph = self.scope.graph
+        if not all(_is_number(graph, node) for node in nodes[nodes >= self.start].tolist()):
+            return None
+        found = gathered(graph, self.whole, self.count, nodes, key)
+        if found is None:
+            return None
+        slots = [self._gather_slot(column) for column in np.ascontiguousarray(found.reshape(self.count, -1).T)]
+        return np.array(slots, dtype=np.int64).reshape(found.shape[1:])
+
+    def _gather_slot(self, column: Nodes) -> int:
+        """Return the slot that reads some nodes; an old one if there is one."""
+        key = _digest(column)
+        if key not in self.gathers:
+            (self.gathers[key],) = _leaves(self.scope.graph, 1)
+            self.reads[self.gathers[key]] = column
+        return self.gathers[key]
+
     def _slots(self, leaf: Any, reverse: bool) -> Nodes:
         graph = self.scope.graph
         columns, truths = _columns(leaf, self.scope)
         slots = list(_leaves(graph, len(columns)))
-        self.reads |= dict(zip(slots, [column[::-1] if reverse else column for column in columns], strict=True))
+        columns = [column[::-1] if reverse else column for column in columns]
+        self.reads |= dict(zip(slots, columns, strict=True))
+        if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iu":
+            self.whole |= {slot: column.astype(np.int64) for slot, column in zip(slots, columns, strict=True)}
         if truths:
             slots = [graph.node(sp.Unequality, slot, graph.number(0)) for slot in slots]
         return np.array(slots, dtype=np.int64).reshape(leaf.shape[1:])
@@ -101,7 +129,9 @@ def body_of(count: int, *reached: Any) -> Iterator[Body]:
     surroundings, written = Surroundings(*reached), len(scope.loops)
     try:
         with open_scope() as inner:
-            yield Body(scope, inner, count, start=len(scope.graph))
+            body = Body(scope, inner, count, start=len(scope.graph))
+            inner.gather = body.gather
+            yield body
         if surroundings.changed():
             raise NotOneBodyError
     except LimitError:
@@ -219,8 +249,8 @@ def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
         flat = leaf.reshape(len(leaf), -1)
         return list(np.ascontiguousarray(flat.T, dtype=np.float64)), leaf.dtype == bool
     nodes = nodes_of(leaf, scope)
-    truths = all_truths(scope.graph, nodes)
-    flat = numbers(scope.graph, nodes).reshape(len(nodes), -1)
+    truths = all_truths(scope.graph, nodes)  # of the first: arrays are kept homogeneous
+    flat = (numbers(scope.graph, nodes) if truths else nodes).reshape(len(nodes), -1)
     return list(np.ascontiguousarray(flat.T)), truths
 
 
