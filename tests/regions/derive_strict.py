@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from codegen.interpret import evaluate
-from codegen.regions.region import Gather, Region, RolledProgram
-from codegen.regions.rounds import places_in, regions_in_time
+from codegen.regions.region import Gather, Region, RolledProgram, Step
+from codegen.regions.table import Table
 
 Arrays = list[np.ndarray]
 
@@ -23,6 +23,21 @@ def run(program: RolledProgram, arrays: Sequence[np.ndarray], *, scratch: bool =
         machine.region(region, rounds)
     found = machine.buffers[program.first_output :]
     return [values.reshape(array.shape) for values, array in zip(found, program.outputs, strict=True)]
+
+
+def regions_in_time(steps: Sequence[Step], rounds: tuple[int, ...] = ()) -> Iterator[tuple[Region, tuple[int, ...]]]:
+    """Every region each time it runs, with the rounds of the nests around."""
+    for step in steps:
+        if isinstance(step, Region):
+            yield step, rounds
+        else:
+            for k in range(step.count):
+                yield from regions_in_time(step.steps, (*rounds, k))
+
+
+def places_in(table: Table, rounds: Sequence[int]) -> np.ndarray:
+    """The places of a table in a round of the nests around."""
+    return table.places() + sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
 
 
 class _Machine:

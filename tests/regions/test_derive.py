@@ -3,52 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from derive_cases import CASES, lennard_jones, momentum, stopping
+from derive_flat import Arrays, agree, flat_function, points
 from derive_strict import run
 
 import symad as sa
 from codegen.regions.region import RolledProgram
-from codegen.regions.unroll import unroll
-from symad.regions.bodies import function_of
 from symad.regions.pullback import gradient, pullback
 from symad.regions.pushforward import pushforward
-
-Arrays = list[np.ndarray]
-Flat = Callable[[np.ndarray], list[object]]
-
-
-def points(program: RolledProgram, seed: int = 1) -> Arrays:
-    """Random numbers for the inputs, all between 0.3 and 1.3."""
-    random = np.random.default_rng(seed)
-    return [np.asarray(random.uniform(0.3, 1.3, array.shape)) for array in program.inputs]
-
-
-def flat_function(program: RolledProgram) -> Callable[..., tuple[object, ...]]:
-    """Return the unrolled program as a function of arrays that gives a tuple of flat arrays."""
-    flat = unroll(program)
-    apply, sizes = function_of(flat), [output.size for output in flat.outputs]
-
-    def function(*arrays: object) -> tuple[object, ...]:
-        values = apply(*[value for array in arrays for value in np.ravel(array)])
-        ends = np.cumsum([0, *sizes])
-        parts = (values[a:b] for a, b in pairwise(ends))
-        return tuple(
-            np.stack(list(part)).reshape(output.shape) if output.shape else part[0]
-            for part, output in zip(parts, program.outputs, strict=True)
-        )
-
-    return function
-
-
-def agree(found: Arrays, expected: object, scale: float = 1.0) -> None:
-    """Assert that arrays are the same to 1e-12 of their size."""
-    for a, b in zip(found, expected, strict=True):  # type: ignore[call-overload]
-        b = np.asarray(b, dtype=float).reshape(np.shape(a))
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(b).max(initial=0.0)))
 
 
 def forward(program: RolledProgram, arrays: Arrays, tangents: Arrays) -> object:

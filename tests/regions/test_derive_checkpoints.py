@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from derive_cases import CASES, Made, momentum, recurrence, region, scan_of_scan
 from derive_cases import run as table
+from derive_flat import agree, points
 from derive_strict import run
 
 import symad as sa
@@ -15,16 +16,6 @@ from symad.regions.pullback import gradient, pullback
 from symad.regions.pushforward import pushforward
 
 POLICIES = ("sqrt", "none")
-
-
-def points(program: RolledProgram) -> list[np.ndarray]:
-    random = np.random.default_rng(5)
-    return [np.asarray(random.uniform(0.3, 1.3, array.shape)) for array in program.inputs]
-
-
-def agree(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(b).max(initial=0.0)))
 
 
 def shuffled(count: int) -> RolledProgram:
