@@ -9,11 +9,11 @@ matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian,
 higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
-control flow  cond
+control flow  cond, sum_over, vmap, scan, fori_loop, while_loop
 native        compile, jit, Kernel, load
 containers    register_container
-see           expand, explain, draw, spy, growth, read_llvm, read_assembly, Expansion, Explanation, Drawing, Spy,
-              Growth, CodeReading
+see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembly, Expansion, Explanation, Drawing,
+              Spy, Growth, LoopReport, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
               Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
 errors        WorkbenchError and its kinds, in symad.errors
@@ -67,8 +67,10 @@ from symad.optimum import argmin
 from symad.teaching.answers.check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.expansion.expand import Expansion, expand
 from symad.teaching.explanation.explain import Explanation, explain
+from symad.teaching.loops import LoopReport, loops
 from symad.teaching.machine_code import CodeReading, read_assembly, read_llvm
 from symad.tracing.branches import cond
+from symad.tracing.constructs import fori_loop, scan, sum_over, vmap, while_loop
 from symad.tracing.container_types import register_container
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.scope import source_lines
@@ -89,15 +91,15 @@ from symad.transforms import (
 
 __all__ = [
     "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "ConvergenceError",
-    "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoweringError",
-    "MixedPartials", "RangeEnclosure", "RuleError", "SparseMatrix", "SparsityPattern", "Spy", "StepErrors",
-    "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError", "argmin",
-    "batched_jacobian", "biharmonic", "check_derivative", "check_expansion", "choices", "compare", "compile",
-    "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "draw", "enclose",
-    "enclose_range", "expand", "explain", "fixed_point", "from_sympy", "grad", "growth", "hessian",
+    "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoopReport",
+    "LoweringError", "MixedPartials", "RangeEnclosure", "RuleError", "SparseMatrix", "SparsityPattern", "Spy",
+    "StepErrors", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError",
+    "argmin", "batched_jacobian", "biharmonic", "check_derivative", "check_expansion", "choices", "compare",
+    "compile", "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "draw", "enclose",
+    "enclose_range", "expand", "explain", "fixed_point", "fori_loop", "from_sympy", "grad", "growth", "hessian",
     "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "load",
-    "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm", "register_container", "root",
-    "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "taylor",
+    "loops", "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm", "register_container", "root", "scan",
+    "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over", "taylor",
     "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv",
-    "vjp",
+    "vjp", "vmap", "while_loop",
 ]  # fmt: skip

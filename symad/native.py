@@ -23,6 +23,7 @@ from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError, LoweringError
 from symad.keep import ArgumentsApart, ResultTogether
 from symad.programs import skeleton, sparse_leaves, to_program, with_place
+from symad.rolling import Roll, Rolled, rolled
 from symad.strategy import Strategy, choose
 from symad.tracing.complex_points import complex_points
 from symad.tracing.names import name_of
@@ -35,6 +36,7 @@ class CompileFields(OptionFields, total=False):
     """The keywords of `compile`."""
 
     strategy: Strategy
+    roll: Roll
     max_paths: int
     max_ops: int | None
     max_seconds: float | None
@@ -48,6 +50,7 @@ def compile(
     f: Callable[..., Any],
     *example_args: Any,
     strategy: Strategy = "auto",
+    roll: Roll = "auto",
     max_paths: int = MAX_PATHS,
     max_ops: int | None = None,
     max_seconds: float | None = None,
@@ -65,6 +68,8 @@ def compile(
     allows rewriting to fewer operations and vector functions, which round differently; `fma=False` rounds every
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
     column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
+    `roll` says whether what repeats becomes loops, whose bodies are differentiated once ("auto": where that is cheaper,
+    "always", "never"; `loops` shows what repeats); a sum in a loop is added up in another order.
     `dtype` is the type of arguments, results and arithmetic: "float64", "float32", or "complex128" for analytic
     functions, which are traced with real numbers (complex examples give their shapes).
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
@@ -84,6 +89,10 @@ def compile(
     if options.get("dtype", "float64") != "float64":
         example_args, strategy = _real(example_args), "straight" if strategy == "auto" else strategy
     with limits(max_ops, max_seconds), complex_points(options.get("dtype") == "complex128"):
+        found = _rolled(f, example_args, roll, strategy, max_paths, options)
+        if found is not None:
+            pack, unpack = _containers(found.primal.traced, found.result)
+            return codegen.compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
             return codegen.compile_program(chosen, cache=cache, **options)
@@ -99,7 +108,7 @@ def compile_trace(
     >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
     6.0
     """
-    pack, unpack = _containers(traced)
+    pack, unpack = _containers(traced, skeleton(traced))
     try:
         return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, cache=cache, **options)
     except LoweringError as error:
@@ -152,13 +161,27 @@ def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return real
 
 
-def _containers(traced: Trace) -> tuple[Pack | None, Unpack | None]:
+def _rolled(
+    f: Callable[..., Any], args: tuple[Any, ...], roll: Roll, strategy: Strategy, max_paths: int, options: OptionFields
+) -> Rolled | None:
+    """Return f as a rolled program, None where it is compiled without loops."""
+    fits = strategy == "auto" and options.get("dtype", "float64") == "float64"
+    if roll == "always" and not fits:
+        other = f"strategy={strategy!r}" if strategy != "auto" else f"dtype={options['dtype']!r}"
+        raise ArgumentError(
+            f'roll="always" with {other}',
+            why="loops are written for float64, and straight lines or a sweep have none",
+            do='leave out one of the two, or use roll="auto"',
+        )
+    return rolled(f, args, roll if fits or roll != "auto" else "never", max_paths)
+
+
+def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:
     """Return how a kernel takes its arguments and result apart; None where they are plain arrays or floats.
 
     A SparseMatrix is one leaf of the result, in whose place the kernel has the packed data.
     """
     plain_inputs = traced.inputs.structure == containers.flatten((0,) * len(traced.names))[1]
-    result = skeleton(traced)
     structure = sparse_leaves(result)[1]
     return (
         None if plain_inputs else ArgumentsApart(traced.inputs.structure),

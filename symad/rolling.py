@@ -1,0 +1,229 @@
+"""Rolling: from a function to a rolled program, with loops found by themselves or written down, if that is cheaper.
+
+The innermost function is traced, its loops are found and placed; then each transform around it, from the inside out,
+differentiates the rolled program. So a body is differentiated once, and nothing grows with the number of repetitions.
+What has no loops, or is too small for them, is left to straight-line code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+
+import symad.tracing.containers as containers
+from codegen.regions.region import RolledProgram, regions_of
+from symad.derivatives.choice import record
+from symad.derivatives.recipe import Recipe, recipe_of
+from symad.derivatives.selection import positions_of
+from symad.derivatives.sparse import SparseMatrix
+from symad.errors import ArgumentError
+from symad.programs import input_arrays, patterns_of, skeleton
+from symad.regions.arrays import select
+from symad.regions.hessian import hessian
+from symad.regions.jacobian import jacobian
+from symad.regions.pullback import gradient
+from symad.regions.pushforward import pushforward
+from symad.structure.agreement import agree
+from symad.structure.find import find
+from symad.structure.loop import Loop
+from symad.structure.place import Arrays, place
+from symad.structure.plain import PlainRows, plain_rows
+from symad.tracing.names import name_of
+from symad.tracing.paths import MAX_PATHS
+from symad.tracing.place import written_place
+from symad.tracing.trace import StructuredTrace, trace_structured
+
+Roll = Literal["auto", "never", "always"]
+Function = Callable[..., Any]
+FEWEST_ROWS = 128  # a primal of fewer operations has no loops worth their while
+FEWEST_EXECUTED = 3000  # operations of one call, below which straight lines are as fast and compile quickly
+FEWEST_COPIES = 8  # operations carried out for one that is written
+
+
+@dataclass(frozen=True, eq=False)
+class Primal:
+    """The innermost function: its trace, the rows of it that are needed, and the loops between them."""
+
+    traced: StructuredTrace
+    rows: PlainRows
+    loops: Sequence[Loop]
+    program: RolledProgram
+
+    @property
+    def operations(self) -> int:
+        """Operations traced, in straight lines and in the bodies of loops that were written down."""
+        return sum(map(bool, self.rows.operands))
+
+
+@dataclass(frozen=True, eq=False)
+class Rolled:
+    """A rolled program, and its result with 0.0 or a SparseMatrix for each array."""
+
+    program: RolledProgram
+    result: Any
+    primal: Primal
+
+
+def rolled(f: Function, args: tuple[Any, ...], roll: Roll, max_paths: int = MAX_PATHS) -> Rolled | None:
+    """Return a function as a rolled program; None where straight lines are cheaper, or it has no loops.
+
+    ArgumentError for roll="always" of a function that cannot be rolled, with the reason. `choices` shows what "auto"
+    chose.
+    """
+    if roll not in ("auto", "never", "always"):
+        raise ArgumentError(f"roll={roll!r}", do="use one of auto, never, always")
+    if roll == "never":
+        return None
+    base, recipes = taken_apart(f)
+    traced = trace_structured(base, *args, max_paths=max_paths)
+    try:
+        found = differentiated_loops(primal_of(traced, name_of(f), bool(recipes)), args, recipes)
+    except StraightError as reason:
+        if roll == "auto":
+            return None
+        what = f'roll="always" of {name_of(f)}'
+        raise ArgumentError(what, why=str(reason), do='use roll="auto", or write the loop down') from None
+    operations, bodies = executed(found.program), found.program.operations
+    chosen = "rolled" if roll == "always" or worth_it(found.program) else "straight"
+    record(f"loops of {name_of(f)}", chosen, {"executed": operations, "in bodies": bodies})
+    return found if chosen == "rolled" else None
+
+
+def worth_it(program: RolledProgram) -> bool:
+    """Whether loops are expected to be faster than straight lines, or as fast and compiled much sooner."""
+    return executed(program) >= max(FEWEST_EXECUTED, FEWEST_COPIES * program.operations)
+
+
+class StraightError(Exception):
+    """Why a function stays in straight lines."""
+
+
+def executed(program: RolledProgram) -> int:
+    """Return how many operations one call of a rolled program carries out."""
+    return sum(
+        prod(counts) * region.count * sum(map(bool, region.body.operands))
+        for region, counts in regions_of(program.steps)
+    )
+
+
+def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:
+    """Return the function below all transforms, and the transforms, the innermost first."""
+    recipes: list[Recipe] = []
+    while (recipe := recipe_of(f)) is not None:
+        recipes.append(recipe)
+        f = recipe.function
+    return f, recipes[::-1]
+
+
+def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Primal:
+    """Return the loops of a trace and its rolled program; StraightError where nothing repeats."""
+    graph = traced.graph
+    if differentiated and graph.rules:
+        raise StraightError("a custom or implicit derivative belongs to one node, and not to a loop")
+    inputs, outputs = np.array(traced.inputs.flat, dtype=np.int64), np.array(traced.outputs.flat, dtype=np.int64)
+    rows = plain_rows(graph, inputs, outputs, traced.loops)
+    if len(rows.heads) < FEWEST_ROWS and not traced.loops:
+        raise StraightError(f"it has {len(rows.heads)} operations, which is too few for loops")
+    written = [rows.loop(loop) for loop in traced.loops]
+    found = find(rows, rows.row_of[inputs], rows.row_of[outputs], written, lambda row: _line(traced, rows, row))
+    if not found.loops:
+        raise StraightError("nothing is repeated in it")
+    arrays = _arrays(traced, rows)
+    program = place(rows, arrays, found.loops, found.sums, name)
+    if not traced.loops and not agree(program, rows, arrays):
+        raise StraightError("the loops found did not give the values of the straight lines at a random point")
+    return Primal(traced, rows, found.loops, program)
+
+
+def _arrays(traced: StructuredTrace, rows: PlainRows) -> Arrays:
+    inputs = zip(input_arrays(traced), traced.inputs.arrays, strict=True)
+    outputs = zip(traced.outputs.arrays, patterns_of(traced), strict=True)
+    return Arrays(
+        [(array.name, rows.row_of[nodes]) for array, nodes in inputs],
+        [(rows.row_of[nodes], pattern) for nodes, pattern in outputs],
+    )
+
+
+def _line(traced: StructuredTrace, plain: PlainRows, row: int) -> tuple[str, int] | None:
+    place = written_place(traced.graph, int(plain.node_of[row])) if row < len(plain.node_of) else ""
+    file, _, line = place.rpartition(":")
+    return (file, int(line)) if file else None
+
+
+def differentiated_loops(primal: Primal, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> Rolled:
+    """Apply transforms, the innermost first; StraightError for one that rolled programs do not have."""
+    found = Rolled(primal.program, skeleton(primal.traced), primal)
+    for recipe in recipes:
+        made = _TRANSFORMS[recipe.transform](found, args, recipe)
+        if made is None:
+            raise StraightError(f"its {recipe.transform} is not taken of loops in this form")
+        found = made
+    return found
+
+
+def _leaves(args: tuple[Any, ...], position: int) -> range:
+    """Numbers of the input arrays that an argument consists of."""
+    before = sum(len(containers.flatten(arg)[0]) for arg in args[:position])
+    return range(before, before + len(containers.flatten(args[position])[0]))
+
+
+def _empty(value: Any) -> Any:
+    """Return a container with 0.0 for each array."""
+    leaves, structure = containers.flatten(value)
+    return containers.unflatten(structure, [0.0] * len(leaves))
+
+
+def _gradient(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | None:
+    if [output.shape for output in found.program.outputs] != [()]:
+        return None  # refused where it is traced, with the user's line
+    positions = positions_of(recipe.argnums, len(args))
+    active = [leaf for position in positions for leaf in _leaves(args, position)]
+    both = recipe.transform == "value and gradient"
+    parts = tuple(_empty(args[position]) for position in positions)
+    result = parts if isinstance(recipe.argnums, tuple) else parts[0]
+    program = gradient(found.program, active, value=both)
+    return replace(found, program=program, result=(found.result, result) if both else result)
+
+
+def _derivative(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | None:
+    if [array.shape for array in found.program.inputs] != [()]:
+        return None
+    outputs = len(found.program.outputs)
+    pushed = pushforward(found.program, [0])
+    return replace(found, program=select(pushed, range(outputs, 2 * outputs), {1: 1.0}))
+
+
+def _matrix(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | None:
+    """The Hessian or Jacobian of one array in one array."""
+    if len(found.program.outputs) != 1 or isinstance(recipe.argnums, tuple) or isinstance(found.result, SparseMatrix):
+        return None
+    leaves = _leaves(args, positions_of(recipe.argnums, len(args))[0])
+    if len(leaves) != 1 or not isinstance(found.result, float):
+        return None
+    source, output = found.program.inputs[leaves[0]], found.program.outputs[0]
+    if recipe.transform == "Hessian":
+        triangle = None if not recipe.sparse else "full" if recipe.sparse is True else recipe.sparse
+        program = hessian(found.program, leaves[0], triangle, recipe.format) if output.shape == () else None
+        shape = source.shape + source.shape
+    else:
+        program = jacobian(found.program, leaves[0], bool(recipe.sparse), recipe.format)
+        shape = output.shape + source.shape
+    if program is None:
+        return None
+    made = program.outputs[0]
+    if made.pattern is None:
+        return replace(found, program=replace(program, outputs=(replace(made, shape=shape),)), result=0.0)
+    return replace(found, program=program, result=SparseMatrix(0.0, made.pattern))
+
+
+_TRANSFORMS: dict[str, Callable[[Rolled, tuple[Any, ...], Recipe], Rolled | None]] = {
+    "value and gradient": _gradient,
+    "gradient": _gradient,
+    "derivative": _derivative,
+    "Jacobian": _matrix,
+    "Hessian": _matrix,
+}

@@ -1,0 +1,157 @@
+"""What repeats in a function: each loop with its body, what it reads, and what becomes of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.program import Program
+from symad.derivatives.recipe import Recipe
+from symad.display.document import Block, Document, Heading, Paragraph, Table
+from symad.display.shown import Shown
+from symad.graph.let import to_let
+from symad.graph.table import Graph
+from symad.regions.bodies import replayed
+from symad.rolling import Primal, StraightError, differentiated_loops, executed, primal_of, taken_apart, worth_it
+from symad.structure.loop import Loop, Reads, is_nodes
+from symad.tracing.names import name_of
+from symad.tracing.trace import trace_structured
+
+SHOWN_LOOPS = 12
+SHOWN_LINES = 40  # of a body
+ENDS = 3  # how many places are written before the dots
+
+
+@dataclass(frozen=True, eq=False)
+class LoopReport(Shown):
+    """The loops of a function: how many repetitions of what, and whether `compile` keeps them.
+
+    `loops` are those of the traced function, before any derivative is taken (`symad.structure.loop.Loop`); `kept` says
+    whether `compile(f, *args)` makes loops of them, and `reason` why, or why not.
+    """
+
+    name: str
+    operations: int
+    loops: Sequence[Loop]
+    kept: bool
+    reason: str
+    primal: Primal | None = None
+
+    @property
+    def title(self) -> str:
+        """A line above the page."""
+        return f"Loops of {self.name}"
+
+    @property
+    def lines(self) -> list[str]:
+        """One line for each loop: how many copies of which lines."""
+        return [line_of(loop) for loop in self.loops]
+
+    def document(self) -> Document:
+        """Return what was found, and the first loops with their bodies."""
+        found = "nothing repeats" if not self.loops else f"{len(self.loops)} loop{'s'[: len(self.loops) != 1]} found"
+        head = f"{self.operations} operations traced; {found}. {self.reason[0].upper()}{self.reason[1:]}."
+        blocks: list[Block] = [Heading(self.title, 1), Paragraph(head)]
+        for number, loop in enumerate(self.loops[:SHOWN_LOOPS]):
+            blocks += [Heading(f"Loop {number}"), Paragraph(line_of(loop).capitalize() + "."), *self.tables(loop)]
+        if len(self.loops) > SHOWN_LOOPS:
+            blocks.append(Paragraph(f"{len(self.loops) - SHOWN_LOOPS} more loops are not shown."))
+        return tuple(blocks)
+
+    def tables(self, loop: Loop) -> list[Block]:
+        """What the slots of a loop read, and its body line by line."""
+        slots = [(sp.Symbol(f"s{k}"), self.places(reads)) for k, reads in enumerate(loop.reads)]
+        for k, carry in enumerate(loop.carries, len(loop.reads)):
+            back = "one repetition" if len(carry.initial) == 1 else f"{len(carry.initial)} repetitions"
+            slots.append(
+                (sp.Symbol(f"s{k}"), f"out{carry.output} of {back} before; at first {self.places(carry.initial)}")
+            )
+        results = [
+            (
+                sp.Symbol(f"out{use.output}"),
+                {"each": "kept for every repetition", "sum": "summed", "last": "the last one is kept"}[use.kind],
+            )
+            for use in loop.results
+        ]
+        return [
+            Table(("slot", "reads"), tuple(slots)),
+            Table(("name", "is"), tuple(body_lines(loop.body))),
+            Table(("output", "becomes"), tuple(results)),
+        ]
+
+    def places(self, reads: Reads) -> str:
+        """Return the first and the last of what a slot reads: x_0, x_3, x_6, ..., x_27."""
+        different = len(np.unique(reads))
+        if different == 1:
+            return self.name_of(reads, 0) + (" always" if len(reads) > 1 else "")
+        names = [self.name_of(reads, k) for k in range(min(ENDS, len(reads)))]
+        return ", ".join([*names, *(["..."] if len(reads) > ENDS + 1 else []), self.name_of(reads, len(reads) - 1)])
+
+    def name_of(self, reads: Reads, k: int) -> str:
+        """Return an input's name, a number, or which loop computed it."""
+        if not is_nodes(reads) or self.primal is None:
+            return repr(float(reads[k]))
+        row, rows = int(reads[k]), self.primal.rows
+        for number, loop in enumerate(self.loops):
+            for use in loop.results:
+                if row in use.nodes:
+                    return f"out{use.output} of loop {number}"
+        if row < len(rows.node_of) and not rows.operands[row]:
+            return str(self.primal.traced.graph.atoms[int(rows.node_of[row])])
+        return f"v{row}"
+
+
+def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
+    """Return what repeats in a function: loops that were found in its trace, or written down (`sum_over`, `scan`, ...).
+
+    The arguments give structure and shapes, as for `compile`. Transforms around f are looked through: the loops are
+    those of the function itself, whose bodies are differentiated.
+
+    >>> def energy(x):
+    ...     return sum((x[i] - x[j]) ** 4 for i in range(20) for j in range(i))
+    >>> found = loops(energy, np.zeros(20))
+    >>> [(loop.count, loop.results[0].kind) for loop in found.loops], found.kept
+    ([(190, 'sum')], False)
+    """
+    base, recipes = taken_apart(f)
+    traced, name = trace_structured(base, *args), name_of(f)
+    try:
+        primal = primal_of(traced, name, bool(recipes))
+    except StraightError as reason:
+        return LoopReport(name, traced.count_ops(), (), False, f"compiled in straight lines: {reason}")
+    return report_of(primal, name, args, recipes)
+
+
+def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> LoopReport:
+    """Return what repeats in a traced function, and whether it is compiled as loops."""
+    try:
+        program = differentiated_loops(primal, args, recipes).program
+    except StraightError as reason:
+        return LoopReport(name, primal.operations, primal.loops, False, f"compiled in straight lines: {reason}", primal)
+    kept = worth_it(program)
+    how = "compiled as loops" if kept else "compiled in straight lines, which are as fast for so little"
+    why = f"{how}: {executed(program)} operations a call, {program.operations} of them written in bodies"
+    return LoopReport(name, primal.operations, primal.loops, kept, why, primal)
+
+
+def line_of(loop: Loop) -> str:
+    """Return a loop in one line."""
+    operations = sum(map(bool, loop.body.operands))
+    where = f" of {loop.origin}" if loop.origin else ""
+    plural = "s"[: operations != 1]
+    return f"{loop.count} copies{where}, {operations} operation{plural} each: one loop"
+
+
+def body_lines(body: Program) -> list[tuple[Any, Any]]:
+    """Return a body as names and what they are, the outputs last."""
+    graph = Graph(lines=False)
+    slots = [graph.own_leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(body.inputs))]
+    outputs = replayed(graph, body, slots, [output.rows[0] for output in body.outputs])
+    replacements, reduced = to_let(graph, outputs)
+    lines: list[tuple[Any, Any]] = [*replacements, *((f"out{k}", value) for k, value in enumerate(reduced))]
+    hidden = len(lines) - SHOWN_LINES
+    return lines if hidden <= 0 else [*lines[:SHOWN_LINES], ("...", f"{hidden} more lines")]
