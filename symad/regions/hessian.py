@@ -18,6 +18,7 @@ from codegen.sparsity import Format
 from symad.derivatives.linear import linearize
 from symad.derivatives.second_order import edge_pushing
 from symad.derivatives.sparse import Triangle
+from symad.regions.accumulations import with_sums
 from symad.regions.columns_of_regions import hessian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
@@ -58,10 +59,11 @@ def hessian(
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
+    program = with_sums(program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps) or program.inputs[wrt].size >= MOST_INPUTS:
         return None
-    found = pieces_of(program, regions, wrt)
+    found = pieces_of(program, regions, [wrt])
     if found is None:
         return None
     sweep = _Sweep(program, *found, wrt)

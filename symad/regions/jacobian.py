@@ -13,6 +13,7 @@ import numpy as np
 from codegen.regions.region import Region, RolledProgram
 from codegen.regions.table import Places
 from codegen.sparsity import Format
+from symad.regions.accumulations import with_sums
 from symad.regions.columns_of_regions import jacobian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
@@ -57,10 +58,11 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
+    program = with_sums(program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
         return None
-    found = pieces_of(program, regions, wrt)
+    found = pieces_of(program, regions, [wrt])
     if found is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape

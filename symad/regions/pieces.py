@@ -1,13 +1,14 @@
 """Pieces: a rolled program in a form that is differentiated twice: bodies over inputs, whose outputs are added up.
 
-What a region reads of a map is written into its body, with the tables of the map taken over. What it reads of a sum is
-an inner value z: such a place is an input of some pieces and the sum of terms of others. A region whose repetitions
-read in different ways (a boundary, say) becomes a piece for each way.
+What a region reads of a map, or of a short sum, is written into its body, with the tables of the map taken over. What
+it reads of a long sum, or of one that many repetitions share, is an inner value z: such a place is an input of some
+pieces and the sum of terms of others. A region whose repetitions read in different ways (a boundary, say) becomes a
+piece for each way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -117,12 +118,15 @@ def program_of(graph: Rows, slots: Sequence[int], wanted: Sequence[int]) -> tupl
     return Program(made.heads, made.operands, made.atoms, inputs, outputs, "body"), used
 
 
-def pieces_of(program: RolledProgram, regions: Sequence[Region], wrt: int) -> tuple[list[Piece], Inner] | None:
+def pieces_of(
+    program: RolledProgram, regions: Sequence[Region], inputs: Collection[int]
+) -> tuple[list[Piece], Inner] | None:
     """Return the pieces that make the outputs of a program, in the order in which they run, and its inner values.
 
+    Slots are active that read one of some `inputs`.
     None where there are too many ways to read, or too many inner values.
     """
-    finder = _Finder(program, regions, wrt)
+    finder = _Finder(program, regions, inputs)
     for region in reversed(regions):
         if not finder.visit(region):
             return None
@@ -162,8 +166,8 @@ class _MixedReadsError(Exception):
 class _Finder:
     """Visits regions from the last to the first: what an inner value is made of comes before what reads it."""
 
-    def __init__(self, program: RolledProgram, regions: Sequence[Region], wrt: int) -> None:
-        self.writers = Writers(program, regions, wrt)
+    def __init__(self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int]) -> None:
+        self.writers = Writers(program, regions, inputs)
         self.program, self.pieces = program, list[Piece]()
         made = {number: np.full(program.buffers[number].size, -1) for number in self.writers.of}
         self.inner = Inner(made)
@@ -249,7 +253,7 @@ class _Expander:
             same = (values[places].view(np.int64) == first.view(np.int64)).all()
             return self.build.number(float(first)) if same else self.leaf(buffer, places, "fixed")
         if buffer not in self.writers.of:
-            return self.leaf(buffer, places, "active" if buffer == self.writers.wrt else "fixed")
+            return self.leaf(buffer, places, "active" if buffer in self.writers.inputs else "fixed")
         kinds = self.writers.kinds(buffer, places)
         if (kinds != kinds[0]).any():
             raise _MixedReadsError(kinds)
@@ -259,10 +263,15 @@ class _Expander:
                 FIXED: lambda: self.leaf(buffer, places, "fixed"),
                 INNER: lambda: self.leaf(buffer, places, "inner"),
             }[int(kinds[0])]()
-        return self.map(int(kinds[0]), self.writers.of[buffer].repetitions[places])
+        made, nodes = self.writers.made(buffer), list[int]()
+        if len(made.recipes[int(kinds[0])]) > 1 and len(places) > 1 and 2 * len(distinct(places)) <= len(places):
+            return self.leaf(buffer, places, "inner")
+        for position, number in enumerate(made.recipes[int(kinds[0])]):
+            nodes.append(self.written(number, made.repetitions[made.begins[places] + position]))
+        return self.build.add(nodes[0], nodes[1], *nodes[2:]) if len(nodes) > 1 else nodes[0]
 
-    def map(self, number: int, chosen: Places) -> int:
-        """Write the body of a map that is read in its place; bounded depth (see `Writers`)."""
+    def written(self, number: int, chosen: Places) -> int:
+        """Write the body of a result where it is read; its depth is bounded (see `Writers`)."""
         key = (number, chosen.tobytes())
         if key not in self.maps:
             written = self.writers.written[number]

@@ -1,9 +1,13 @@
-"""Writers: of every place of a rolled program, which repetition of which region wrote it, and whether it is active."""
+"""Writers: of every place of a rolled program, which repetitions of which regions wrote it, and whether it is active.
+
+What a place holds is the sum of what was written to it. If that is little code, the same for all places that a slot
+reads, it can be written where it is read (`pieces`); places that are made in the same way have the same recipe.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,63 +15,139 @@ from numpy.typing import NDArray
 from codegen.program import Program
 from codegen.regions.region import Gather, Region, Result, RolledProgram
 from codegen.regions.table import Places
-from symad.regions.patterns import distinct
 
-MOST_ROWS = 300  # of a body that is written into another one
-MOST_SLOTS = 24
+MOST_WRITERS = 32  # of a place that is written where it is read
+MOST_ROWS = 400
+MOST_SLOTS = 32  # that are active
 MOST_DEPTH = 12
 MOST_UNIFORM_ROWS = 16  # of a body that is run once, and would be computed again in every repetition
+ZERO, FIXED, INNER = -1, -2, -3
 
 Activity = bool | NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
+class Size:
+    """Operations, active slots, and depth of a result with all that would be written into it."""
+
+    rows: int
+    slots: int
+    depth: int
+
+    @property
+    def small(self) -> bool:
+        """Whether it is written where it is read."""
+        return self.rows <= MOST_ROWS and self.slots <= MOST_SLOTS and self.depth <= MOST_DEPTH
+
+
 @dataclass(frozen=True, eq=False)
 class Written:
-    """One result of a region that runs: `wholly` says whether its body may be written into those that read it."""
+    """One result of a region."""
 
     region: Region
     result: Result
-    wholly: bool
+    size: Size
+
+    @property
+    def small(self) -> bool:
+        """Whether it may be written where it is read."""
+        return self.size.small and (self.region.count > 1 or self.size.rows <= MOST_UNIFORM_ROWS)
+
+
+@dataclass(eq=False)
+class BufferWriters:
+    """The results that go to a buffer; `active[place]` says whether one that depends on the input does."""
+
+    active: NDArray[np.bool_]
+    results: list[tuple[int, Places]] = field(default_factory=list)
+    _made: Made | None = None
+
+    def made(self, written: Sequence[Written]) -> Made:
+        """Return how each place is made by what was written so far."""
+        if self._made is None or self._made.results != len(self.results):
+            self._made = _made(self.results, written, len(self.active))
+        return self._made
 
 
 @dataclass(frozen=True, eq=False)
-class BufferWriters:
-    """Of each place: how many repetitions write it, the number of the last such result and its repetition."""
+class Made:
+    """How the places of a buffer are made: the number of a recipe, or ZERO or INNER.
 
-    counts: Places
-    results: Places
+    A recipe is the results that are added up, in order. Those at place p have the repetitions from `begins[p]` on.
+    """
+
+    results: int
+    recipe: Places
+    recipes: list[tuple[int, ...]]
+    begins: Places
     repetitions: Places
-    active: NDArray[np.bool_]
+
+
+def _made(results: Sequence[tuple[int, Places]], written: Sequence[Written], size: int) -> Made:
+    empty = [np.empty(0, dtype=np.int64)]
+    places = np.concatenate([places for _, places in results] or empty)
+    numbers = np.repeat([number for number, _ in results], [len(places) for _, places in results]).astype(np.int64)
+    repetitions = np.concatenate([np.arange(len(places)) for _, places in results] or empty)
+    counts = np.bincount(places, minlength=size)
+    order = np.argsort(places, kind="stable")
+    begins = np.cumsum(counts) - counts
+    recipe, recipes = np.where(counts == 0, ZERO, INNER), list[tuple[int, ...]]()
+    numbers = numbers[order]
+    for count in np.unique(counts[(counts > 0) & (counts <= MOST_WRITERS)]).tolist():
+        chosen = np.nonzero(counts == count)[0]
+        columns = numbers[begins[chosen][:, None] + np.arange(count)]
+        different, which = np.unique(columns, axis=0, return_inverse=True)
+        for number, column in enumerate(different.tolist()):
+            if _small([written[k] for k in column]):
+                recipe[chosen[which.ravel() == number]] = len(recipes)
+                recipes.append(tuple(column))
+    return Made(len(results), recipe, recipes, begins, repetitions[order])
+
+
+def _small(parts: Sequence[Written]) -> bool:
+    return all(part.small for part in parts) and _sum(part.size for part in parts).small
+
+
+def _sum(sizes: Iterable[Size]) -> Size:
+    found = list(sizes)
+    rows, slots = sum(size.rows for size in found), sum(size.slots for size in found)
+    return Size(rows, slots, max((size.depth for size in found), default=0))
 
 
 class Writers:
-    """What wrote the places of workspaces and outputs; `active` ones depend on the input `wrt`."""
+    """What wrote the places of workspaces and outputs; `active` ones depend on one of some inputs."""
 
-    def __init__(self, program: RolledProgram, regions: Sequence[Region], wrt: int) -> None:
-        self.program, self.wrt = program, wrt
+    def __init__(self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int]) -> None:
+        self.program, self.inputs = program, frozenset(inputs)
         self.written: list[Written] = []
-        self.of: dict[int, BufferWriters] = {}
-        self._sizes: list[tuple[int, int, int]] = []  # rows, slots and depth of a result with all that is behind it
-        for number, buffer in enumerate(program.buffers):
-            if buffer.kind in ("workspace", "output"):
-                counts, results, repetitions = np.zeros((3, buffer.size), dtype=np.int64)
-                self.of[number] = BufferWriters(counts, results, repetitions, np.zeros(buffer.size, dtype=bool))
+        self.of = {
+            number: BufferWriters(np.zeros(buffer.size, dtype=bool))
+            for number, buffer in enumerate(program.buffers)
+            if buffer.kind in ("workspace", "output")
+        }
         for region in regions:
             self._run(region)
 
+    def made(self, buffer: int) -> Made:
+        """Return how the places of a buffer are made."""
+        return self.of[buffer].made(self.written)
+
+    def kinds(self, buffer: int, places: Places) -> Places:
+        """Return how each place is read: ZERO, FIXED, INNER, or the number of its recipe.
+
+        A place that nothing wrote is 0; one that is not active is a fixed number.
+        """
+        recipe = self.made(buffer).recipe[places]
+        return np.where(self.of[buffer].active[places] | (recipe == ZERO), recipe, FIXED)
+
     def _run(self, region: Region) -> None:
         activity = self._activity(region)
-        for result in region.results:
-            size = self._size(region, result)
-            allowed = region.count > 1 or size[0] <= MOST_UNIFORM_ROWS
-            wholly = allowed and size[0] <= MOST_ROWS and size[1] <= MOST_SLOTS and size[2] <= MOST_DEPTH
+        sizes = [self._size(region, result) for result in region.results]
+        for result, size in zip(region.results, sizes, strict=True):
             places, into = result.table.places(), self.of[result.buffer]
-            into.counts[:] += np.bincount(places, minlength=len(into.counts))
-            into.results[places] = len(self.written)
-            into.repetitions[places] = np.arange(region.count)
+            into.results.append((len(self.written), places))
             into.active[places] |= activity[region.body.outputs[result.output].rows[0]]
-            self.written.append(Written(region, result, wholly))
-            self._sizes.append(size)
+            self.written.append(Written(region, result, size))
 
     def _activity(self, region: Region) -> list[Activity]:
         """Return of each row of the body whether it is active: True, False, or one for each repetition."""
@@ -83,41 +163,24 @@ class Writers:
 
     def _slot_activity(self, gather: Gather) -> Activity:
         if gather.buffer not in self.of:
-            return gather.buffer == self.wrt
+            return gather.buffer in self.inputs
         active = self.of[gather.buffer].active[gather.table.places()]
         return bool(active[0]) if (active == active[0]).all() else active
 
-    def _size(self, region: Region, result: Result) -> tuple[int, int, int]:
+    def _size(self, region: Region, result: Result) -> Size:
         rows, slots = _cone(region.body, region.body.outputs[result.output].rows[0])
-        behind = [self._behind(region.gathers[slot]) for slot in slots]
-        columns = list(zip(*behind, strict=True)) or [(), (), ()]
-        return rows + sum(columns[0]), sum(columns[1]), 1 + max(columns[2], default=0)
+        behind = _sum(self._behind(region.gathers[slot]) for slot in slots)
+        return Size(rows + behind.rows, behind.slots, 1 + behind.depth)
 
-    def _behind(self, gather: Gather) -> tuple[int, int, int]:
-        """The size of what would be written in the place of a slot."""
+    def _behind(self, gather: Gather) -> Size:
+        """The size of what would be written in the place of a slot: the largest."""
         if gather.buffer not in self.of:
-            return 0, 1, 0
-        into, places = self.of[gather.buffer], gather.table.places()
-        chosen = into.active[places] & (into.counts[places] == 1)
-        sizes = [self._sizes[k] for k in distinct(into.results[places[chosen]]) if self.written[k].wholly]
-        return (
-            (0, 1, 0) if not sizes else (max(s[0] for s in sizes), max(s[1] for s in sizes), max(s[2] for s in sizes))
-        )
-
-    def kinds(self, buffer: int, places: Places) -> Places:
-        """Return how each place is read: ZERO, FIXED, INNER, or the number of the result that is written in its place.
-
-        A place that nothing wrote is 0; one that is not active is a fixed number.
-        """
-        into = self.of[buffer]
-        counts, results = into.counts[places], into.results[places]
-        wholly = np.array([written.wholly for written in self.written], dtype=bool)
-        alone = (counts == 1) & wholly[results] if len(wholly) else np.zeros(len(places), dtype=bool)
-        active = np.where(alone, results, INNER)
-        return np.where(into.active[places], active, np.where(counts == 0, ZERO, FIXED))
-
-
-ZERO, FIXED, INNER = -1, -2, -3
+            return Size(0, int(gather.buffer in self.inputs), 0)
+        kinds = self.kinds(gather.buffer, gather.table.places())
+        recipes = self.made(gather.buffer).recipes
+        sizes = [_sum(self.written[k].size for k in recipes[kind]) for kind in np.unique(kinds).tolist() if kind >= 0]
+        sizes.append(Size(0, int((kinds == INNER).any()), 0))
+        return Size(*(max(getattr(size, name) for size in sizes) for name in ("rows", "slots", "depth")))
 
 
 def _cone(body: Program, row: int) -> tuple[int, list[int]]:
