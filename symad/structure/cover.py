@@ -27,7 +27,8 @@ OPERATIONS = 64  # operations in all repetitions of a loop, at least
 GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
 WIDE = 8  # times as many terms as there are such sums
 MANY = 64  # terms
-SAMPLE = 200  # rows that are looked at, to see what a term reads
+SAMPLES = 8  # terms of a class that are looked at, to see what they read
+SAMPLE = 200  # rows of such a term
 
 Sums: TypeAlias = dict[int, tuple[int, ...]]
 
@@ -276,7 +277,8 @@ class _Cover:
         """Put groups together that have as many terms, and whose terms read the same inputs."""
         found: list[tuple[list[set[int]], list[_Group]]] = []
         for group in sorted(groups, key=lambda group: (len(group.terms), group.total, group.kind)):
-            samples = [self.reads_of(int(group.terms[at])) for at in (0, len(group.terms) // 2, -1)]
+            places = np.linspace(0, len(group.terms) - 1, SAMPLES).astype(int)
+            samples = [self.reads_of(term) for term in group.terms[places].tolist()]
             common = set.intersection(*samples)
             samples = [sample - common for sample in samples]
             for others, together in found:

@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad
-from codegen.program import Program
+from codegen.errors import LimitError
+from codegen.limits import limits
+from codegen.program import Input, Output, Program
+from codegen.regions.runs import runs
+from codegen.regions.table import table
+from codegen.table import Table
 from symad.programs import to_program
+from symad.structure.loop import Loop, LoopResult, is_nodes
 from symad.structure.sums import Found, find_sums
+from symad.structure.templates import is_uniform
 from tests.structure.loop_values import flat_values, rolled_values
-from tests.structure.sums_fuzz import try_one
+from tests.structure.sums_cases import CASES, rosenbrock
+from tests.structure.sums_fuzz import shuffled, try_one
 
 
 def found_in(program: Program) -> Found:
@@ -43,39 +52,100 @@ def traced(function: Callable[..., Any], *arguments: Any) -> Program:
     return to_program(symad.trace(function, *arguments))
 
 
-def lennard_jones(x: Any) -> Any:
-    energy = 0.0
-    for i in range(len(x)):
-        for j in range(i + 1, len(x)):
-            d = x[i] - x[j]
-            s = 1 / (d[0] ** 2 + d[1] ** 2 + d[2] ** 2) ** 3
-            energy += 4 * (s * s - s)
-    return energy
+@pytest.mark.parametrize("name", CASES)
+def test_loops_that_people_write(name: str) -> None:
+    function, shapes, loops, left = CASES[name]
+    program = traced(function, *(np.ones(shape) for shape in shapes))
+    found = found_in(program)
+    assert (sorted(counts(found)), check_values(program, found)) == (sorted(loops), left)
 
 
-def rosenbrock(x: Any) -> Any:
-    return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2) + np.sum((1 - x[:-1]) ** 2)
-
-
-def residual(u: Any) -> Any:
-    return np.roll(u, 1) - 2 * u + np.roll(u, -1) + u * (1 - u)
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("rosenbrock_10000", "lennard_jones_50")])
+def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
+    function, shapes, loops, left = CASES[name]
+    program = shuffled(traced(function, *(np.ones(shape) for shape in shapes)), 3)
+    found = found_in(program)
+    assert (sorted(counts(found)), check_values(program, found)) == (sorted(loops), left)
 
 
 @pytest.mark.parametrize(
-    ("function", "size", "expected", "left"),
-    [
-        (lennard_jones, (10, 3), ["45 x 18 sum"], 0),
-        (lennard_jones, (20, 3), ["190 x 18 sum"], 0),
-        (rosenbrock, 100, ["99 x 8 sum sum"], 1),
-        (rosenbrock, 1000, ["999 x 8 sum sum"], 1),
-        (residual, 1000, ["1000 x 8 each"], 0),
-    ],
+    ("name", "expected"),
+    [("lennard_jones_20", 19), ("rosenbrock_loop", 1), ("reaction_plane_with_walls", 30), ("two_types", 19)],
 )
-def test_loops(function: Callable[..., Any], size: Any, expected: list[str], left: int) -> None:
-    program = traced(function, np.ones(size))
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_tables_are_long_affine_runs(name: str, expected: int, shuffle: bool) -> None:
+    program = traced(CASES[name].function, *(np.ones(shape) for shape in CASES[name].shapes))
+    program = shuffled(program, 4) if shuffle else program
+    loop = max(found_in(program).loops, key=lambda loop: loop.count)
+    inputs = [column for column in loop.reads if is_nodes(column) and (column < program.input_count).all()]
+    found = runs([table(column) for column in inputs], loop.count)
+    assert found is not None
+    assert len(found) == expected
+
+
+def test_constants_stay_as_written() -> None:
+    """x * 0 and x * 1 are operations, so rows of data are all alike; an equal constant is a literal of the body."""
+    data = np.array([[a, b, c, 7.0] for a in (0.0, 1.0, -1.0, 2.0) for b in (0.0, 1.0) for c in (1.0, -1.0)])
+    found = found_in(traced(lambda w: np.tanh(data @ w), np.ones(4)))
+    assert counts(found) == ["16 x 8 each"]
+    assert [is_uniform(column) for column in found.loops[0].reads].count(True) == 4
+    assert 7.0 in [atom for atom in found.loops[0].body.atoms.values() if isinstance(atom, sp.Number)]
+
+
+def test_exponents_are_part_of_the_operation() -> None:
+    """x**2 and x**3 are no one operation with a table of exponents, which would have other derivatives."""
+    found = found_in(traced(lambda x: [np.sum(np.sin(x[:40]) ** 2), np.sum(np.sin(x[40:]) ** 3)], np.ones(80)))
+    assert counts(found) == ["40 x 2 sum", "40 x 2 sum"]
+    assert all(not (column >= 80).any() for loop in found.loops for column in loop.reads)
+
+
+def test_results_of_loops_are_given() -> None:
+    """What a loop reads is computed before it, and what it computes is not computed again."""
+    program = traced(lambda x: np.cos(np.sin(np.exp(x))), np.ones(80))
+    start = program.input_count
+    body = Program([sp.Symbol, sp.sin], [(), (0,)], {0: sp.Symbol("z")}, (Input("z", ()),), (Output((), (1,)),), "body")
+    exponentials, sines = (np.array([row for row in range(start, len(program)) if program.heads[row] is head])
+                           for head in (sp.exp, sp.sin))  # fmt: skip
+    given = Loop(body, 80, (exponentials,), (LoopResult(0, "each", sines),))
+    outputs = np.array(program.outputs[0].rows)
+    found = find_sums(program, np.arange(start), outputs, [given], len(program))
+    assert sorted(counts(found)) == ["80 x 1 each", "80 x 1 each"]
+    point = np.linspace(0.1, 1, 80)
+    values, _ = rolled_values(program, Found([given, *found.loops], {}), outputs.tolist(), dict(enumerate(point)))
+    np.testing.assert_allclose([values[row] for row in outputs], np.cos(np.sin(np.exp(point))), rtol=1e-14)
+
+
+def test_loops_do_not_wait_for_each_other() -> None:
+    """Equal operations before and after a loop are not one loop, though they look alike."""
+    rows = Table()
+    x = [rows.leaf(sp.Symbol(f"x{k}")) for k in range(80)]
+    before = [rows.row(sp.sin, (row,)) for row in x]
+    middle = [rows.row(sp.exp, (row,)) for row in before]
+    after = [rows.row(sp.sin, (row,)) for row in middle]
+    body = Program([sp.Symbol, sp.exp], [(), (0,)], {0: sp.Symbol("z")}, (Input("z", ()),), (Output((), (1,)),), "body")
+    given = Loop(body, 80, (np.array(before),), (LoopResult(0, "each", np.array(middle)),))
+    more = [rows.row(sp.tanh, (row,)) for row in after]
+    outputs = np.array([*after, *more])
+    found = find_sums(rows, np.arange(80), outputs, [given], len(rows))
+    point = np.linspace(0.1, 1, 80)
+    values, _ = rolled_values(rows, Found([given, *found.loops], {}), outputs.tolist(), dict(enumerate(point)))
+    assert sorted(counts(found)) == ["80 x 1 each", "80 x 2 each each"]
+    assert values[more[-1]] == pytest.approx(np.tanh(np.sin(np.exp(np.sin(1.0)))))
+
+
+def test_nothing_is_found() -> None:
+    program = traced(lambda x: x[0] * x[1] + np.sin(x[2]), np.ones(3))
     found = found_in(program)
-    assert counts(found) == expected
-    assert check_values(program, found) == left
+    assert (found.loops, found.sums) == ([], {})
+    constant = traced(lambda x: [3.0, x], 2.0)
+    assert find_sums(constant, np.arange(1), np.array([], dtype=np.int64), [], len(constant)).loops == []
+    assert found_in(constant).loops == []
+
+
+def test_limits_are_kept() -> None:
+    program = traced(rosenbrock, np.ones(2000))
+    with pytest.raises(LimitError, match="looking for sums"), limits(max_seconds=1e-9):
+        found_in(program)
 
 
 def test_random_programs() -> None:
