@@ -43,9 +43,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Sums at places that follow each other, by result number: the place of repetition k is `first + k + distance`."""
+    """Sums at places that follow each other, by result number: how far their places are from those of the first."""
 
     distances: dict[int, int]
+
+    @property
+    def first(self) -> int:
+        """The result with the first places."""
+        return min(self.distances, key=self.distances.__getitem__)
 
     @property
     def longest(self) -> int:
@@ -64,7 +69,7 @@ class Columns:
 
     def places(self, overlap: Overlap) -> Places:
         """Places of all sums of an overlap, each as often as vectors are added there."""
-        column = self.results[min(overlap.distances, key=overlap.distances.__getitem__)]
+        column = self.results[overlap.first]
         parts = zip(column.starts.tolist() * (len(self.runs) // len(column.starts)), self.runs.lengths, strict=True)
         return np.concatenate([np.arange(first, first + length + overlap.longest) for first, length in parts])
 

@@ -46,11 +46,11 @@ class LaneFunction(Function):
             return value
         return self.new(f"select {self.lanes.truth} {self.mask},{kind} {value},{kind} {self.zero}")
 
-    def lanes_on(self, length: str) -> str:
+    def lanes_on(self, length: str, k: str = "%k") -> str:
         """Which lanes have a repetition."""
         width = self.lanes.width
         lane = f"<{','.join(f'i64 {k}' for k in range(width))}>"
-        number = self.new(f"add <{width} x i64> {self.vector_of('i64', '%k')},{lane}")
+        number = self.new(f"add <{width} x i64> {self.vector_of('i64', k)},{lane}")
         end = f"splat (i64 {length})" if length.isdigit() else self.vector_of("i64", length)
         return self.new(f"icmp ult <{width} x i64> {number},{end}")
 
@@ -95,10 +95,10 @@ class LaneFunction(Function):
             self.call(vector, "load", [("ptr", place), ("i32", "8"), (self.lanes.truth, self.mask), unused])
         )
 
-    def store(self, column: Column, value: str, mask: str, *, adds: bool) -> None:
+    def store(self, column: Column, value: str, mask: str, *, adds: bool, k: str = "%k") -> None:
         """Store values at places that follow each other, or add them to what is there."""
         vector, on = self.lanes.type, (self.lanes.truth, mask)
-        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 %k")
+        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {k}")
         where = [("ptr", place), ("i32", "8"), on]
         if adds:
             before = self.new(self.call(vector, "load", [*where, (vector, self.zero)]))

@@ -12,6 +12,8 @@ sums that overlap (`codegen.regions.loops_columns`) are added to each other firs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from codegen.emission.emit import Emitted
@@ -76,8 +78,6 @@ class _Vector(LaneFunction):
         fixed = {
             c: self.splat(self.load(self.name(column))) for c, column in enumerate(self.reads) if column.fixed
         }  # fmt: skip
-        longest = max([0, *(overlap.longest for overlap in self.overlaps)])
-        end = self.plus(self.length, longest)
         self.write("br label %vector", "vector:", f"%k=phi i64 [0,%{self.before}],[%k.next,%vector]")
         for c in self.sums:
             first = f"%a{c}" if c in self.kept else "zeroinitializer"
@@ -90,7 +90,11 @@ class _Vector(LaneFunction):
         self.body([fixed.get(c) or self.read(column) for c, column in enumerate(self.reads)], self.leave)
         self.store_in_steps()
         self.write(f"%k.next=add i64 %k,{self.lanes.width}")
-        self.write(f"br i1 {self.new(f'icmp ult i64 %k.next,{end}')},label %vector,label %endrun", "endrun:")
+        self.write(f"br i1 {self.new(f'icmp ult i64 %k.next,{self.length}')},label %vector,label %endrun", "endrun:")
+        for overlap in self.overlaps:  # what has moved beyond the last vector
+            left = [self.moved_up(far, f"%b{c}.next", self.zero) for c, far in overlap.distances.items() if far]
+            if left:
+                self.leave_overlap(overlap, left, "%k.next")
 
     def phi(self, name: str, first: str, following: str) -> None:
         self.write(f"{name}=phi {self.lanes.type} [{first},%{self.before}],[{following},%vector]")
@@ -143,9 +147,12 @@ class _Vector(LaneFunction):
         if c in self.sums:
             self.write(f"%v{c}.next=fadd {vector} %v{c},{self.switched(value)}")
         elif c in self.overlapping:
-            self.moved[c] = self.move_up(c, self.switched(value))
-            if self.moved.keys() >= self.overlapping[c].distances.keys():
-                self.leave_overlap(self.overlapping[c])
+            overlap = self.overlapping[c]
+            self.write(f"%b{c}.next=bitcast {vector} {self.switched(value)} to {vector}")
+            distance = overlap.distances[c]
+            self.moved[c] = self.moved_up(distance, f"%b{c}", f"%b{c}.next") if distance else f"%b{c}.next"
+            if self.moved.keys() >= overlap.distances.keys():
+                self.leave_overlap(overlap, [self.moved[part] for part in overlap.distances], "%k")
         elif c in self.strided:
             self.waiting[c] = value
         elif column.side_by_side:
@@ -153,24 +160,20 @@ class _Vector(LaneFunction):
         else:
             self.leave_lanes(column, value, adds=adds)
 
-    def move_up(self, c: int, value: str) -> str:
-        """Move the lanes up by the distance of an overlap; the first ones come from the vector before."""
-        distance, width = self.overlapping[c].distances[c], self.lanes.width
-        if not distance:
-            return value
-        self.write(f"%b{c}.next=bitcast {self.lanes.type} {value} to {self.lanes.type}")
-        lanes = ",".join(f"i32 {lane}" for lane in range(width - distance, 2 * width - distance))
-        return self.new(f"shufflevector {self.lanes.type} %b{c},{self.lanes.type} {value},<{width} x i32> <{lanes}>")
-
-    def leave_overlap(self, overlap: Overlap) -> None:
-        """Add overlapping sums to each other, then leave them."""
-        first, *others = sorted(overlap.distances, key=overlap.distances.__getitem__)
-        total = self.moved[first]
-        for c in others:
-            total = self.new(f"fadd {self.lanes.type} {total},{self.moved[c]}")
-        mask = self.lanes_on(self.plus(self.length, overlap.longest))
+    def leave_overlap(self, overlap: Overlap, terms: Sequence[str], k: str) -> None:
+        """Add overlapping sums to each other, then leave them from the place of repetition k on."""
+        total, *others = terms
+        for term in others:
+            total = self.new(f"fadd {self.lanes.type} {total},{term}")
         adds = any(self.job.adds(self.region.results[c]) for c in overlap.distances)
-        self.store(self.results[first], total, mask, adds=adds)
+        mask = self.lanes_on(self.plus(self.length, overlap.longest), k)
+        self.store(self.results[overlap.first], total, mask, adds=adds, k=k)
+
+    def moved_up(self, distance: int, before: str, value: str) -> str:
+        """Move the lanes up; the first ones come from the vector before."""
+        width = self.lanes.width
+        lanes = ",".join(f"i32 {lane}" for lane in range(width - distance, 2 * width - distance))
+        return self.new(f"shufflevector {self.lanes.type} {before},{self.lanes.type} {value},<{width} x i32> <{lanes}>")
 
 
 def _in_steps(column: Column) -> bool:

@@ -173,6 +173,16 @@ def test_sums_a_few_places_apart(count, rounds):
     check(program([count + 3], [count + 8, count + 1], [], step), [np.linspace(-1, 2, count + 3)])
 
 
+@pytest.mark.parametrize("count", [2, 4, 8, 16])
+def test_sums_a_few_places_apart_beside_other_places(count):
+    body = program_from_sympy([A, B], [A + B, A * B, A - B])
+    gathers = (Gather(0, Affine(0, 2, count)), Gather(0, table(np.arange(count)[::-1] ** 2 % 7)))
+    results = (Result(0, 1, Affine(0, 1, count), "add"), Result(1, 1, Affine(1, 1, count), "add"))
+    results += (Result(2, 2, Affine(0, 3, count), "store"), Result(1, 3, Affine(count, -1, count), "add"))
+    region = Region(body, count, gathers, results)
+    check(program([2 * count + 7], [count + 1, 3 * count, count + 1], [], region), [np.linspace(1, 2, 2 * count + 7)])
+
+
 def test_sums_of_which_one_meets_another():
     body = program_from_sympy([A], [A, 2 * A, 3 * A])
     places = [np.array([0, 10]), np.array([1, 11]), np.array([1, 25])]
