@@ -2,28 +2,290 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from structure.chains_oracle import check, flat, found
+import numpy as np
+import pytest
+import sympy as sp
+from structure.chains_cases import CASES, RISING, momentum
+from structure.chains_fuzz import Author, try_one
+from structure.chains_oracle import check, ends, flat, found
+
+import symad
+from codegen.errors import LimitError
+from codegen.limits import limits
+from codegen.program import Program
+from symad.structure.chains import find_chains
+from symad.structure.loop import Loop
 
 
-def momentum(steps: int) -> Callable[[Any, Any], Any]:
-    def run(x: Any, rate: Any) -> Any:
-        speed = 0.0
-        for _ in range(steps):
-            slope = 4 * x**3 - 2 * x + 0.5
-            speed = 0.9 * speed - rate * slope
-            x = x + speed
+def counts(loops: list[Loop]) -> list[tuple[int, int, int]]:
+    """Count, operations and carries."""
+    return [(loop.count, len(loop.example), len(loop.carries)) for loop in loops]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_chain_is_found(name: str) -> None:
+    function, arguments, expected = CASES[name]
+    program = flat(function, *arguments)
+    loops = found(program)
+    assert counts(loops) == expected
+    assert check(program, loops) > 0.97
+
+
+# name: the part of the derivative that is in chains; the rest are maps, which `find_sums` finds
+DERIVATIVES = {
+    "momentum": 0.9, "schedule": 0.9, "network": 0.6, "pendulum": 0.9, "three_back": 0.95, "adam": 0.8,
+    "choice": 0.8, "quotients": 0.7, "horner": 0.6, "heat": 0.95,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_chains_in_straight_derivatives(name: str) -> None:
+    """The sweep forward and the one backward are chains, and the one backward reads what the other passes on."""
+    function, arguments, _ = CASES[name]
+
+    def last(*values: Any) -> Any:
+        return np.ravel(np.array(function(*values), dtype=object))[-1]
+
+    program = flat(symad.grad(last), *arguments)
+    loops = found(program)
+    assert check(program, loops) > DERIVATIVES[name]
+    assert len(loops) == 2
+
+
+@pytest.mark.parametrize("name", ["momentum", "network", "pendulum", "three_back"])
+def test_tangents_are_another_loop(name: str) -> None:
+    function, arguments, _ = CASES[name]
+    tangents = tuple(np.ones_like(argument) * 0.5 for argument in arguments)
+    program = flat(lambda *values: symad.jvp(function, values, tangents), *arguments)
+    loops = found(program)
+    assert len(loops) == 2
+    assert check(program, loops) > 0.9
+
+
+def test_only_what_is_needed_later_is_kept() -> None:
+    function, arguments, _ = CASES["momentum"]
+    (loop,) = found(flat(function, *arguments))
+    assert [result.kind for result in loop.results] == ["last"]
+
+
+def test_what_one_loop_passes_on_another_reads_backwards() -> None:
+    function, arguments, _ = CASES["there_and_back"]
+    forward, backward = found(flat(function, *arguments))
+    (path,) = forward.results
+    assert (path.kind, len(backward.reads)) == ("each", 1)
+    assert np.array_equal(backward.reads[0], path.nodes[::-1])
+
+
+def rows_of(function: Any, *arguments: Any) -> tuple[Program, list[Loop]]:
+    """Return straight lines and the loops in them, that were compared with each other."""
+    program = flat(function, *arguments)
+    loops = found(program)
+    check(program, loops)
+    return program, loops
+
+
+def test_invariant_of_the_first_repetition() -> None:
+    """sin(a) is written in the first repetition and shared by all others: the loop begins after it."""
+
+    def run(x: Any, a: Any) -> Any:
+        for _ in range(100):
+            x = np.cos(x) * np.sin(a) + x
         return x
 
-    return run
+    program, (loop,) = rows_of(run, 0.3, 0.4)
+    assert counts([loop]) == [(99, 3, 1)]
+    assert sp.sin not in loop.body.heads
+    (column,) = loop.reads
+    assert program.heads[column[0]] is sp.sin
 
 
-def test_momentum_is_one_loop() -> None:
-    program = flat(momentum(1000), 1.0, 0.01)
-    (loop,) = loops = found(program)
-    assert loop.count >= 998
-    assert len(loop.carries) == 2
-    assert [result.kind for result in loop.results] == ["last"]
-    assert check(program, loops) > 0.99
+def test_shared_operation_of_a_later_repetition() -> None:
+    """What repetition 50 computes and all later ones share is from before the second loop."""
+
+    def run(x: Any, a: Any) -> Any:
+        for k in range(100):
+            x = np.cos(x) * np.sin(a + (k >= 50)) + x
+        return x
+
+    _, loops = rows_of(run, 0.3, 0.4)
+    assert counts(loops) == [(49, 3, 1), (49, 3, 1)]
+
+
+def test_runs_of_one_period_do_not_overlap() -> None:
+    """Three stretches with other operations in their midst: each operation is in one loop at most."""
+
+    def run(x: Any) -> Any:
+        for k in range(150):
+            x = np.cos(x) * 0.5 + x if k % 50 else np.tanh(x)
+        return x
+
+    _, loops = rows_of(run, 0.3)
+    assert counts(loops) == [(49, 3, 1)] * 3
+    operations = [node for loop in loops for node in loop.example]
+    assert len(set(operations)) == len(operations)
+
+
+def test_columns_are_of_one_kind() -> None:
+    """A table of inputs that goes on as one of values, and then as one of constants: three loops."""
+
+    def run(x: Any, u: Any) -> Any:
+        for factor in [*u[:40], *np.sin(u[:40]), *RISING[:40]]:
+            x = np.cos(x * factor)
+        return x
+
+    program, loops = rows_of(run, 0.3, RISING[:40])
+    assert len(loops) == 3
+    for loop in loops:
+        (column,) = loop.reads
+        kinds = {"input" if node < 41 else "value" if program.operands[node] else "constant" for node in column}
+        assert len(kinds) == 1
+
+
+@pytest.mark.parametrize("steps", range(1, 12))
+def test_short_programs(steps: int) -> None:
+    """Programs of fewer operations than six, of few periods, of fewer operations than are worth a loop."""
+
+    def run(x: Any) -> Any:
+        for _ in range(steps):
+            x = np.cos(np.sin(x))
+        return x
+
+    _, loops = rows_of(run, 0.3)
+    assert loops == []
+
+
+def test_no_operation() -> None:
+    assert rows_of(lambda x: x, 0.3)[1] == []
+    assert rows_of(lambda x: 1.0, 0.3)[1] == []
+
+
+def test_order_of_factors_does_not_matter() -> None:
+    """Rows of a pair are sorted by number, so constants that are met again come first, and new ones last."""
+
+    def run(x: Any) -> Any:
+        for k in range(100):
+            x = np.cos(x * RISING[k * k % 17])
+        return x
+
+    _, loops = rows_of(run, 0.3)
+    assert counts(loops) == [(100, 2, 1)]
+    assert len(loops[0].reads) == 1
+
+
+def test_values_needed_in_between() -> None:
+    """One repetition of all is read after the loop: its column is kept."""
+
+    def run(x: Any) -> Any:
+        path = [x]
+        for _ in range(100):
+            path.append(np.cos(path[-1]) * np.sin(path[-1]))
+        return path[50] * path[-1]
+
+    _, (loop,) = rows_of(run, 0.3)
+    assert [(result.kind, len(result.nodes)) for result in loop.results] == [("each", 100)]
+
+
+@pytest.mark.parametrize("reader", ["sum", "map", "shifted"])
+def test_sums_and_maps_are_left(reader: str) -> None:
+    """No repetition needs another, but for adding up: `find_sums` does that better."""
+
+    def run(x: Any) -> Any:
+        if reader == "map":
+            return [np.cos(x[k]) * np.sin(x[k]) + 1 for k in range(100)]
+        total = 0.0
+        for k in range(100):
+            total = total + (np.cos(x[k]) ** 2 if reader == "sum" else (x[k + 1] - x[k] ** 2) ** 2 + (1 - x[k]) ** 2)
+        return total
+
+    _, loops = rows_of(run, RISING)
+    assert loops == []
+
+
+def test_chains_that_add_up_too() -> None:
+    function, arguments, _ = CASES["learned"]
+    _, (loop,) = rows_of(function, *arguments)
+    assert len(loop.carries) == 4  # the total is one of them
+
+
+def test_many_chains_side_by_side_are_left() -> None:
+    """Forty chains of twelve steps: one loop over the forty is shorter than forty loops."""
+
+    def run(x: Any) -> Any:
+        results = []
+        for start in x[:40]:
+            y = start
+            for _ in range(12):
+                y = np.cos(y) * 0.5 + np.sin(y) * y
+            results.append(y)
+        return results
+
+    _, loops = rows_of(run, RISING)
+    assert loops == []
+
+
+def test_few_long_chains_are_loops_of_their_own() -> None:
+    def run(x: Any) -> Any:
+        results = []
+        for start in x[:9]:
+            y = start
+            for _ in range(50):
+                y = np.cos(y) * 0.5 + np.sin(y) * y
+            results.append(y)
+        return results
+
+    _, loops = rows_of(run, RISING)
+    assert counts(loops) == [(50, 5, 1)] * 9
+
+
+def test_loops_that_are_done_are_given() -> None:
+    """What a loop computes is read as inputs are, and the operations behind it are not looked at."""
+    function, arguments, _ = CASES["there_and_back"]
+    program = flat(function, *arguments)
+    inputs, outputs = ends(program)
+    forward, backward = found(program)
+    (rest,) = find_chains(program, inputs, outputs, [forward])
+    assert counts([rest]) == counts([backward])
+    assert find_chains(program, inputs, outputs, [forward, backward]) == []
+    (first,) = find_chains(program, inputs, outputs, [backward])  # what it reads is wanted
+    assert counts([first]) == counts([forward])
+    assert [result.kind for result in first.results] == ["each"]
+
+
+def test_factors_from_before_are_divided_by() -> None:
+    """1 / d[0] is from before the loop: the body divides by d[0], as straight lines do."""
+    function, arguments, _ = CASES["quotients"]
+    _, (loop,) = rows_of(function, *arguments)
+    assert loop.body.heads.count(sp.Pow) == 2
+
+
+def test_truth_values_are_not_read() -> None:
+    """The sweep backward chooses as the one forward did: it compares again."""
+    function, arguments, _ = CASES["choice"]
+    program, loops = rows_of(symad.grad(function), *arguments)
+    read = {node for loop in loops for reads in loop.reads for node in reads.tolist()}
+    assert not any(issubclass(program.heads[node], sp.Rel) for node in read)
+    assert all(any(issubclass(head, sp.Rel) for head in loop.body.heads) for loop in loops)
+
+
+@pytest.mark.parametrize("width", [3.0, 1000.0])
+def test_other_order_of_rows(width: float) -> None:
+    """Chains in another order may be lost, but are never wrong."""
+    program = flat(momentum(100), 0.5, 0.01)
+    author = Author(0)
+    author.table, author.inputs, author.wanted = program, 2, list(program.outputs[0].rows)  # type: ignore[assignment]
+    for _ in range(3):
+        shuffled = author.in_order(author.shuffled(width))
+        check(shuffled, found(shuffled))
+
+
+def test_random_programs() -> None:
+    parts = [try_one(seed) for seed in range(150)]
+    assert np.count_nonzero(parts) > 25
+
+
+def test_limit_of_time() -> None:
+    program = flat(momentum(10), 0.5, 0.01)
+    with limits(max_seconds=1e-9), pytest.raises(LimitError, match="looking for chains"):
+        found(program)
