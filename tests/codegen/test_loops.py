@@ -20,10 +20,10 @@ A, B, C, D, E, F = sp.symbols("a:f")
 LANES = (None, 1, 2, 4, 8)
 
 
-def run(rolled, values, lanes=None, **options):
+def run(rolled, values, lanes=None, level=2, **options):
     """Call the kernel on arrays; the outputs begin as nonsense."""
     plan = RolledPlan.of(rolled, Options(**options), lanes)
-    library = ObjectCode.of(plan.emit(), 2).linked()
+    library = ObjectCode.of(plan.emit(), level).linked()
     arrays = [np.ascontiguousarray(value, dtype=float) for value in values]
     outputs = [np.full(array.shape, np.nan) for array in rolled.outputs]
     tables = [(ctypes.c_void_p * max(len(part), 1))(*[a.ctypes.data for a in part]) for part in (arrays, outputs)]
@@ -67,8 +67,15 @@ def lennard_jones(n):
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 12])
-def test_pairs_in_runs(n):
-    check(lennard_jones(n), [np.random.default_rng(n).normal(size=3 * n) * 3], rtol=1e-11)
+@pytest.mark.parametrize("level", [0, 2])
+def test_pairs_in_runs(n, level):
+    check(lennard_jones(n), [np.random.default_rng(n).normal(size=3 * n) * 3], rtol=1e-11, level=level)
+
+
+def test_both_levels_of_code_give_the_same_bits():
+    rolled, values = lennard_jones(12), [np.random.default_rng(0).normal(size=36) * 3]
+    for first, second in zip(run(rolled, values, level=0), run(rolled, values, level=2), strict=True):
+        assert first.tobytes() == second.tobytes()
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 33])
