@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import sympy as sp
 
 from codegen.program import Rows
 from symad.structure.chains import find_chains
@@ -19,33 +16,12 @@ Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that 
 
 def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], line_of: Line) -> Found:
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
-    chains = [loop for loop in find_chains(rows, inputs, outputs, written) if not only_adds(loop)]
+    chains = find_chains(rows, inputs, outputs, written)
     given = [*written, *chains]
     top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]
     sums = find_sums(rows, inputs, outputs, given, max([len(rows.heads), *top]))
     found = [replace(loop, origin=_origin(loop, line_of)) for loop in (*chains, *sums.loops)]
     return Found([*written, *found], sums.sums)
-
-
-def only_adds(loop: Loop) -> bool:
-    """Whether all that a chain passes on, if anything, are sums that grow by a term: its repetitions need no order.
-
-    >>> import numpy as np
-    >>> from codegen.sympy_in import program_from_sympy
-    >>> from symad.structure.loop import LoopCarry
-    >>> x, y = sp.symbols("x y")
-    >>> carry = (LoopCarry(0, np.array([0])),)
-    >>> [only_adds(Loop(program_from_sympy([x, y], [f]), 9, (), (), carry)) for f in (x + y, x + y * x, x * y)]
-    [True, False, False]
-    """
-    first = len(loop.body.inputs) - len(loop.carries)
-    uses = Counter(part for parts in loop.body.operands for part in parts)
-    for slot, carry in enumerate(loop.carries, first):
-        row = loop.body.outputs[carry.output].rows[0]
-        grows = loop.body.heads[row] is sp.Add and slot in loop.body.operands[row]
-        if not grows or uses[slot] > 1 or uses[row]:
-            return False
-    return True
 
 
 def _origin(loop: Loop, line_of: Line) -> str:

@@ -209,6 +209,18 @@ def test_chains_that_add_up_too() -> None:
     assert len(loop.carries) == 4  # the total is one of them
 
 
+def test_sums_of_two_carries_are_chains() -> None:
+    """a, b = b, a + b adds, but what it adds is what it had."""
+
+    def run(a: Any, b: Any) -> Any:
+        for _ in range(100):
+            a, b = b, a + b
+        return b
+
+    _, loops = rows_of(run, 0.3, 0.4)
+    assert counts(loops) == [(100, 1, 2)]
+
+
 def test_many_chains_side_by_side_are_left() -> None:
     """Forty chains of twelve steps: one loop over the forty is shorter than forty loops."""
 
