@@ -180,9 +180,8 @@ MISTAKES = {
         lambda: sa.compile(loops_until_small, X),
         sa.LimitError,
         "<line>: loops_until_small has more than 64 paths through its conditions: the condition there was "
-        "decided 64 times on one path, about different values each time; in a loop: end it after a fixed "
-        "number of steps (while_loop and fori_loop, loops on traced values, are not there yet); for a choice:"
-        " cond, np.where, np.maximum; or raise max_paths",
+        "decided 64 times on one path, about different values each time; for a loop: while_loop with max_steps, "
+        "or fori_loop; for a choice: cond, np.where, np.maximum; or raise max_paths",
     ),
     "a mask, compiled": (
         lambda: sa.compile(lambda x: x[x > 0].sum(), X),

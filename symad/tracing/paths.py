@@ -167,8 +167,8 @@ class Paths:
             f"{self._name} has more than {self._limit} paths through its conditions",
             where=place,
             why=f"the condition there was decided {count} times on one path, about different values each time",
-            do="in a loop: end it after a fixed number of steps (while_loop and fori_loop, loops on traced values, are "
-            "not there yet); for a choice: cond, np.where, np.maximum; or raise max_paths",
+            do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
+            "or raise max_paths",
         )
 
 

@@ -40,6 +40,10 @@ from symad.tracing.trees import Tree, lift, paths_of
 Kind = Literal["each", "sum", "last"]
 
 
+Written = tuple[list[int], list[Nodes]]
+ENDLESS = 2**62  # repetitions of a loop that runs until it stops
+
+
 class NotOneBodyError(Exception):
     """A body cannot be traced once for all repetitions: it is carried out repetition by repetition."""
 
@@ -150,58 +154,65 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tr
     return paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
 
 
-def write_down(body: Body, outputs: Sequence[tuple[int, Kind]]) -> list[Nodes]:
-    """Write the loop of a body and return, for each output (a node and its kind), the nodes of its results.
+def write_down(body: Body, ends: Sequence[int], others: Sequence[int], kind: Kind, stop: int | None = None) -> Written:
+    """Write the loop of a body: `ends` are what its carries become, `others` are summed, or kept for each repetition.
 
-    An output of kind "last" is what the carry of the same place becomes.
+    Return the nodes of the ends, and those of the others. The repetition in which `stop` (a truth value) holds is the
+    last one.
     """
-    graph = body.scope.graph
-    slots = list(body.carries)
-    after = [node for node, kind in outputs if kind == "last"]
-    kept = {slot: node for slot, node in zip(slots, after, strict=True) if node == slot}  # the same in all repetitions
-    for slot in kept:
-        body.reads[slot] = np.full(body.count, body.carries.pop(slot))
-    wanted = [(node, kind) for node, kind in outputs if not (kind == "last" and node in kept)]
-    program, reads = _program(body, [as_number(graph, node) for node, _ in wanted])
-    if not any(is_nodes(column) for column in reads) and all(
-        constant(graph, node) is not None for node in body.carries.values()
-    ):
+    graph, scope = body.scope.graph, body.scope
+    after = dict(zip(body.carries, ends, strict=True))
+    for slot in [slot for slot, node in after.items() if slot == node and body.count != ENDLESS]:
+        body.reads[slot] = np.full(body.count, body.carries[slot])  # the same in all repetitions
+    moving = [slot for slot in after if slot not in body.reads]
+    wanted = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
+    program, reads, first = _program(body, moving, wanted if stop is None else [*wanted, stop])
+    if not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
         raise NotOneBodyError  # numbers only
-    found = iter(_written(body.scope, program, reads, body, [kind for _, kind in wanted]))
-    initial = {slot: np.array([column[0]]) for slot, column in body.reads.items() if slot in kept}
-    return [initial[node] if kind == "last" and node in kept else next(found) for node, kind in outputs]
+    key = (_rows(program), body.count, tuple(map(_digest, reads)), tuple(first), kind, stop is None)
+    if key not in _loops(scope):
+        last: Kind = "last"
+        kinds = [last] * len(moving) + [kind] * len(others)
+        results = tuple(LoopResult(number, use, _results(body, use)) for number, use in enumerate(kinds))
+        outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
+        carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
+        final = None if stop is None else len(wanted)
+        _loops(scope)[key] = Loop(program, body.count, tuple(reads), results, carries, final, _origin())
+        graph.place_all(len(graph.marks), user_frame)
+    found = [result.nodes for result in _loops(scope)[key].results]
+    becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
+    return list(becomes.values()), found[len(moving) :]
 
 
-def _written(scope: Scope, program: Program, reads: Sequence[Reads], body: Body, kinds: Sequence[Kind]) -> list[Nodes]:
-    """Return the nodes of a loop's results; a loop that is there already is not written again."""
+def _results(body: Body, kind: Kind) -> Nodes:
+    return np.array(_leaves(body.scope.graph, body.count if kind == "each" else 1), dtype=np.int64)
+
+
+def _loops(scope: Scope) -> dict[Any, Loop]:
     assert scope.loops is not None
-    initial = tuple(body.carries.values())
-    key = (_rows(program), body.count, tuple(map(_digest, reads)), initial, tuple(kinds))
-    if key not in scope.loops:
-        lasts = [k for k, kind in enumerate(kinds) if kind == "last"]
-        carries = tuple(LoopCarry(k, np.array([node])) for k, node in zip(lasts, initial, strict=True))
-        results = tuple(
-            LoopResult(k, kind, np.array(_leaves(scope.graph, body.count if kind == "each" else 1), dtype=np.int64))
-            for k, kind in enumerate(kinds)
-        )
-        scope.graph.place_all(len(scope.graph.marks), user_frame)
-        scope.loops[key] = Loop(program, body.count, tuple(reads), results, carries, origin=_origin())
-    return [result.nodes for result in scope.loops[key].results]
+    return scope.loops
 
 
-def _program(body: Body, outputs: Sequence[int]) -> tuple[Program, list[Reads]]:
-    """Return the body as a program of scalars, and what its slots read, those of the carries left out."""
+def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> tuple[Program, list[Reads], list[int]]:
+    """Return the body as a program of scalars, what its first slots read, and the initial nodes of the others.
+
+    What does not change is read in every repetition; where nobody knows how many there are, it is carried along.
+    """
     graph = body.scope.graph
     inside, invariant = _parts(graph, body, outputs)
     reads = {slot: column for slot, column in body.reads.items() if slot in inside}
-    reads |= {node: np.full(body.count, node) for node in invariant}
-    slots = [*reads, *body.carries]
+    carried = {slot: body.carries[slot] for slot in moving}
+    endless = body.count == ENDLESS
+    if not endless:
+        reads |= {node: np.full(body.count, node) for node in invariant}
+    slots = [*reads, *carried, *(invariant if endless else [])]
     table = Table()
     row_of = {slot: table.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
     add_rows(table, row_of, graph, sorted(inside), graph.atoms.__getitem__)
     inputs = tuple(Input(f"slot_{k}", ()) for k in range(len(slots)))
-    results = tuple(Output((), (row_of[node],)) for node in outputs)
-    return Program(table.heads, table.operands, table.atoms, inputs, results, "body"), list(reads.values())
+    results = tuple(Output((), (row_of[node],)) for node in [*outputs, *slots[len(reads) + len(carried) :]])
+    program = Program(table.heads, table.operands, table.atoms, inputs, results, "body")
+    return program, list(reads.values()), [*carried.values(), *(invariant if endless else [])]
 
 
 def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:

@@ -16,7 +16,7 @@ from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.carries import carry_of, next_carry
 from symad.tracing.constructs.operands import operands_of, whole_number
 from symad.tracing.constructs.results import Flat, is_real
-from symad.tracing.constructs.written import written_chain
+from symad.tracing.constructs.written import written_chain, written_search
 from symad.tracing.names import check_function, name_of
 from symad.tracing.place import user_place
 
@@ -27,9 +27,10 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     """Return the first of init, body(init), body(body(init)), ... for which the condition does not hold.
 
     With `max_steps` the loop ends after so many steps at the latest. On numbers, also inside a transform, it follows
-    them as Python's `while` does. On symbols (compile, trace, SymPy) the number of steps is not known, so `max_steps`
-    has to be given: after the condition has failed, the carry is passed on unchanged by selects, and what the body
-    would have made of it contributes to no derivative. The carry keeps its structure and shapes.
+    them as Python's `while` does. On symbols (compile, trace, SymPy) the number of steps is not known. With `max_steps`
+    that many are carried out: after the condition has failed, the carry is passed on unchanged by selects, and what
+    the body would have made of it contributes to no derivative. Without it, only compile has such a loop, and no
+    reverse mode goes through it. The carry keeps its structure and shapes.
 
     >>> from symad.tracing.constructs import while_loop
     >>> while_loop(lambda x: x**2 > 2.000001, lambda x: (x + 2 / x) / 2, 2.0)
@@ -41,9 +42,8 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     if limit is not None and limit < 0:
         raise ArgumentError(f"max_steps={limit}", where=user_place(), why="a number of steps is not negative")
     carry = carry_of(init, "init")
-    if limit is not None:
-        with suppress(NotOneBodyError):
-            return _masked_chain(cond, body, carry, limit)
+    with suppress(NotOneBodyError):
+        return _search(cond, body, carry) if limit is None else _masked_chain(cond, body, carry, limit)
     steps, running = 0, True
     while running and (limit is None or steps < limit):
         carry, running = next_step(cond, body, carry, bounded=limit is not None)
@@ -60,6 +60,16 @@ def next_step(cond: Callable[[Any], Any], body: Body, carry: Flat, *, bounded: b
     if known is None:
         return masked_step(holds, body, carry), True
     return (step(body, carry), True) if known else (carry, False)
+
+
+def _search(cond: Callable[[Any], Any], body: Body, carry: Flat) -> Any:
+    """Return the carry at which the condition fails, by a loop that stops there."""
+
+    def masked(before: Any) -> tuple[Any, Any]:
+        after, _ = next_step(cond, body, carry_of(before, "init"), bounded=True)
+        return after.whole, np.logical_not(predicate_of(cond, after))
+
+    return written_search(body, masked, carry)
 
 
 def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: Flat, limit: int) -> Any:

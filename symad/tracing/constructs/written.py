@@ -10,8 +10,8 @@ import sympy as sp
 
 import symad.tracing.containers as containers
 from symad.structure.loop import Nodes
-from symad.tracing.constants import is_boolean
-from symad.tracing.constructs.bodies import body_of, result_of, write_down
+from symad.tracing.constants import as_truth, is_boolean
+from symad.tracing.constructs.bodies import ENDLESS, body_of, result_of, write_down
 from symad.tracing.constructs.carries import next_carry
 from symad.tracing.constructs.operands import Operands
 from symad.tracing.constructs.results import Flat, flat_result
@@ -27,7 +27,7 @@ def written_sum(f: Callable[..., Any], operands: Operands) -> Any:
     with body_of(operands.count, f, *operands.leaves) as body:
         row = body.row(operands)
         tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
-        nodes = write_down(body, [(node, "sum") for node in tree.flat])
+        _, nodes = write_down(body, (), tree.flat, "sum")
     return wrap(body.scope, tree.refill([int(node[0]) for node in nodes]))
 
 
@@ -36,7 +36,7 @@ def written_map(f: Callable[..., Any], operands: Operands) -> tuple[Tree, list[A
     with body_of(operands.count, f, *operands.leaves) as body:
         row = body.row(operands)
         tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
-        nodes = write_down(body, [(node, "each") for node in tree.flat])
+        _, nodes = write_down(body, (), tree.flat, "each")
     return tree, _stacks(body.scope, tree.arrays, nodes)
 
 
@@ -54,17 +54,34 @@ def written_chain(
         row, first = body.row(operands, reverse=reverse), body.carry(carry)
         tree = result_of(f, body.inner, run)
         own = len(carry.leaves)
-        ends, ys = ([node for array in part for node in array.ravel().tolist()] for part in _split(tree.arrays, own))
-        nodes = write_down(body, [*((node, "last") for node in ends), *((node, "each") for node in ys)])
-    last = Tree(None, tree.arrays[:own]).refill([int(node[0]) for node in nodes[: len(ends)]])
-    columns = [node[::-1] if reverse else node for node in nodes[len(ends) :]]
-    leaves = [from_nodes(array, body.scope) for array in last.arrays]
-    after, results = containers.unflatten(tree.structure, leaves + _stacks(body.scope, tree.arrays[own:], columns))
-    return after, results
+        last, columns = write_down(body, _flat(tree.arrays[:own]), _flat(tree.arrays[own:]), "each")
+    ends = _wrapped(body.scope, tree.arrays[:own], last)
+    columns = [column[::-1] if reverse else column for column in columns]
+    after, ys = containers.unflatten(tree.structure, ends + _stacks(body.scope, tree.arrays[own:], columns))
+    return after, ys
 
 
-def _split(values: Sequence[Nodes], at: int) -> tuple[Sequence[Nodes], Sequence[Nodes]]:
-    return values[:at], values[at:]
+def written_search(f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]], carry: Flat) -> Any:
+    """Return the carry after the first repetition of `step(carry) -> (carry, whether it was the last one)`."""
+
+    def run() -> tuple[Any, Any]:
+        after, last = step(first())
+        return next_carry(f, after, carry).whole, last
+
+    with body_of(ENDLESS, f) as body:
+        first = body.carry(carry)
+        arrays = result_of(f, body.inner, run).arrays
+        stop = as_truth(body.scope.graph, int(arrays[-1]))
+        last, _ = write_down(body, _flat(arrays[:-1]), (), "each", stop)
+    return carry.refill(_wrapped(body.scope, arrays[:-1], last))
+
+
+def _flat(arrays: Sequence[Nodes]) -> list[int]:
+    return [node for array in arrays for node in array.ravel().tolist()]
+
+
+def _wrapped(scope: Scope, arrays: Sequence[Nodes], nodes: Sequence[int]) -> list[Any]:
+    return [from_nodes(array, scope) for array in Tree(None, arrays).refill(nodes).arrays]
 
 
 def _checked(f: Callable[..., Any], value: Any) -> Any:

@@ -1,0 +1,237 @@
+"""sum_over, vmap, scan, fori_loop, while_loop: what plain Python loops compute, and its derivatives."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad as sa
+from symad import cond
+from symad.tracing.constructs import fori_loop, scan, sum_over, vmap, while_loop
+
+DATA = np.array([[0.3, -1.2], [0.7, 0.4], [-0.5, 0.9], [1.1, 0.2]])
+STEPS = np.array([0.5, -0.25, 0.75])
+POINT = np.array([0.4, -0.6])
+
+
+def python_sum(x):
+    return sum(np.log(1 + np.exp(row @ x)) for row in DATA)
+
+
+def summed(x):
+    return sum_over(lambda row: np.log(1 + np.exp(row @ x)), DATA)
+
+
+def python_chain(x):
+    position, velocity = x[0], x[1]
+    for step in STEPS:
+        position, velocity = position + step * velocity, velocity - step * np.sin(position)
+    return position * velocity
+
+
+def scanned(x):
+    def step(state, length):
+        return (state[0] + length * state[1], state[1] - length * np.sin(state[0])), None
+
+    (position, velocity), _ = scan(step, (x[0], x[1]), STEPS)
+    return position * velocity
+
+
+def counted(x):
+    position, velocity = fori_loop(
+        0, 3, lambda k, s: (s[0] + STEPS[k] * s[1], s[1] - STEPS[k] * np.sin(s[0])), (x[0], x[1])
+    )
+    return position * velocity
+
+
+def python_map(x):
+    return np.stack([np.tanh(row * x).sum() * x[0] for row in DATA]) @ np.arange(4.0)
+
+
+def mapped(x):
+    return vmap(lambda row: np.tanh(row * x).sum() * x[0])(DATA) @ np.arange(4.0)
+
+
+def python_root(x):
+    root = x[0] ** 2 + 1
+    while abs(root**2 - x[1] ** 2 - 2) > 1e-12:
+        root = (root + (x[1] ** 2 + 2) / root) / 2
+    return root * x[0]
+
+
+def searched(x):
+    root = while_loop(
+        lambda r: abs(r**2 - x[1] ** 2 - 2) > 1e-12, lambda r: (r + (x[1] ** 2 + 2) / r) / 2, x[0] ** 2 + 1, 20
+    )
+    return root * x[0]
+
+
+def python_mixed(x):
+    total = 0.0
+    for row in DATA:
+        inner = x[0]
+        for u in row:
+            inner = inner * u + (np.sqrt(inner) if inner > 0 else inner**2)
+        total = total + inner * x[1]
+    return total
+
+
+def mixed(x):
+    def step(inner, u):
+        return inner * u + cond(inner > 0, np.sqrt, np.square, inner), inner
+
+    return sum_over(lambda row: scan(step, x[0], row)[0] * x[1], DATA)
+
+
+PAIRS = {
+    "sum": (summed, python_sum), "scan": (scanned, python_chain), "fori_loop": (counted, python_chain),
+    "vmap": (mapped, python_map), "while_loop": (searched, python_root), "cond in scan in sum": (mixed, python_mixed),
+}  # fmt: skip
+ORDERS = {
+    "value": lambda f: f,
+    "gradient": sa.grad,
+    "hessian": sa.hessian,
+    "forward over reverse": lambda f: sa.hessian(f, mode="fwd-rev"),
+    "jvp of gradient": lambda f: lambda x: sa.jvp(sa.grad(f), (x,), (np.array([1.0, -2.0]),))[1],
+    "third derivative": lambda f: sa.jacobian(sa.hessian(f)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_python_loops_compute_and_its_derivatives(name, order):
+    ours, python = PAIRS[name]
+    transform = ORDERS[order]
+    expected = transform(python)(POINT)
+    assert transform(ours)(POINT) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    if order != "third derivative":
+        assert sa.compile(transform(ours), POINT)(POINT) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_transforms_inside_of_loops():
+    cube = lambda u: u**3 * u  # noqa: E731
+    assert vmap(sa.grad(cube))(POINT) == pytest.approx(4 * POINT**3)
+    assert sum_over(sa.grad(cube), POINT) == pytest.approx((4 * POINT**3).sum())
+    descended, path = scan(lambda u, rate: (u - rate * sa.grad(cube)(u), u), 1.0, np.array([0.1, 0.05]))
+    assert (descended, list(path)) == (pytest.approx(0.6 - 0.2 * 0.6**3), [1.0, 0.6])
+    rate = sa.derivative(lambda r: fori_loop(0, 3, lambda k, u: u - r * sa.grad(cube)(u), 1.0))
+    assert rate(0.1) == pytest.approx(sa.derivative(_three_steps)(0.1), rel=1e-14)
+
+
+def _three_steps(rate):
+    u = 1.0
+    for _ in range(3):
+        u = u - rate * 4 * u**3
+    return u
+
+
+def test_vmap_has_the_axes_of_jax():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    assert np.array_equal(vmap(lambda a, b: a * b, in_axes=(1, 0))(x, y), (x * y).T)
+    assert np.array_equal(vmap(lambda a, b: a * b, in_axes=(1, 0), out_axes=1)(x, y), x * y)
+    assert np.array_equal(vmap(lambda a, b: a + b, in_axes=(None, 0), out_axes=-1)(x, y), x[:, :, None] + y)
+    outer = vmap(vmap(lambda a, b: a * b, in_axes=(None, 0)), in_axes=(0, None))
+    assert np.array_equal(outer(y, x[0]), np.outer(y, x[0]))
+    nested = vmap(lambda p, c: {"s": p["w"] @ p["b"] * c, "t": (p["w"], None)}, in_axes=({"w": 1, "b": None}, None))
+    found = nested({"w": x, "b": np.ones(2)}, 2.0)
+    assert np.array_equal(found["s"], 2 * x.sum(axis=0))
+    assert np.array_equal(found["t"][0], x.T)
+    assert found["t"][1] is None
+    assert vmap(lambda a: a > 1)(y).dtype == bool
+
+
+def test_scan_stacks_where_the_pieces_stood():
+    total, before = scan(lambda c, x: (c + x["a"], {"c": c, "x": x["b"]}), 0, {"a": STEPS, "b": DATA[:3]})
+    assert total == 1.0
+    assert np.array_equal(before["c"], [0.0, 0.5, 0.25])
+    assert np.array_equal(before["x"], DATA[:3])
+    total, before = scan(lambda c, x: (2 * c + x, c), 0, STEPS, reverse=True)
+    assert (total, list(before)) == (2 * (2 * 0.75 - 0.25) + 0.5, [2 * 0.75 - 0.25, 0.75, 0.0])
+    assert scan(lambda c, x: (c * 2, None), 1, length=3) == (8.0, None)
+
+
+def test_nothing_to_repeat():
+    none = np.zeros((0, 2))
+    assert np.array_equal(sum_over(lambda row: {"a": row * 2}, none)["a"], np.zeros(2))
+    assert sum_over(lambda row: row.sum(), none) == 0.0
+    assert vmap(lambda row: np.outer(row, row))(none).shape == (0, 2, 2)
+    assert vmap(lambda row: row, out_axes=1)(none).shape == (2, 0)
+    assert scan(lambda c, row: (c, row), 3, none)[0] == 3.0
+    assert scan(lambda c, row: (c, (row, None)), 3, none)[1][0].shape == (0, 2)
+    assert fori_loop(5, 2, lambda k, c: 1 / 0, 7) == 7.0
+    assert while_loop(lambda c: False, lambda c: 1 / 0, 7) == 7.0
+    assert while_loop(lambda c: True, lambda c: c + 1, 7, max_steps=0) == 7.0
+    f = lambda x: sum_over(lambda row: row @ x, none) + x[0]  # noqa: E731
+    assert np.array_equal(sa.grad(f)(POINT), [1.0, 0.0])
+    assert np.array_equal(sa.compile(sa.grad(f), POINT)(POINT), [1.0, 0.0])
+
+
+def test_one_repetition():
+    assert sum_over(lambda a: a * 3, np.array([2.0])) == 6.0
+    assert vmap(lambda a: a * 3)(np.array([2.0])) == np.array([6.0])
+    assert sa.compile(lambda x: scan(lambda c, a: (c * a, c), x, np.array([2.0])), 1.0)(3.0) == (6.0, np.array([3.0]))
+
+
+def test_truth_values_are_counted_and_stacked():
+    assert sum_over(lambda a: a > 0, STEPS) == 2
+    assert sum_over(lambda a: np.array([a > 0, True]), STEPS).tolist() == [2, 3]
+    assert sa.compile(lambda x: sum_over(lambda a: a > x, STEPS), 0.0)(0.6) == 1.0
+    assert sum_over(lambda m, a: np.where(m, a, 0.0), STEPS > 0, STEPS) == 1.25
+
+
+def test_ranges_give_whole_numbers():
+    assert sum_over(lambda k: 10 ** (20 * k), range(3)) == 1 + 10**20 + 10**40
+    assert sum_over(lambda k: POINT[k], range(2)) == POINT.sum()
+
+
+def test_symbols_in_symbols_out():
+    x, n = sp.symbols("x n")
+    k = sp.Symbol("k", integer=True)
+    assert sum_over(lambda a: a**2 * x, np.array([1, 2])) == 5 * x
+    assert sum_over(lambda k: x**k, (k, 0, n)) == sp.Sum(x**k, (k, 0, n))
+    assert sum_over(lambda k: x**k, (k, 0, n)).subs(n, 2).doit() == 1 + x + x**2
+    assert sum_over(lambda row: row[0] * row[1], sp.Matrix([[x, 1], [2, x]])) == 3 * x
+    assert list(vmap(sp.sin)(np.array([x, 2 * x], dtype=object))) == [sp.sin(x), sp.sin(2 * x)]
+    last, path = scan(lambda c, a: (sp.expand(c * (x + a)), c), 1, np.array([1, 2]))
+    assert (last, list(path)) == (x**2 + 3 * x + 2, [1, x + 1]) or sp.expand(last - x**2 - 3 * x - 2) == 0
+    assert fori_loop(0, 3, lambda k, c: c * x, sp.Integer(1)) == x**3
+    steps = while_loop(lambda c: c < 3, lambda c: c + 1, x, max_steps=2)
+    assert [steps.subs(x, value) for value in (1, 2.5, 4)] == [3, 3.5, 4]
+    assert sa.grad(lambda u: sum_over(lambda a: a * u**2, np.array([1, 2])))(x) == 6 * x
+
+
+def test_the_branch_not_taken_by_a_masked_loop_leaves_no_trace():
+    """After the condition has failed, the body is at a singular point; derivatives stay those of the steps taken."""
+
+    def f(x):
+        return while_loop(lambda u: u > 0, lambda u: u - np.sqrt(u), x, max_steps=6)
+
+    for g in (f, sa.derivative(f), sa.grad(f), sa.hessian(f)):
+        kernel = sa.compile(g, 1.0)
+        for point in (1.0, 2.0, 0.0, -3.0):
+            assert kernel(point) == pytest.approx(g(point), rel=1e-12), (g, point)
+
+
+def test_bodies_with_side_effects_are_carried_out_as_written():
+    def kept(x):
+        seen, count = [], 0
+
+        def body(a):
+            nonlocal count
+            count += 1
+            seen.append(a * x)
+            return a * count
+
+        return sum_over(body, STEPS), np.stack(seen), count
+
+    found = sa.compile(kept, 2.0)(3.0)
+    expected = kept(3.0)
+    assert found[0] == expected[0]
+    assert np.array_equal(found[1], expected[1])
+    assert found[2] == expected[2] == 3
+
+
+def test_a_value_kept_from_a_closed_level_is_refused():
+    kept = []
+    sa.grad(lambda x: sum_over(lambda a: kept.append(a * x) or a * x, STEPS))(1.0)
+    with pytest.raises(sa.EscapedValueError, match=r"test_constructs\.py:\d+"):
+        kept[0] * 2
