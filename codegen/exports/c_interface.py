@@ -12,6 +12,14 @@ from codegen.program import Input, Output, Program
 from codegen.regions.region import RolledProgram
 
 LARGEST_ENUM = 2**31 - 1
+BITS = (
+    "The C source gives the numbers of the other two, to the last bit, when products and sums are not contracted",
+    "(-ffp-contract=off) and -ffast-math is not given; -march=native makes fma() one instruction.",
+)
+LOOPS = (
+    "The C source adds up the sums of its loops in the order of their repetitions, the other two several side by side:",
+    "their numbers may differ in the last bits.",
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,12 @@ def header(given: Interface, processor: str, source: bool) -> str:
     ]
     parts = [
         _comment(
-            [f"@file {name}.h", f"@brief {name}, compiled from {given.program.name}", "", *_building(name, source)]
+            [
+                f"@file {name}.h",
+                f"@brief {name}, compiled from {given.program.name}",
+                "",
+                *_building(name, source, isinstance(given.program, RolledProgram)),
+            ]
         ),
         f"#ifndef {guard}\n#define {guard}\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
@@ -108,15 +121,14 @@ def header(given: Interface, processor: str, source: bool) -> str:
     return "\n".join([part for part in parts if part])
 
 
-def _building(name: str, source: bool) -> list[str]:
+def _building(name: str, source: bool, rolled: bool) -> list[str]:
     lines = ["Build with one of:", f"  cc main.c {name}.o -lm", f"  cc main.c -L. -l{name} -lm -Wl,-rpath,."]
     if not source:
         return lines
     return [
         *lines,
         f"  cc -std=c99 -O2 -ffp-contract=off main.c {name}.c -lm",
-        "The C source gives the numbers of the other two, to the last bit, when products and sums are not contracted",
-        "(-ffp-contract=off) and -ffast-math is not given; -march=native makes fma() one instruction.",
+        *(LOOPS if rolled else BITS),
     ]
 
 
@@ -146,7 +158,7 @@ def _array(found: Parameter) -> str:
     if isinstance(array, Output) and array.pattern is not None:
         pattern = array.pattern
         height, width = pattern.shape
-        order = "column by column" if pattern.format == "csc" else "row by row"
+        order = {"csc": "column by column", "regions": "as its loops write them"}.get(pattern.format, "row by row")
         return f"the {pattern.nnz} entries of a sparse {height} x {width} matrix, {order}"
     original = f"{array.name}: " if isinstance(array, Input) and array.name != found.name else ""
     extent = "a scalar" if array.shape == () else f"shape {array.shape}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from codegen.emission.plan import Plan
 from codegen.emission.straight import StraightPlan
 from codegen.emission.sweep import SweepPlan
-from codegen.errors import LoweringError
 from codegen.exports.c_interface import Interface
+from codegen.exports.c_loops import loops
 from codegen.exports.c_source import STACK_NUMBERS, Called, Routine, routine
 from codegen.regions.emission import RolledPlan
 
 
 def kernel_source(given: Interface, plan: Plan) -> str:
-    """Return the C99 source of a kernel, with the same bits as its machine code.
+    """Return the C99 source of a kernel, with the same bits as its machine code but for the sums of loops.
 
     LoweringError for a function that C99 does not have.
 
@@ -27,10 +27,14 @@ def kernel_source(given: Interface, plan: Plan) -> str:
     >>> "x[0] + 0x1p-1" in kernel_source(interface(program, "f"), plan(prepare(program, Options())))
     True
     """
-    if isinstance(plan, RolledPlan):
-        raise LoweringError(f"C source of {given.name}", why="it is written in loops", do="export the object file")
     called = Called(given.name, given.scalar)
-    body = _sweep(given, plan, called) if isinstance(plan, SweepPlan) else _straight(given, plan, called)
+    if isinstance(plan, RolledPlan):
+        static, lines = loops(given, plan, called)
+        body = static + _entry(given, lines)
+    elif isinstance(plan, SweepPlan):
+        body = _sweep(given, plan, called)
+    else:
+        body = _straight(given, plan, called)
     head = f"/* {given.name}: compile with -std=c99 -O2 -ffp-contract=off, see {given.name}.h */\n"
     return "\n".join([head + called.declarations(), f'#include "{given.name}.h"\n', body])
 

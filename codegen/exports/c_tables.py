@@ -11,9 +11,11 @@ from codegen.calls.arguments import Array
 from codegen.exports.c_interface import Interface, Parameter
 from codegen.exports.c_source import hexadecimal
 from codegen.program import Output
+from codegen.regions.region import RolledProgram
 from codegen.sparsity import SparsityPattern
 
 Point = Sequence[Array]
+LAST_BITS = 1e-11  # of the largest number of an array: sums of loops are rounded in another order
 NUMBERS_PER_LINE = 4
 INDICES_PER_LINE = 16
 
@@ -62,8 +64,9 @@ def _rows(values: Sequence[Any], width: int) -> str:
 def check_program(given: Interface, points: Sequence[Point], results: Sequence[Point]) -> str:
     """Return a C program that compares the function at some points, bit for bit, and prints ok or the difference.
 
-    Two NaNs are equal, whatever their sign and payload.
+    Two NaNs are equal, whatever their sign and payload. Where loops add up sums, the last bits may differ.
     """
+    rolled = isinstance(given.program, RolledProgram)
     arguments = [*(f"{found.name}_at_[point_]" for found in given.inputs), *(f"{f.name}_found_" for f in given.outputs)]
     tables = [
         _numbers(given.scalar, f"{found.name}_at_", [point[k] for point in points])
@@ -72,12 +75,17 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
     checks = []
     for k, found in enumerate(given.outputs):
         tables.append(_expected(given, found, [result[k] for result in results]))
-        checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size))
+        test = f"{found.name}_found_[k], expected"
+        if rolled:
+            scale = max((float(np.max(np.abs(result[k]), initial=0.0)) for result in results), default=0.0)
+            test = f"{test}, {hexadecimal(LAST_BITS * scale if np.isfinite(scale) else 0.0)}"
+        checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size, test=test))
     return PROGRAM.format(
         name=given.name,
         scalar=given.scalar,
         tables="\n".join(tables),
         points=len(points),
+        same=(CLOSE if rolled else SAME).format(scalar=given.scalar),
         call=f"{given.name}({', '.join(arguments)})",
         checks="".join(checks),
         clear="".join(
@@ -121,12 +129,25 @@ CHECK = """\
         for (long k = 0, next = 0; k < {size}; k++) {{
             int filled = next < {name}_count_ && {name}_places_[next] == k;
             {scalar} expected = filled ? {name}_values_[point_][next++] : 0;
-            if (!same_({name}_found_[k], expected)) {{
+            if (!same_({test})) {{
                 printf("point %ld: {name}[%ld] is %a, expected %a\\n", point_, k, {name}_found_[k],
                        expected);
                 return 1;
             }}
         }}
+"""
+SAME = """\
+static int same_({scalar} a, {scalar} b)
+{{
+    return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+}}
+"""
+CLOSE = """\
+/* sums of loops are added up in another order in the C source */
+static int same_({scalar} a, {scalar} b, {scalar} difference)
+{{
+    return a == b || (a != a && b != b) || fabs(a - b) <= difference;
+}}
 """
 PROGRAM = """\
 /* Test of {name}: prints ok, or the first number that differs in a bit. */
@@ -136,11 +157,7 @@ PROGRAM = """\
 #include "{name}.h"
 
 {tables}
-static int same_({scalar} a, {scalar} b)
-{{
-    return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
-}}
-
+{same}
 int main(void)
 {{
     for (long point_ = 0; point_ < {points}; point_++) {{
