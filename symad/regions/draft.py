@@ -11,6 +11,7 @@ from codegen.program import Input, Output, Program
 from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.regions.table import Affine
 from symad.regions.bodies import body_part
+from symad.regions.joined import joined
 from symad.regions.tidy import tidied
 
 
@@ -42,7 +43,8 @@ class Draft:
 
     def finish(self, inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]]) -> RolledProgram:
         """Return the program of the steps with these arrays, without what the outputs do not need."""
-        steps = tidied(self.steps, [buffer for _, buffer in outputs])
+        wanted = [buffer for _, buffer in outputs]
+        steps = tidied(joined(tidied(self.steps, wanted)), wanted)
         ends = {buffer for _, buffer in (*inputs, *outputs)}
         used = {buffer for region, _ in regions_of(steps) for buffer in buffers_of(region)}
         middle = [buffer for buffer in range(len(self.buffers)) if buffer in used and buffer not in ends]

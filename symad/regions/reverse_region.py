@@ -174,7 +174,8 @@ def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Tabl
     moved = sum(shift * (count - 1) for shift, count in pairs if count != FIXED)
     shifts = tuple(shift if count == FIXED else -shift for shift, count in pairs)
     if isinstance(table, Indexed):
-        return Indexed((table.index[::-1] if turned else table.index) + moved, shifts)
+        index = table.index[::-1] if turned else table.index
+        return Indexed(index + moved if moved else index, shifts)
     if turned:
         return Affine(table.start + moved + table.step * (table.count - 1), -table.step, table.count, shifts)
     return Affine(table.start + moved, table.step, table.count, shifts)

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.regions.region import Carry, Gather, Nest, Region, Result, Step, regions_of
+from codegen.regions.region import Carry, Nest, Region, Result, Step, regions_of
 from codegen.regions.table import Affine, Table
 from symad.regions.bodies import body_part, slots_behind
+from symad.regions.joined import key_of
 
 
 def tidied(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
@@ -82,7 +83,7 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
     reads: dict[Hashable, int] = {}
     same: dict[int, int] = {}
     for slot in [*(slot for slot in slots if slot < first), *(first + k for k in carries)]:
-        key = _key(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first])
+        key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first])
         if reads.setdefault(key, slot) != slot:
             same[slot] = reads[key]
     kept = list(reads.values())
@@ -104,16 +105,8 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
     )  # fmt: skip
 
 
-def _key(use: Gather) -> Hashable:
-    return use.buffer, _table_key(use.table)
-
-
-def _table_key(table: Table) -> Hashable:
-    return table if isinstance(table, Affine) else (id(table.index), table.shifts)
-
-
 def _carry_key(carry: Carry) -> Hashable:
-    return carry.output, tuple(map(_key, carry.initial))
+    return carry.output, tuple(map(key_of, carry.initial))
 
 
 def _stored(steps: Sequence[Step]) -> set[int]:

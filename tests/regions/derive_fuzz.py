@@ -52,7 +52,7 @@ class Grown:
         self.random = Random(seed)
         shapes = {f"x{k}": (self.random.randint(1, 5),) for k in range(self.random.randint(1, 3))}
         numbers = np.random.default_rng(seed).uniform(-1, 1, 4)
-        sizes = {f"w{k}": (60,) for k in range(12)}
+        sizes = {f"w{k}": (60,) for k in range(24)}
         self.made = Made(shapes, {"f": (), "g": (60,)}, sizes, c=numbers)
         self.ready = {name: int(np.prod(shape)) for name, shape in shapes.items()} | {"c": 4}
         self.fresh = list(sizes)
