@@ -91,8 +91,7 @@ def compile(
     with limits(max_ops, max_seconds), complex_points(options.get("dtype") == "complex128"):
         found = _rolled(f, example_args, roll, strategy, max_paths, options)
         if found is not None:
-            pack, unpack = _containers(found.primal.traced, found.result)
-            return codegen.compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
+            return compile_rolled(found, cache=cache, **options)
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
             return codegen.compile_program(chosen, cache=cache, **options)
@@ -116,6 +115,18 @@ def compile_trace(
         if placed is error:
             raise
         raise placed from error
+
+
+def compile_rolled(found: Rolled, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
+    """Compile a rolled program; see `compile`.
+
+    >>> from symad.rolling import rolled
+    >>> found = rolled(lambda x: np.sum(np.sin(x) * x), (np.zeros(200),), "always")
+    >>> compile_rolled(found).stats.strategy
+    'loops'
+    """
+    pack, unpack = _containers(found.primal.traced, found.result)
+    return codegen.compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:

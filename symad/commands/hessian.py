@@ -14,22 +14,22 @@ import sympy as sp
 from codegen import Kernel
 from codegen.options import Accuracy, Tier
 from codegen.sparsity import spy
-from symad.checking.verification.verify import Verification, compare_exact, exact_values, flat_floats
+from symad.checking.verification.verify import Verification, compare_exact, flat_floats
+from symad.commands.checks import DIGITS, check_finite, check_pattern, exact_matrix
 from symad.commands.loading import load_function
+from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops
 from symad.commands.stages import Stage, Stopwatch, show_progress, table, time_call
 from symad.derivatives.sparse import Triangle
 from symad.display.shown import write_text
-from symad.errors import ArgumentError
 from symad.native import compile_trace
 from symad.strategy import cost_of, seeded_program
+from symad.teaching.loops import LoopReport, loops
 from symad.tracing.paths import MAX_PATHS
 from symad.tracing.trace import Trace, trace
-from symad.tracing.trees import object_array
 from symad.transforms import HessianMode, hessian
 
 MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
 ACCURACY = ("strict", "fast")
-DIGITS = 50
 OTHER_ROUTE: dict[str, HessianMode] = {"fwd-rev": "edge"}  # the check takes another mode than the kernel
 
 
@@ -48,6 +48,9 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--accuracy", choices=ACCURACY, default="strict", help="fast: fewer operations, other rounding"
     )
+    command.add_argument(
+        "--roll", choices=("auto", "never", "always"), default="auto", help="whether what repeats becomes loops"
+    )
     command.add_argument("--emit", choices=tuple(_EMITTERS), help="print the kernel or its let form after the report")
     command.add_argument(
         "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
@@ -59,17 +62,16 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry out the command; exit status 0."""
     function, arguments = load_function(options.target)
-    found = study(
-        function,
-        arguments,
-        name=options.target.rpartition(":")[2],
-        mode=options.mode,
-        tier="fast" if options.fast else "default",
-        accuracy=options.accuracy,
-        progress=show_progress,
-    )
+    how: dict[str, Any] = {
+        "name": options.target.rpartition(":")[2], "tier": "fast" if options.fast else "default",
+        "accuracy": options.accuracy, "progress": show_progress,
+    }  # fmt: skip
+    rolled = None
+    if options.roll != "never" and options.mode == "auto" and options.emit not in ("let", "latex"):
+        rolled = study_loops(function, arguments, roll=options.roll, **how)
+    found = rolled or study(function, arguments, mode=options.mode, **how)
     show_progress("")
-    print(report(found))
+    print(report(found) if isinstance(found, Study) else loop_report(found))
     text = emitted(found, options.emit) if options.emit else values(found, options.sparse)
     if options.output is not None:
         write_text(options.output, text)
@@ -94,6 +96,17 @@ class Study:
     call_seconds: float
     sweep: int | None
     stages: list[Stage]
+    loops: LoopReport
+
+    @property
+    def values(self) -> Any:
+        """The entries at `rows` and `columns`."""
+        return self.matrix[self.rows, self.columns]
+
+    @property
+    def places(self) -> tuple[Any, Any]:
+        """Rows and columns of the entries that are stored."""
+        return self.rows, self.columns
 
 
 def study(
@@ -121,15 +134,18 @@ def study(
     rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
     packed = np.asarray(kernel(*arguments))
     values = packed if kernel.sparsity else packed.reshape(size, size)[rows, columns]
-    _check_finite(values, rows, columns)
+    check_finite(values, rows, columns)
     other = OTHER_ROUTE.get(mode, "fwd-rev")
-    exact = timed(f"check: {other} in {DIGITS} digits", lambda: _exact_matrix(function, arguments, other))
-    _check_pattern(exact, rows, columns)
+    exact = timed(f"check: {other} in {DIGITS} digits", lambda: exact_matrix(function, arguments, other))
+    check_pattern(exact, rows, columns)
     verification = compare_exact(values.tolist(), exact[rows, columns].tolist())
     seconds = time_call(kernel, arguments)
     matrix = _full(values, rows, columns, size)
     sweep = _sweep_operations(function, arguments)
-    return Study(name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, timed.stages)
+    repeats = loops(hessian(function), *arguments)
+    return Study(
+        name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, timed.stages, repeats
+    )  # fmt: skip
 
 
 def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int | None:
@@ -151,6 +167,9 @@ def report(found: Study) -> str:
         f"non-zeros              {len(found.rows)} in the lower triangle, of {_lower(found.matrix.shape[0])}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",
     ]
+    lines += [f"loops                  {line}" for line in found.loops.lines[:SHOWN_LOOPS]]
+    if not found.loops.kept:
+        lines.append("loops                  " + found.loops.reason)
     if found.sweep is not None:
         straight = found.derivative.count_ops()
         lines.append(f"strategy               straight-line, {straight}; the dense matrix by a sweep: {found.sweep}")
@@ -167,17 +186,18 @@ def _passes(kernel: Kernel) -> list[str]:
     return [f"passes                 {', '.join(saved)}"] if saved else []
 
 
-def emitted(found: Study, what: str) -> str:
+def emitted(found: Study | LoopStudy, what: str) -> str:
     """Return LLVM IR, assembly, the let form, or its LaTeX."""
     return _EMITTERS[what](found)
 
 
-def values(found: Study, sparse: bool) -> str:
+def values(found: Study | LoopStudy, sparse: bool) -> str:
     """Return the Hessian's numbers as text: the matrix, or one line `row column value` for each stored entry."""
     if not sparse:
         return "\n".join(" ".join(repr(float(value)) for value in row) for row in found.matrix) + "\n"
-    places = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
-    return "".join(f"{i} {j} {float(found.matrix[i, j])!r}\n" for i, j in places)
+    rows, columns = found.places
+    places = zip(rows.tolist(), columns.tolist(), found.values.tolist(), strict=True)
+    return "".join(f"{i} {j} {value!r}\n" for i, j, value in places)
 
 
 def _let_lines(found: Study) -> list[tuple[sp.Expr, sp.Expr]]:
@@ -201,7 +221,7 @@ def _let_latex(found: Study) -> str:
     return "\\begin{align*}\n" + " \\\\\n".join(body) + "\n\\end{align*}\n"
 
 
-_EMITTERS: dict[str, Callable[[Study], str]] = {
+_EMITTERS: dict[str, Callable[[Any], str]] = {
     "llvm": lambda found: found.kernel.llvm,
     "asm": lambda found: found.kernel.assembly,
     "let": _let_text,
@@ -217,29 +237,3 @@ def _full(values: Any, rows: Any, columns: Any, size: int) -> Any:
     matrix = np.zeros((size, size))
     matrix[rows, columns] = matrix[columns, rows] = values
     return matrix
-
-
-def _check_finite(values: Any, rows: Any, columns: Any) -> None:
-    bad = np.nonzero(~np.isfinite(values))[0]
-    if len(bad):
-        raise ArgumentError(
-            f"the Hessian is not finite at the example point: entry ({rows[bad[0]]}, {columns[bad[0]]}) is "
-            f"{values[bad[0]]}",
-            why=f"{len(bad)} of {len(values)} entries are NaN or infinite",
-            do="choose a point where the function is twice differentiable",
-        )
-
-
-def _exact_matrix(function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode) -> Any:
-    size = len(flat_floats(arguments[:1]))
-    values = exact_values(trace(hessian(function, mode=mode), *arguments), arguments, DIGITS)
-    return object_array(values, (size, size))
-
-
-def _check_pattern(exact: Any, rows: Any, columns: Any) -> None:
-    """Every entry outside the pattern has to be exactly zero on the other route."""
-    outside = np.tril(np.ones(exact.shape, dtype=bool))
-    outside[rows, columns] = False
-    for i, j in np.argwhere(outside):
-        if exact[i, j] != 0:
-            raise ArgumentError(f"entry ({i}, {j}) is outside the pattern but not zero", why="a defect of symad")
