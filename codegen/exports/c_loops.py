@@ -50,7 +50,7 @@ class _Writer:
         arrays, first = iter(self.given.parameters), 0
         for buffer in self.plan.program.buffers:
             if buffer.values is not None:
-                yield self.static("double", buffer.values, hexadecimal)
+                yield ""  # written when it is first read
             elif buffer.kind == "workspace":
                 yield f"(work_ + {first})" if first else "work_"
                 first += buffer.size
@@ -141,7 +141,9 @@ class _Writer:
         return f"{self.place(use)} {'+=' if use.kind == 'add' else '='} values_[{use.output}];"
 
     def place(self, use: Gather | Result) -> str:
-        return f"{self.buffers[use.buffer]}[{self.index(use.table)}]"
+        values, name = self.plan.program.buffers[use.buffer].values, self.buffers[use.buffer]
+        name = name if values is None else self.static("double", values, hexadecimal)
+        return f"{name}[{self.index(use.table)}]"
 
     def index(self, table: Table) -> str:
         """The place of repetition k_ in rounds r0_, r1_..."""

@@ -31,7 +31,9 @@ def outcome(folder: Path, name: str, form: str) -> str:
     return subprocess.run([str(folder / "tested")], capture_output=True, text=True, check=False).stdout
 
 
-@pytest.mark.parametrize("program", [*KNOWN.values(), heat(300, 60), random_program(8)], ids=lambda found: found.name)
+@pytest.mark.parametrize(
+    "program", [*KNOWN.values(), heat(300, 60), random_program(8), random_program(31)], ids=lambda found: found.name
+)
 def test_object_and_source_have_the_numbers_of_the_kernel(program: RolledProgram, tmp_path: Path) -> None:
     compile_program(program, tier="fast").export(tmp_path, "f", library=False)
     for form in ("o", "c"):
