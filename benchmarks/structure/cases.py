@@ -19,6 +19,7 @@ from benchmarks.structure.terms import Terms
 Floats = npt.NDArray[np.float64]
 Kind = Literal["value", "gradient", "hessian", "jacobian", "tangent", "product"]
 Reference = Callable[[Floats, str], Entries]
+KINDS: tuple[Kind, ...] = ("value", "tangent", "gradient", "jacobian", "hessian", "product")  # cheaper ones first
 WIDTHS = (64, 16, 16, 1)
 
 
@@ -26,8 +27,8 @@ WIDTHS = (64, 16, 16, 1)
 class Family:
     """A function, a point, what it is made of, and its right values.
 
-    `written` names how symad is given it: as plain code ("plain"), or with its loop written down. `smaller` is the
-    family that is tried first: who gives up on that one is not asked for this one.
+    `written` names how symad is given it: as plain code ("plain"), or with its loop written down; `twin` is then the
+    family of the plain code, if there is one. `smaller` is the family that is tried first.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Family:
     terms: Callable[[], tuple[Terms, ...]] | None = None
     written: str = "plain"
     smaller: str = ""
+    twin: str = ""
     steps: int = 0
     size: int = 0  # of the series that it belongs to
 
@@ -62,9 +64,16 @@ class Case:
         return f"{self.family.title}, {words.get(self.kind, self.kind)}"
 
     @property
-    def smaller(self) -> str:
-        """The key of the row that is tried first, or nothing."""
-        return f"{self.family.smaller}-{self.kind}" if self.family.smaller else ""
+    def easier(self) -> list[str]:
+        """The keys of rows that are tried first: who gives up on one of them is not asked for this one."""
+        before = KINDS[: KINDS.index(self.kind)]
+        smaller = [f"{self.family.smaller}-{self.kind}"] if self.family.smaller else []
+        return [f"{self.family.name}-{kind}" for kind in before] + smaller
+
+    @property
+    def twin(self) -> str:
+        """The key of the row of the same function, not told, whose peers are the same; or nothing."""
+        return f"{self.family.twin}-{self.kind}" if self.family.twin else ""
 
     @property
     def function(self) -> Function:
@@ -74,7 +83,7 @@ class Case:
     @cached_property
     def point(self) -> Floats:
         """The point of the timing; with the direction after it for a product."""
-        point = self.family.point
+        point = self.family.point[:1] if self.kind == "tangent" else self.family.point
         return np.hstack([point, np.linspace(-1, 1, point.size)]) if self.kind == "product" else point
 
     def points(self) -> Floats:
@@ -103,11 +112,14 @@ def lennard_jones(atoms: int, smaller: str = "") -> Family:
 
 def rosenbrock(power: int, written: str = "plain") -> Family:
     """Return the chain of 10^power variables."""
-    size = 10**power
-    x = np.random.default_rng(1).uniform(-1, 1, size)
-    smaller = f"rosenbrock{power - 1}" if power > 2 else ""
     name = f"rosenbrock{power}" + ("" if written == "plain" else f"-{written}")
     title = f"chained Rosenbrock, 10^{power}" + ("" if written == "plain" else f", `{written}`")
+    return chain(10**power, name, title, written, f"rosenbrock{power - 1}" if power > 2 else "")
+
+
+def chain(size: int, name: str, title: str, written: str = "plain", smaller: str = "") -> Family:
+    """Return the chained Rosenbrock function of any size."""
+    x = np.random.default_rng(1).uniform(-1, 1, size)
     parts = partial(terms.rosenbrock_terms, size)
     return _summed(name, title, chained_rosenbrock, x, 0.3, parts, written=written, smaller=smaller, size=size)
 
@@ -120,7 +132,8 @@ def logistic(rows: int, columns: int, written: str = "plain", smaller: str = "")
     title = f"logistic regression, {rows} x {columns}" + ("" if written == "plain" else f", `{written}`")
     weights = np.random.default_rng(6).normal(size=columns) / 4
     f = problems.make_logistic_loss(data, labels)
-    return Family(name, title, f, weights, 0.2, right, parts, written, smaller, size=rows)
+    twin = f"logistic{rows}x{columns}" if written != "plain" else ""
+    return Family(name, title, f, weights, 0.2, right, parts, written, smaller, twin, size=rows)
 
 
 def momentum(power: int, rate: float, written: str = "plain", smaller: str = "") -> Family:
@@ -141,28 +154,38 @@ def network() -> Family:
     return Family("mlp", f"tanh network {'-'.join(map(str, WIDTHS))}", make_network(WIDTHS), x, 0.3, reference)
 
 
-def grid() -> Family:
+def grid(data: problems.Grid) -> Family:
     """Return the state estimation of an electric grid."""
-    data = problems.make_grid()
     rng = np.random.default_rng(12)
     x = np.hstack([rng.uniform(-0.3, 0.3, data.buses), rng.uniform(0.95, 1.05, data.buses)])
     title = f"power flow, {len(data.lines)} lines + {len(data.transformers)} transformers + {data.buses} buses"
     return _summed("grid", title, problems.make_grid_misfit(data), x, 0.05, lambda: terms.grid_terms(data))
 
 
-def reaction(name: str, title: str, f: Function, size: int, parts: Callable[[int], tuple[Terms, ...]]) -> Family:
-    """Return a reaction with diffusion."""
-    x = np.random.default_rng(9).uniform(-1, 1, size)
-    return _summed(name, title, f, x, 0.3, partial(parts, size), size=size)
+def reaction_1d(size: int) -> Family:
+    """Return a reaction with diffusion on a line."""
+    x, parts = np.random.default_rng(9).uniform(-1, 1, size), partial(terms.reaction_1d_terms, size)
+    return _summed("reaction1d", f"reaction-diffusion, {size}", problems.reaction_1d, x, 0.3, parts, size=size)
+
+
+def reaction_2d(side: int) -> Family:
+    """Return a reaction with diffusion on a square grid."""
+    x, parts = np.random.default_rng(9).uniform(-1, 1, side**2), partial(terms.reaction_2d_terms, side**2)
+    title = f"reaction-diffusion, {side} x {side}"
+    return _summed("reaction2d", title, problems.reaction_2d, x, 0.3, parts, size=side**2)
+
+
+def tiny() -> Case:
+    """Return the small row that a library is started with."""
+    return Case(chain(150, "rosenbrock-tiny", "tiny"), "hessian")
 
 
 def make_cases() -> dict[str, Case]:
     """Return all rows by name, smaller members of a family first."""
-    line = reaction("reaction1d", "reaction-diffusion, 1000", problems.reaction_1d, 1000, terms.reaction_1d_terms)
-    square = reaction("reaction2d", "reaction-diffusion, 32 x 32", problems.reaction_2d, 1024, terms.reaction_2d_terms)
+    line, square = reaction_1d(1000), reaction_2d(32)
     small = "logistic200x6"
     rows: list[tuple[Family, tuple[Kind, ...]]] = [
-        *((lennard_jones(n, f"lj{m}" if m else ""), ("hessian", "gradient")) for m, n in ((0, 10), (10, 20), (20, 50),
+        *((lennard_jones(n, f"lj{m}" if m else ""), ("gradient", "hessian")) for m, n in ((0, 10), (10, 20), (20, 50),
                                                                                           (50, 200))),
         *((rosenbrock(power), ("hessian",)) for power in (2, 3, 4, 5)),
         (rosenbrock(6, "sum_over"), ("hessian",)),
@@ -172,9 +195,28 @@ def make_cases() -> dict[str, Case]:
         (line, ("value", "jacobian")),
         (square, ("value", "jacobian")),
         (network(), ("gradient", "product")),
-        (grid(), ("value", "gradient", "hessian")),
+        (grid(problems.make_grid()), ("value", "gradient", "hessian")),
         (momentum(3, 5e-4), ("value", "tangent", "gradient")),
         (momentum(5, 1e-6, "scan", "momentum3"), ("value", "tangent", "gradient")),
     ]  # fmt: skip
     cases = [Case(family, kind) for family, kinds in rows for kind in kinds]
     return {case.name: case for case in cases}
+
+
+def make_series() -> dict[str, list[Case]]:
+    """Return families of growing size, by title: the Hessians of sums, the gradients of chains."""
+    steps = [Case(momentum(power, 1e-6, "scan"), "gradient") for power in (2, 3, 4, 5)]
+    return {
+        "Lennard-Jones, Hessian, by atoms": [Case(lennard_jones(n), "hessian") for n in (10, 20, 50, 100, 200)],
+        "chained Rosenbrock, Hessian, plain slices": [Case(rosenbrock(p), "hessian") for p in (2, 3, 4, 5)],
+        "chained Rosenbrock, Hessian, `sum_over`": [
+            Case(rosenbrock(power, "sum_over"), "hessian") for power in (2, 3, 4, 5, 6)
+        ],
+        "momentum, gradient, `scan`": steps,
+    }
+
+
+def case_named(name: str) -> Case:
+    """Return a row, or a member of a series."""
+    series = {case.name: case for cases in make_series().values() for case in cases}
+    return (make_cases() | series)[name]

@@ -37,7 +37,7 @@ class FlatCasadi(Casadi):
         else:
             primal = problem.function(symbols, elementwise(ca))
             primal = ca.horzcat(*primal) if isinstance(primal, np.ndarray) else primal
-            wanted = primal if problem.kind == "value" else ca.jtimes(primal, x, ca.DM.eye(x.numel())[:, 0])
+            wanted = primal if problem.kind == "value" else ca.jtimes(primal, x, ca.DM(1))
         return ca.Function("derivative", [x], [ca.densify(wanted)], {"cse": True})
 
 

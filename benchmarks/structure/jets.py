@@ -80,7 +80,7 @@ class Jet:
         return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Jet:
-        return -self + other
+        return self.__neg__().__add__(other)
 
     def __truediv__(self, other: Any) -> Jet:
         return self.__mul__(other**-1 if isinstance(other, Jet) else 1 / other)

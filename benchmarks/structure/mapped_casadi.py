@@ -12,7 +12,7 @@ from benchmarks.problems import network_layers
 from benchmarks.structure.cases import WIDTHS, Case
 from benchmarks.structure.entries import entries
 from benchmarks.structure.flat_peers import row_pattern
-from benchmarks.structure.problems import momentum_step
+from benchmarks.structure.problems import momentum_step, settings
 from benchmarks.structure.terms import Integers, Terms
 
 
@@ -76,12 +76,13 @@ class MappedCasadi(Casadi):
         after = momentum_step(given[0], given[1], *(state[k] for k in range(4)))
         step = ca.Function("step", [state, given], [ca.vertcat(*after)], {"cse": True})
         steps = case.family.steps
-        end = step.fold(steps)(ca.vertcat(0, 0, x[2:4]), ca.repmat(x[:2], 1, steps))
+        rate, momentum, *start = settings(ca.vertsplit(x))
+        end = step.fold(steps)(ca.vertcat(0, 0, *start), ca.repmat(ca.vertcat(rate, momentum), 1, steps))
         loss = 100 * (end[3] - end[2] * end[2]) ** 2 + (1 - end[2]) ** 2
         if case.kind == "value":
             return loss, row_pattern(1)
         if case.kind == "tangent":
-            return ca.jtimes(loss, x, ca.DM([1, 0, 0, 0])), row_pattern(1)
+            return ca.jtimes(loss, x, ca.DM(1)), row_pattern(1)
         return ca.gradient(loss, x), row_pattern(4)
 
     def network(self, case: Case, x: Any) -> tuple[Any, Pattern]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 Function = Callable[..., Any]
 LEFT, RIGHT = 1.0, -1.0  # the ends of the 1-D reaction
+START = (0.9, -1.2, 1.0)  # momentum and place
 
 
 def lennard_jones(x: Any, xp: Any = np) -> Any:
@@ -79,17 +80,26 @@ def neighbours(i: int, j: int, side: int) -> list[tuple[int, int]]:
 def make_momentum(steps: int) -> Function:
     """Return the loss after some steps of gradient descent with momentum on Rosenbrock's function.
 
-    The point is the learning rate, the momentum, and the two coordinates of the start.
+    The point is the learning rate, the momentum, and the two coordinates of the start; or the learning rate alone.
     """
 
     def momentum_steps(point: Any, xp: Any = np) -> Any:
-        rate, momentum, x, y = point[0], point[1], point[2], point[3]
+        rate, momentum, x, y = settings(point)
         u = v = 0.0
         for _ in range(steps):
             u, v, x, y = momentum_step(rate, momentum, u, v, x, y)
         return 100 * (y - x * x) ** 2 + (1 - x) ** 2
 
     return momentum_steps
+
+
+def settings(point: Any) -> tuple[Any, Any, Any, Any]:
+    """Return learning rate, momentum and start; all but the first have usual values where the point has one number.
+
+    >>> settings([0.1])
+    (0.1, 0.9, -1.2, 1.0)
+    """
+    return (point[0], *START) if len(point) == 1 else (point[0], point[1], point[2], point[3])
 
 
 def momentum_step(rate: Any, momentum: Any, u: Any, v: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any]:

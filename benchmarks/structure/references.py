@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from benchmarks.structure.entries import Entries, added, entries
 from benchmarks.structure.jets import instances
+from benchmarks.structure.problems import settings
 from benchmarks.structure.terms import Terms
 
 Floats = npt.NDArray[np.float64]
@@ -36,8 +37,7 @@ def of_terms(terms: Sequence[Terms], x: Floats, kind: str) -> Entries:
 
 def of_momentum(steps: int, point: Floats, kind: str) -> Entries:
     """Return the loss or its derivatives by the recursion of all four tangents, in extended precision."""
-    start = point.astype(np.longdouble)
-    rate, momentum, x, y = start
+    rate, momentum, x, y = (np.longdouble(number) for number in settings(point))
     d_rate, d_momentum, dx, dy = np.eye(4, dtype=np.longdouble)
     u = v = np.longdouble(0)
     du = dv = np.zeros(4, dtype=np.longdouble)

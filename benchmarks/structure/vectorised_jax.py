@@ -16,7 +16,7 @@ from benchmarks.peers.jax import Jax
 from benchmarks.problems import Vector
 from benchmarks.structure.cases import Case
 from benchmarks.structure.flat_peers import row_pattern
-from benchmarks.structure.problems import LEFT, RIGHT, momentum_step
+from benchmarks.structure.problems import LEFT, RIGHT, momentum_step, settings
 from benchmarks.structure.terms import Terms
 
 Way = tuple[Callable[[Any], Any], Pattern]
@@ -148,15 +148,17 @@ class VectorisedJax(Jax):
         jax, size, steps = self.library, case.point.size, case.family.steps
 
         def trained(point: Any) -> Any:
-            def step(state: Any, _: Any) -> Any:
-                return momentum_step(point[0], point[1], *state), None
+            rate, momentum, *start = settings(point)
 
-            zero = self.numpy.zeros(())
-            (_, _, x, y), _ = jax.lax.scan(step, (zero, zero, point[2], point[3]), None, steps)
+            def step(state: Any, _: Any) -> Any:
+                return momentum_step(rate, momentum, *state), None
+
+            state = [self.numpy.asarray(number, dtype=float) for number in (0.0, 0.0, *start)]
+            (_, _, x, y), _ = jax.lax.scan(step, tuple(state), None, steps)
             return 100 * (y - x * x) ** 2 + (1 - x) ** 2
 
         if case.kind == "tangent":
-            first = self.numpy.eye(size)[0]
+            first = self.numpy.ones(1)
             return lambda x: jax.jvp(trained, (x,), (first,))[1], row_pattern(1)
         return (trained, row_pattern(1)) if case.kind == "value" else (jax.grad(trained), row_pattern(size))
 

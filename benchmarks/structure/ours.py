@@ -1,0 +1,176 @@
+"""symad on the rows: with loops as they are found, with loops always, and in straight lines."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+
+import symad as sa
+from benchmarks.peers.base import Candidate, Evaluator
+from benchmarks.problems import Vector
+from benchmarks.structure.cases import Case
+from benchmarks.structure.flat_peers import row_pattern
+from benchmarks.structure.problems import Function, momentum_step, settings
+from symad.rolling import Roll
+from symad.tracing.constructs import scan, sum_over
+
+STAGES = {"trace": ("symad.rolling", "trace_structured"), "detect": ("symad.rolling", "find")}
+
+
+class Symad(Candidate):
+    """symad with its defaults: it chooses between loops and straight lines."""
+
+    name = "symad"
+    package = "symad"
+    call = "`kernel(x, out=buffer)`"
+    roll: ClassVar[Roll] = "auto"
+
+    def build(self, problem: Any) -> Evaluator:
+        case: Case = problem
+        arguments = _arguments(case, case.point)
+        watch = Stopwatch()
+        with watch.running():
+            start = time.perf_counter()
+            kernel: Any = sa.compile(_derivative(case, self.layout), *arguments, roll=self.roll, cache=False)
+            watch.seconds["rest"] = time.perf_counter() - start - sum(watch.seconds.values())
+        self.facts = _facts(kernel, watch.seconds, watch.found)
+        output = kernel.program.outputs[0].shape
+        values = np.empty(output)
+        pattern = row_pattern(max(1, values.size))
+        if kernel.sparsity is not None:
+            pattern = kernel.sparsity.rows, kernel.sparsity.columns
+
+        def bind(x: Vector) -> Callable[[], Any]:
+            given = _arguments(case, x)
+            return (lambda: kernel(*given, out=values)) if output else lambda: kernel(*given)
+
+        def read(result: object) -> Vector:
+            return values.ravel() if output else np.atleast_1d(np.asarray(result, dtype=float))
+
+        return Evaluator(bind, read, pattern, kernel.stats.executed)
+
+    @property
+    def layout(self) -> str:
+        """Order of a sparse matrix's entries: as loops write them fastest."""
+        return "regions"
+
+
+class SymadAlways(Symad):
+    """symad, always with loops."""
+
+    name = "symad, loops"
+    roll = "always"
+
+
+class SymadRows(SymadAlways):
+    """symad with loops, the entries in the order of rows."""
+
+    name = "symad, loops, by rows"
+    layout = "coo"
+
+
+class SymadNever(Symad):
+    """symad in straight lines."""
+
+    name = "symad, straight"
+    roll = "never"
+    layout = "coo"
+
+
+def _facts(kernel: Any, seconds: dict[str, float], found: Any) -> dict[str, Any]:
+    """Return what the tables say about a build."""
+    stats = kernel.stats
+    facts = {**seconds, "chosen": stats.strategy, "loops": len(stats.regions), "workspace": 8 * stats.workspace}
+    if found is not None:
+        rows, written, loops = found
+        bodies = sum(sum(map(bool, loop.body.operands)) for loop in written)
+        facts |= {"traced": sum(map(bool, rows.operands)) + bodies, "regions": len(loops.loops)}
+    return facts if stats.strategy != "rolled" else {**facts, "lines": kernel.llvm.count("\n")}
+
+
+class Stopwatch:
+    """Takes the time of stages of a build, by the functions that carry them out, and keeps what detection found."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.found: Any = None
+
+    def timed(self, function: Function, stage: str) -> Function:
+        """Return the function on the clock."""
+
+        def run(*args: Any, **keywords: Any) -> Any:
+            start = time.perf_counter()
+            result = function(*args, **keywords)
+            self.seconds[stage] += time.perf_counter() - start
+            if stage == "detect":
+                self.found = args[0], args[3], result
+            return result
+
+        return run
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Put the functions on the clock."""
+        places = [(importlib.import_module(place), name, stage) for stage, (place, name) in STAGES.items()]
+        originals = [getattr(module, name) for module, name, _ in places]
+        for original, (module, name, stage) in zip(originals, places, strict=True):
+            setattr(module, name, self.timed(original, stage))
+        try:
+            yield
+        finally:
+            for original, (module, name, _) in zip(originals, places, strict=True):
+                setattr(module, name, original)
+
+
+def _arguments(case: Case, x: Vector) -> tuple[Any, ...]:
+    if case.kind == "product":
+        return tuple(np.split(x, 2))
+    return (float(x[0]),) if case.kind == "tangent" else (x,)
+
+
+def _derivative(case: Case, layout: str) -> Function:
+    """Return the transformed function that is compiled."""
+    f = written(case)
+    if case.kind == "value":
+        return f
+    if case.kind == "gradient":
+        return sa.grad(f)
+    if case.kind == "hessian":
+        return sa.hessian(f, sparse="lower", format=layout)  # type: ignore[arg-type]
+    if case.kind == "jacobian":
+        return sa.jacobian(f, sparse=True, format=layout)  # type: ignore[arg-type]
+    if case.kind == "tangent":
+        return sa.derivative(lambda rate: f([rate]))
+    return lambda x, direction: sa.hvp(f, (x,), (direction,))
+
+
+def written(case: Case) -> Function:
+    """Return the plain function, or the same with its loop written down."""
+    family = case.family
+    if family.written == "plain":
+        return family.function
+    if family.written == "scan":
+        return _scanned(family.steps)
+    if family.name.startswith("rosenbrock"):
+        return lambda x: sum_over(lambda a, b: 100 * (b - a**2) ** 2 + (1 - a) ** 2, x[:-1], x[1:])
+    terms = (family.terms or tuple)()[0]
+    data, labels = terms.constants[:, :-1], terms.constants[:, -1]
+    return lambda weights: sum_over(lambda row, label: np.log(1 + np.exp(-label * (row @ weights))), data, labels)
+
+
+def _scanned(steps: int) -> Function:
+    def trained(point: Any) -> Any:
+        rate, momentum, *start = settings(point)
+
+        def step(state: Any, _: Any) -> Any:
+            return momentum_step(rate, momentum, *state), None
+
+        (_, _, x, y), _ = scan(step, (0.0, 0.0, *start), length=steps)
+        return 100 * (y - x * x) ** 2 + (1 - x) ** 2
+
+    return trained
