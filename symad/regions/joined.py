@@ -18,6 +18,7 @@ from codegen.table import Table
 from symad.regions.bodies import written
 
 LARGEST = 300  # operations of a joined body: what does not fit into registers gains nothing
+MOST_RESULTS = 32  # of a joined body, for the same reason
 BACK = 16  # steps that are looked at for one to join
 
 
@@ -59,6 +60,7 @@ def _fits(first: Region, second: Region) -> bool:
     if (
         not (first.parallel and second.parallel and first.count == second.count)
         or _size(first) + _size(second) > LARGEST
+        or len(first.results) + len(second.results) > MOST_RESULTS
     ):
         return False
     stored = {key_of(use) for use in first.results if use.kind == "store"}
