@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks import machine
 from benchmarks.__main__ import chosen
 from benchmarks.structure import growth, meta
-from benchmarks.structure.candidates import CANDIDATES, OURS, PEERS
+from benchmarks.structure.candidates import CANDIDATES, FLAT, OURS, PEERS
 from benchmarks.structure.cases import Case, make_cases
 from benchmarks.structure.measure import Limits, Row, measure
 from benchmarks.structure.report import ABOUT, best_peer, peers_table, structure_table, time_of
@@ -84,6 +84,8 @@ def told_before(case: Case, found: dict[str, Row], candidate: str) -> dict[str, 
     """
     if candidate in PEERS and candidate in found.get(case.twin, {}):
         return found[case.twin][candidate]
+    if candidate in (*FLAT, "never") and case.kind in case.family.huge:
+        return {"reason": "not tried: over 10^6 operations"}
     gave_up = [row for row in case.easier if "reason" in found.get(row, {}).get(candidate, {})]
     return {"reason": f"not tried after {gave_up[0]}"} if gave_up else None
 

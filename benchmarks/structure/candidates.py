@@ -20,4 +20,5 @@ PEERS: dict[str, type[Candidate]] = {
     "symengine": FlatSymengine,
     "jax": VectorisedJax,
 }
+FLAT = ("casadi", "casadi-gcc", "heyoka", "symengine")  # see every operation
 CANDIDATES = OURS | PEERS

@@ -43,6 +43,7 @@ class Family:
     twin: str = ""
     steps: int = 0
     size: int = 0  # of the series that it belongs to
+    huge: tuple[Kind, ...] = ()  # over a million operations in straight lines
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,15 @@ def lennard_jones(atoms: int, smaller: str = "") -> Family:
     parts = partial(terms.lennard_jones_terms, 3 * atoms)
     title = f"Lennard-Jones, {atoms} atoms"
     return _summed(
-        f"lj{atoms}", title, problems.lennard_jones, cluster(atoms), 0.02, parts, smaller=smaller, size=atoms
+        f"lj{atoms}",
+        title,
+        problems.lennard_jones,
+        cluster(atoms),
+        0.02,
+        parts,
+        smaller=smaller,
+        size=atoms,
+        huge=("hessian",) if atoms > 100 else (),
     )
 
 
@@ -121,7 +130,8 @@ def chain(size: int, name: str, title: str, written: str = "plain", smaller: str
     """Return the chained Rosenbrock function of any size."""
     x = np.random.default_rng(1).uniform(-1, 1, size)
     parts = partial(terms.rosenbrock_terms, size)
-    return _summed(name, title, chained_rosenbrock, x, 0.3, parts, written=written, smaller=smaller, size=size)
+    return _summed(name, title, chained_rosenbrock, x, 0.3, parts, written=written, smaller=smaller, size=size,
+                   huge=KINDS if size > 10**5 else ())  # fmt: skip
 
 
 def logistic(rows: int, columns: int, written: str = "plain", smaller: str = "") -> Family:
@@ -133,7 +143,8 @@ def logistic(rows: int, columns: int, written: str = "plain", smaller: str = "")
     weights = np.random.default_rng(6).normal(size=columns) / 4
     f = problems.make_logistic_loss(data, labels)
     twin = f"logistic{rows}x{columns}" if written != "plain" else ""
-    return Family(name, title, f, weights, 0.2, right, parts, written, smaller, twin, size=rows)
+    huge = KINDS if rows > 1000 else ()
+    return Family(name, title, f, weights, 0.2, right, parts, written, smaller, twin, size=rows, huge=huge)
 
 
 def momentum(power: int, rate: float, written: str = "plain", smaller: str = "") -> Family:
@@ -144,7 +155,8 @@ def momentum(power: int, rate: float, written: str = "plain", smaller: str = "")
     name = f"momentum{power}" + ("" if written == "plain" else f"-{written}")
     title = f"momentum, 10^{power} steps" + ("" if written == "plain" else f", `{written}`")
     f = problems.make_momentum(steps)
-    return Family(name, title, f, point, 0.01, reference, written=written, smaller=smaller, steps=steps, size=steps)
+    return Family(name, title, f, point, 0.01, reference, written=written, smaller=smaller, steps=steps, size=steps,
+                  huge=KINDS if power > 4 else ())  # fmt: skip
 
 
 def network() -> Family:
