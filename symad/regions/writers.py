@@ -146,7 +146,7 @@ class Writers:
         for result, size in zip(region.results, sizes, strict=True):
             places, into = result.table.places(), self.of[result.buffer]
             into.results.append((len(self.written), places))
-            into.active[places] |= activity[region.body.outputs[result.output].rows[0]]
+            np.logical_or.at(into.active, places, activity[region.body.outputs[result.output].rows[0]])
             self.written.append(Written(region, result, size))
 
     def _activity(self, region: Region) -> list[Activity]:
