@@ -16,7 +16,7 @@ from codegen.lowering.lower import Lowered
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
 from codegen.regions.emission_buffers import Memory, Tables, writes
-from codegen.regions.loops import Job, scratch
+from codegen.regions.loops import Job, Written
 from codegen.regions.loops_columns import columns_of
 from codegen.regions.loops_long import LONG, straight
 from codegen.regions.loops_scalar import alone, scalar_loop
@@ -52,7 +52,7 @@ class RolledPlan:
         return replace(self, program=packed, prepared=bodies)._emit(form)
 
     def _emit(self, form: Form) -> Emitted:
-        tables, emitted = Tables(), Emitted([], [], {found.name: found for found in MEMORY})
+        tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
         lanes = [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
         columns = [
             columns_of(region, wide.width) if wide != SCALAR else None
@@ -62,11 +62,12 @@ class RolledPlan:
         extra, fast = 0, self.options.accuracy == "fast"
         for number, ((region, counts), prepared) in enumerate(self.regions):
             job = Job(
-                f"region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
+                f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
                 memory.workspace, fast, columns[number],
             )  # fmt: skip
-            extra = max(extra, scratch(prepared.fused, len(region.body.inputs), lanes[number]))
-            emitted += _write(job, lanes[number])
+            written = _write(job, lanes[number])
+            emitted += written.emitted
+            extra = max(extra, written.scratch)
         return Emitted([], tables.globals, {}) + emitted + _kernel(self.program, memory, known.cleared, extra, form)
 
     @cached_property
@@ -116,7 +117,7 @@ def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepare
     return tuple(known[id(body)] for body in bodies)
 
 
-def _write(job: Job, lanes: Lanes) -> Emitted:
+def _write(job: Job, lanes: Lanes) -> Written:
     """Return the function of a region in the form that suits it."""
     if job.region.count == 1 and len(job.lowered.rows) > LONG:
         return straight(job)
@@ -134,7 +135,7 @@ def _kernel(program: RolledProgram, memory: Memory, cleared: frozenset[int], ext
     lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
     for number in sorted(cleared):
         lines += _clear(number, program, memory)
-    lines += [*calls(program.steps), *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
+    lines += [*calls(program.steps, form.name), *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
     return Emitted([], ["\n".join(lines)], {})
 
 

@@ -22,6 +22,7 @@ LINE = 64  # bytes of a line of the cache, where arrays begin
 class Tables:
     """Constant arrays of a module: bytes as text, which LLVM reads ten times faster than numbers; equal ones once."""
 
+    prefix: str
     globals: list[str] = field(default_factory=list)
     known: dict[bytes, str] = field(default_factory=dict)
 
@@ -30,7 +31,7 @@ class Tables:
         data = values.tobytes()
         name = self.known.get(data)
         if name is None:
-            name = self.known[data] = f"@table{len(self.known)}"
+            name = self.known[data] = f"@{self.prefix}.table{len(self.known)}"
             text = "\\" + data.hex("\\") if data else ""
             self.globals.append(f'{name}=internal constant [{len(data)} x i8] c"{text}",align {LINE}')
         return name

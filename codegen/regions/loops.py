@@ -43,6 +43,14 @@ class Job:
         return use.kind == "add" and id(use) not in self.stored
 
 
+@dataclass(frozen=True, eq=False)
+class Written:
+    """The IR of a region, and how many numbers of memory its body needs beside the buffers: none when it is short."""
+
+    emitted: Emitted
+    scratch: int
+
+
 class Slots(_Names):
     """Names of the values in one repetition of the body, or in several side by side; inputs are slots."""
 
@@ -71,6 +79,7 @@ class Function:
         self.writer = _Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.stored = {array: row for array, _, row in job.lowered.stores}
         self.chunks: list[str] = []
+        self.scratch = 0
 
     def write(self, *lines: str) -> None:
         self.lines += lines
@@ -82,11 +91,12 @@ class Function:
         self.lines.append(f"{name}={instruction}")
         return name
 
-    def emitted(self) -> Emitted:
+    def written(self) -> Written:
         """The text so far as IR, with the symbols that it calls."""
         writer = self.writer
         called = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
-        return Emitted(self.chunks, ["\n".join([*self.lines, "}"])], called | writer.wrappers | self.symbols)
+        function = "\n".join([*self.lines, "}"])
+        return Written(Emitted(self.chunks, [function], called | writer.wrappers | self.symbols), self.scratch)
 
     def view(self, use: Use) -> str:
         """Pointer to place 0 of a table's buffer, in this round of the nests."""
@@ -147,6 +157,7 @@ class Function:
         lanes, outputs = self.lanes, len(self.stored)
         width, load, store = lanes.width, f"load {lanes.type},ptr", f"store {lanes.type}"
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(self.plan.chunks)]
+        self.scratch = width * (len(slots) + outputs + self.plan.workspace)
         given = self.offset("%work", self.job.scratch)
         found, work = self.offset(given, width * len(slots)), self.offset(given, width * (len(slots) + outputs))
         for k, value in enumerate(slots):
@@ -157,12 +168,6 @@ class Function:
         for output, value in values.items():
             leave(output, value)
         return values
-
-
-def scratch(lowered: Lowered, slots: int, lanes: Lanes) -> int:
-    """Return how many numbers of memory a body needs beside the buffers: none when it is short."""
-    plan = schedule(lowered)
-    return lanes.width * (slots + len(lowered.stores) + plan.workspace) if len(plan.chunks) > 1 else 0
 
 
 def _arrays(body: Program) -> Program:

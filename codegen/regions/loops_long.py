@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codegen.emission.copies import Place, split_stores
-from codegen.emission.emit import DIRECT_POINTERS, Emitted, Form, _Writer
+from codegen.emission.emit import DIRECT_POINTERS, Form, _Writer
 from codegen.emission.lanes import SCALAR
 from codegen.emission.schedule import schedule
 from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
 from codegen.program import Input, Output, Program
-from codegen.regions.loops import Function, Job
+from codegen.regions.loops import Function, Job, Written
 from codegen.regions.loops_columns import Use
 from codegen.regions.region import Gather, Region
 
 LONG = 200  # rows of a body from which on it is read and stored in place, and equal operations share registers
 
 
-def straight(job: Job) -> Emitted:
+def straight(job: Job) -> Written:
     """Return the function of a region that is run once."""
     return _Straight(job, SCALAR).emit()
 
@@ -28,7 +28,7 @@ def straight(job: Job) -> Emitted:
 class _Straight(Function):
     """The function in the making."""
 
-    def emit(self) -> Emitted:
+    def emit(self) -> Written:
         region, job = self.region, self.job
         reads, stores = _reads(region), list(region.results)
         inputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, reads)))}
@@ -47,10 +47,11 @@ class _Straight(Function):
         self.writer.places = places
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
         self.chunks += [self.writer.copies(number, part) for number, part in enumerate(copies, len(self.chunks))]
-        arguments = self.arguments([*inputs, *outputs], list(outputs), plan.workspace)
+        self.scratch = plan.workspace
+        arguments = self.arguments([*inputs, *outputs], list(outputs))
         self.write(*(f"call void @{job.name}.{number}({arguments})" for number in range(len(self.chunks))))
         self.write("ret void")
-        return self.emitted()
+        return self.written()
 
     def in_place(self, outputs: Mapping[str, int], places: list[Place], first: int) -> Lowered:
         """The operations with the places of their values, and with what sums read; those places come to `places`."""
@@ -71,9 +72,9 @@ class _Straight(Function):
                 stores.append((*place, row))
         return replace(self.job.lowered, rows=rows, stores=[*stores, *((*place, row) for place, row in sums.items())])
 
-    def arguments(self, inputs: Sequence[str], outputs: Sequence[str], numbers: int) -> str:
+    def arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> str:
         """What the chunk functions are called with: the pointers, or tables of them, and the workspace."""
-        work = self.new(f"alloca [{max(numbers, 1)} x double],align 64")
+        work = self.offset("%work", self.job.scratch)
         pointers = [*inputs, *outputs]
         if len(pointers) > DIRECT_POINTERS:
             pointers = [self.table_of(inputs), self.table_of(outputs)]

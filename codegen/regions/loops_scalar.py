@@ -8,10 +8,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from codegen.cost import nanoseconds
-from codegen.emission.emit import Emitted
 from codegen.emission.lanes import SCALAR
 from codegen.lowering.lower import Lowered
-from codegen.regions.loops import Function, Job
+from codegen.regions.loops import Function, Job, Written
 from codegen.regions.loops_columns import Use
 from codegen.regions.region import Carry
 from codegen.regions.table import Affine
@@ -35,7 +34,7 @@ def alone(lowered: Lowered) -> bool:
     return PAIR * len(pairs) > nanoseconds(lowered.count()) - nanoseconds({"call": lowered.count()["call"]})
 
 
-def scalar_loop(job: Job) -> Emitted:
+def scalar_loop(job: Job) -> Written:
     """Return the function of a region that runs its repetitions one by one."""
     return _Scalar(job, SCALAR).emit()
 
@@ -50,7 +49,7 @@ class _Scalar(Function):
     def is_fixed(self, use: Use) -> bool:
         return self.region.count == 1 or (isinstance(use.table, Affine) and use.table.step == 0)
 
-    def emit(self) -> Emitted:
+    def emit(self) -> Written:
         region, lines = self.region, self.lines
         uses: list[Use] = [*region.gathers, *region.results]
         for use in uses:
@@ -75,7 +74,7 @@ class _Scalar(Function):
             if use.kind == "last":
                 self.write(f"store double {values[use.output]},ptr {self.fixed(use)},align 8")
         self.write("ret void")
-        return self.emitted()
+        return self.written()
 
     def place(self, use: Use) -> str:
         """Pointer to the place of this repetition."""

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.emission.emit import Emitted
 from codegen.emission.lanes import Lanes
 from codegen.functions.symbols import Symbol
-from codegen.regions.loops import Job
+from codegen.regions.loops import Job, Written
 from codegen.regions.loops_columns import Column, Columns, Overlap, rows_of
 from codegen.regions.loops_lanes import LaneFunction
 from codegen.regions.region import Result
@@ -28,7 +27,7 @@ from codegen.regions.table import Places
 SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
 
 
-def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Emitted:
+def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Written:
     """Return the function of a region that runs several repetitions side by side."""
     return _Vector(job, lanes, columns).emit()
 
@@ -49,7 +48,7 @@ class _Vector(LaneFunction):
         self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
 
-    def emit(self) -> Emitted:
+    def emit(self) -> Written:
         for column in (*self.reads, *self.results):
             self.view(column.use)
         several, lines, vector = len(self.runs) > 1, self.lines, self.lanes.type
@@ -71,7 +70,7 @@ class _Vector(LaneFunction):
         for c in self.kept:
             self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}.next"))
         self.write("ret void")
-        return self.emitted()
+        return self.written()
 
     def loop(self) -> None:
         """Write the loop over a run."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from codegen.regions.region import Nest, Region, Step
 
 
-def calls(steps: Sequence[Step]) -> list[str]:
-    """Return the IR that calls `@region0`, `@region1`... in the order of `regions_of`, each with its rounds.
+def calls(steps: Sequence[Step], prefix: str) -> list[str]:
+    """Return the IR that calls `@prefix.region0`, `@prefix.region1`... as `regions_of` has them, each with its rounds.
 
     It begins in the block %start.
 
     >>> from codegen.program import Output, Program
     >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
-    >>> calls([region])
-    ['call void @region0(ptr %in,ptr %out,ptr %w)']
+    >>> calls([region], "kernel")
+    ['call void @kernel.region0(ptr %in,ptr %out,ptr %w)']
     """
     lines: list[str] = []
     block, regions, nests = "start", 0, 0
@@ -25,7 +25,7 @@ def calls(steps: Sequence[Step]) -> list[str]:
         step = stack.pop()
         if isinstance(step, Region):
             arguments = "".join(f",i64 {number}" for number in rounds)
-            lines.append(f"call void @region{regions}(ptr %in,ptr %out,ptr %w{arguments})")
+            lines.append(f"call void @{prefix}.region{regions}(ptr %in,ptr %out,ptr %w{arguments})")
             regions += 1
         elif isinstance(step, Nest):
             n, nests = nests, nests + 1
