@@ -70,9 +70,7 @@ def read_llvm(kernel: Kernel) -> CodeReading:
     (3*x**2,)
     """
     if kernel.stats.strategy != "straight" or kernel.stats.chunks != 1:
-        raise ArgumentError(
-            "a kernel in several parts", why="one piece of straight-line code can be read", do="take a smaller one"
-        )
+        raise _in_parts()
     inputs = kernel.program.inputs
     symbols = [[_symbol(part.name, index) for index in np.ndindex(*part.shape)] for part in inputs]
     machine = _Symbolic(symbols)
@@ -182,9 +180,17 @@ def _symbol(name: str, index: tuple[int, ...]) -> sp.Symbol:
     return sp.Symbol("_".join([name, *map(str, index)]), real=True)
 
 
+def _in_parts() -> ArgumentError:
+    return ArgumentError(
+        "a kernel in several parts", why="one piece of straight-line code can be read", do="take a smaller one"
+    )
+
+
 def _body(lines: Sequence[str], start: str, end: str) -> Iterator[str]:
     """Return the lines of the first function, between its head and its end."""
-    first = next(k for k, line in enumerate(lines) if line.startswith(start)) + 1
+    first = next((k for k, line in enumerate(lines, 1) if line.startswith(start)), None)
+    if first is None:  # loops and sweeps are functions of other names
+        raise _in_parts()
     last = next(k for k, line in enumerate(lines[first:], first) if line.startswith(end))
     if last - first > MAX_LINES:
         raise LimitError(
