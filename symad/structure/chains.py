@@ -28,6 +28,7 @@ from symad.structure.verify_chain import Chain, verify
 
 LEAST_COUNT = 8
 LEAST_OPERATIONS = 64
+LARGEST_BODY = 1_000  # operations of a repetition of sums and maps, which may have chains in it
 TRIALS = 2_000  # runs that are verified at most
 
 
@@ -62,7 +63,7 @@ class _Cover:
         self.entries = 0
         self.taken: list[Chain] = []  # in the order of the program
         self.maps: list[Chain] = []  # sums and maps
-        self.least = np.zeros(len(columns), dtype=np.int64)  # counts of sums and maps that an operation is in
+        self.least = np.zeros(len(columns), dtype=np.int64)  # repetitions that a chain within sums and maps must have
 
     def chains(self) -> list[Chain]:
         """Return chains that do not overlap."""
@@ -109,7 +110,8 @@ class _Cover:
             return None
         inside = slice(chain.start, chain.stop)
         if not recurs(self.columns, chain, needed_after(self.columns, chain, self.columns.wanted)):
-            self.least[inside] = np.maximum(self.least[inside], chain.count)
+            count = chain.count if run.period > LARGEST_BODY else len(self.columns)
+            self.least[inside] = np.maximum(self.least[inside], count)
             self.maps.append(chain)
             self.put_rest(run, chain)
             return None

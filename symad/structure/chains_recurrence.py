@@ -28,5 +28,6 @@ def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
     adds = columns.pair[shape.model : shape.model + period] & (np.array(columns.heads, dtype=object)[codes] == sp.Add)
     uses = np.bincount(producer, minlength=period)
     loops = np.bincount(consumer[inside], minlength=period)
-    adding = adds & (uses == 1) & (loops == 1) & ~needed[:-1].any(axis=0)
+    back = int(shape.lag[shape.carried][inside].sum())  # sums side by side end in as many repetitions
+    adding = adds & (uses == 1) & (loops == 1) & ~needed[: max(0, len(needed) - back)].any(axis=0)
     return bool((kept & ~adding).any())

@@ -212,7 +212,7 @@ CASES: dict[str, tuple[Function, tuple[Any, ...], list[tuple[int, int, int]]]] =
     "schedule": (momentum(300, lambda rate, k: rate / (1 + 0.1 * k)), (0.5, 0.01), [(299, 13, 2)]),
     "table": (momentum(300, lambda rate, k: rate * TABLE[k]), (0.5, 0.01), [(299, 12, 2)]),
     "restart": (momentum(300, None, 10), (0.5, 0.01), [(30, 109, 1)]),
-    "adam": (adam, (0.5, 0.01, 0.9), [(299, 27, 3)]),
+    "adam": (adam, (0.3, 0.01, 0.9), [(299, 27, 3)]),
     "learned": (learned, (THREE, 0.01), [(99, 43, 4)]),
     "vector_momentum": (vector_momentum, (THREE, 0.01), [(99, 36, 6)]),
     "network": (network, (np.eye(4) * 0.3 + 0.1, np.ones(4) * 0.3, RISING), [(200, 40, 4)]),
@@ -231,6 +231,6 @@ CASES: dict[str, tuple[Function, tuple[Any, ...], list[tuple[int, int, int]]]] =
     "there_and_back": (there_and_back, (0.3, 0.4), [(300, 3, 1), (300, 2, 1)]),
     "choice": (choice, (0.3, 0.4), [(299, 4, 1)]),
     "fixed_choice": (fixed_choice, (0.3, 0.4), [(300, 4, 1)]),
-    "quotients": (quotients, (0.4, RISING), [(199, 5, 1)]),
+    "quotients": (quotients, (0.4, RISING + 1.5), [(199, 5, 1)]),
     "running_sums": (running_sums, (RISING,), [(200, 3, 1)]),
 }

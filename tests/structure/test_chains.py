@@ -242,13 +242,27 @@ def test_few_long_chains_are_loops_of_their_own() -> None:
         results = []
         for start in x[:9]:
             y = start
-            for _ in range(50):
+            for _ in range(250):
                 y = np.cos(y) * 0.5 + np.sin(y) * y
             results.append(y)
         return results
 
     _, loops = rows_of(run, RISING)
-    assert counts(loops) == [(50, 5, 1)] * 9
+    assert counts(loops) == [(250, 5, 1)] * 9
+
+
+def test_sums_side_by_side_are_left() -> None:
+    """The sums of a matrix product, column by column, look like one chain of a long lag."""
+    matrix = np.arange(8.0 * 32).reshape(8, 32) / 256
+
+    def run(x: Any) -> Any:
+        totals = matrix[:, 0] * x[0]
+        for k in range(1, 32):
+            totals = totals + matrix[:, k] * x[k]
+        return np.tanh(totals)
+
+    _, loops = rows_of(run, RISING[:32])
+    assert loops == []
 
 
 def test_loops_that_are_done_are_given() -> None:
