@@ -149,7 +149,11 @@ class _Chain:
             for slot, queue in enumerate(self.queues, self.first):
                 now[slot] = queue[k]
             for row, function, parts in self.steps:
-                now[row] = function(*[now[part] for part in parts])
+                if len(parts) == 2:
+                    first, second = parts
+                    now[row] = function(now[first], now[second])
+                else:
+                    now[row] = function(*[now[part] for part in parts])
             for queue, row in zip(self.queues, self.fed, strict=True):
                 queue.append(now[row])
             if self.stop is not None and now[self.stop]:
