@@ -23,8 +23,9 @@ from symad.regions.columns_of_regions import hessian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
 from symad.regions.outer import InnerJacobian, LowRank, draft_of, flat_draft, parameters_of, sum_of
-from symad.regions.patterns import distinct
+from symad.regions.patterns import distinct, each
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
+from symad.regions.waists import with_waists
 
 MOST_INPUTS = 2**31  # so that rows * columns is a 64-bit integer
 
@@ -60,10 +61,10 @@ def hessian(
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
     program = with_sums(program)
-    regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
-    if len(regions) < len(program.steps) or program.inputs[wrt].size >= MOST_INPUTS:
+    if not all(isinstance(step, Region) and step.parallel for step in program.steps):
         return None
-    found = pieces_of(program, regions, [wrt])
+    program, waists = with_waists(program, [wrt])
+    found = pieces_of(program, [wrt], waists)
     if found is None:
         return None
     sweep = _Sweep(program, *found, wrt)
@@ -84,8 +85,8 @@ class _Second:
     def in_triangle(self, assembly: Assembly, triangle: Triangle) -> Entry:
         """Return the entry of a triangle; where both slots are the same place, it stands for two on the diagonal."""
         first, second, node = self.first.places, self.second.places, self.node
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        same = low == high
+        low, high = each(np.minimum, first, second), each(np.maximum, first, second)
+        same = first == second
         if self.first is not self.second and same.any():
             factors = assembly.constants(np.where(same, 2.0, 1.0))
             node = self.draft.build.mul(self.draft.slot(factors, np.arange(len(same))), node)

@@ -29,6 +29,7 @@ from symad.regions.outer import (
 )
 from symad.regions.patterns import distinct
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
+from symad.regions.waists import with_waists
 
 
 def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo") -> RolledProgram | None:
@@ -59,10 +60,10 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
     program = with_sums(program)
-    regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
-    if len(regions) < len(program.steps):
+    if not all(isinstance(step, Region) and step.parallel for step in program.steps):
         return None
-    found = pieces_of(program, regions, [wrt])
+    program, waists = with_waists(program, [wrt])
+    found = pieces_of(program, [wrt], waists)
     if found is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape

@@ -18,7 +18,8 @@ from codegen.regions.table import Places, table
 from codegen.sparsity import Format, SparsityPattern
 from symad.regions.draft import Draft
 from symad.regions.layout_costs import Entry, copying, writing
-from symad.regions.patterns import arranged, met_alone
+from symad.regions.layout_wide import narrow
+from symad.regions.patterns import arranged, each, keys_of, met_alone
 from symad.regions.pieces import RegionDraft
 
 COPY = Program([sp.Symbol], [()], {0: sp.Symbol("s0")}, (Input("s0", ()),), (Output((), (0,)),), "copy")
@@ -44,15 +45,18 @@ class Assembly:
 
     def rolled(self, outputs: Sequence[Made]) -> RolledProgram:
         """Return the program: what the outputs do not need is left out."""
-        drafts = (step for step in self.steps if not isinstance(step, RegionDraft) or step.results)
-        self.draft.steps = [step.region() if isinstance(step, RegionDraft) else step for step in drafts]
+        for step in self.steps:
+            if not isinstance(step, RegionDraft):
+                self.draft.steps.append(step)
+            elif step.results:
+                self.draft.steps += [part.region() for part in narrow(step, self.workspace)]
         return self.draft.finish([(array, number) for number, array in enumerate(self.program.inputs)], outputs)
 
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""
         output = Output(shape, ())
         buffer = self.workspace(output.size)
-        keys = [entry.rows * width + entry.columns for entry in entries]
+        keys = _keys(entries, width)
         _write(entries, buffer, keys, met_alone(keys))
         return output, buffer
 
@@ -61,7 +65,8 @@ class Assembly:
         found = arranged([(entry.rows, entry.columns) for entry in entries], shape)
         order = _order(found.rows, found.columns, format)
         made = self.packed_output(found.rows[order], found.columns[order], shape, format)
-        direct = [_inverse(order)[positions] for positions in found.positions]
+        rank = _inverse(order)
+        direct = [each(lambda position, _: rank[position], positions, positions) for positions in found.positions]
         if writing(entries, direct, found.alone) <= writing(entries, found.positions, found.alone) + copying(order):
             _write(entries, made[1], direct, found.alone)
         else:
@@ -109,7 +114,8 @@ class Assembly:
     def targets(self, entries: Sequence[Entry], width: int, keys: Places, places: Places) -> list[Places]:
         """Return where entries go when the matrix has `keys` at `places`."""
         order = np.argsort(keys, kind="stable")
-        return [places[order[np.searchsorted(keys, found, sorter=order)]] for found in _keys(entries, width)]
+        found = _keys(entries, width)
+        return [each(lambda key, _: places[order[np.searchsorted(keys, key, sorter=order)]], key, key) for key in found]
 
     def copy(self, source: int, order: Places, target: int, places: Places) -> None:
         """Copy numbers from places of a buffer, in some order, to places of another."""
@@ -119,7 +125,7 @@ class Assembly:
 
 
 def _keys(entries: Sequence[Entry], width: int) -> list[Places]:
-    return [entry.rows * width + entry.columns for entry in entries]
+    return keys_of([(entry.rows, entry.columns) for entry in entries], width)
 
 
 def _order(rows: Places, columns: Places, format: Format) -> Places:

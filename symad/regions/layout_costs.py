@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen.regions.runs import runs
-from codegen.regions.table import Places, Table, table
+from codegen.regions.table import Places, Table
+from symad.regions.patterns import table_of
 from symad.regions.pieces import RegionDraft
 
 SIDE_BY_SIDE = 0.06  # a vector store or add
@@ -45,9 +46,11 @@ def writing(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequen
     tables: dict[int, list[Table]] = {}
     singles: dict[int, list[bool]] = {number: [] for number in drafts}
     for number, draft in drafts.items():
-        tables[number] = [table(places) for _, _, places in draft.slots] + [result.table for _, result in draft.results]
+        tables[number] = [table_of(places) for _, _, places in draft.slots] + [
+            result.table for _, result in draft.results
+        ]
     for entry, places, single in zip(entries, positions, alone, strict=True):
-        tables[id(entry.draft)].append(table(places))
+        tables[id(entry.draft)].append(table_of(places))
         singles[id(entry.draft)].append(single)
     return sum(_region(draft.count, tables[number], singles[number]) for number, draft in drafts.items())
 

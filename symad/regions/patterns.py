@@ -7,12 +7,12 @@ most) are a family: they share their places, in the order of rows and columns, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.regions.table import Places
+from codegen.regions.table import Affine, Places, Table, table
 from codegen.sparsity import SparsityPattern
 
 
@@ -43,21 +43,21 @@ def arranged(entries: Sequence[tuple[Places, Places]], shape: tuple[int, int]) -
     ([0, 1, 2, 3, 1, 2, 3], [0, 1, 2, 3, 0, 1, 2])
     """
     width = shape[1]
-    keys = [rows * width + columns for rows, columns in entries]
+    keys = keys_of(entries, width)
     family, alone = _families(keys)
     positions: list[Places] = [np.empty(0, dtype=np.int64)] * len(keys)
     stored: list[Places] = [np.empty(0, dtype=np.int64)]
     begin = 0
-    for number in dict.fromkeys(family):
-        members = [k for k, other in enumerate(family) if other == number]
+    for members in family:
         if len(members) == 1 and alone[members[0]]:
             positions[members[0]] = np.arange(begin, begin + len(keys[members[0]]))
             stored.append(keys[members[0]])
         else:
-            places, inverse = np.unique(np.concatenate([keys[k] for k in members]), return_inverse=True)
-            parts = np.split(inverse + begin, np.cumsum([len(keys[k]) for k in members])[:-1])
+            shortened = [keys[k][:1] if is_uniform(keys[k]) else keys[k] for k in members]
+            places, inverse = np.unique(np.concatenate(shortened), return_inverse=True)
+            parts = np.split(inverse + begin, np.cumsum([len(column) for column in shortened])[:-1])
             for k, part in zip(members, parts, strict=True):
-                positions[k] = part
+                positions[k] = np.broadcast_to(part, len(keys[k])) if len(part) == 1 else part
             stored.append(places)
         begin += len(stored[-1])
     places = np.concatenate(stored)
@@ -86,19 +86,65 @@ def met_alone(keys: Sequence[Places]) -> list[bool]:
     return _families(keys)[1]
 
 
-def _families(keys: Sequence[Places]) -> tuple[list[int], list[bool]]:
-    """Return for each entry the number of its family, and whether no place of it is written twice."""
-    family, alone = list(range(len(keys))), [True] * len(keys)
+def is_uniform(places: Places) -> bool:
+    """Whether places are one that was repeated without being stored again (see `uniform`)."""
+    return places.strides == (0,)
+
+
+def uniform(places: Places) -> Places:
+    """Return places that are all the same as one number that is repeated: hundreds of entries share a weight."""
+    if len(places) > 1 and (places == places[0]).all():
+        return np.broadcast_to(places[:1], len(places))
+    return places
+
+
+def table_of(places: Places) -> Table:
+    """Return the table of places, at once for uniform ones."""
+    return Affine(int(places[0]), 0, len(places)) if is_uniform(places) else table(places)
+
+
+def each(function: Callable[[Places, Places], Places], first: Places, second: Places) -> Places:
+    """Return a function of two columns, of one number where both are uniform.
+
+    >>> is_uniform(each(np.maximum, uniform(np.full(9, 2)), uniform(np.full(9, 3))))
+    True
+    """
+    if is_uniform(first) and is_uniform(second):
+        return np.broadcast_to(function(first[:1], second[:1]), len(first))
+    return function(first, second)
+
+
+def keys_of(entries: Sequence[tuple[Places, Places]], width: int) -> list[Places]:
+    """Return the places in the flat matrix of entries with their rows and columns."""
+    return [each(lambda row, column: row * width + column, rows, columns) for rows, columns in entries]
+
+
+def _families(keys: Sequence[Places]) -> tuple[list[list[int]], list[bool]]:
+    """Return the families of entries that share a place, and for each entry whether no place of it is written twice."""
+    alone = [not is_uniform(column) for column in keys]
     if not keys:
-        return family, alone
-    joined = np.concatenate(keys)
-    owner = np.repeat(np.arange(len(keys)), [len(column) for column in keys])
+        return [], alone
+    shortened = [column[:1] if is_uniform(column) else column for column in keys]
+    joined = np.concatenate(shortened)
+    owner = np.repeat(np.arange(len(keys)), [len(column) for column in shortened])
     order = np.argsort(joined, kind="stable")  # columns that rise are merged, not sorted
     owner = owner[order]
     again = np.nonzero(np.diff(joined[order]) == 0)[0]
     pairs = distinct(owner[again] * len(keys) + owner[again + 1])
+    head = list(range(len(keys)))
     for first, second in zip((pairs // len(keys)).tolist(), (pairs % len(keys)).tolist(), strict=True):
         alone[first] = alone[second] = False
-        kept, gone = sorted((family[first], family[second]))
-        family = [kept if number == gone else number for number in family]
-    return family, alone
+        kept, gone = sorted((_head(head, first), _head(head, second)))
+        head[gone] = kept
+    family: dict[int, list[int]] = {}
+    for number in range(len(keys)):
+        family.setdefault(_head(head, number), []).append(number)
+    return list(family.values()), alone
+
+
+def _head(head: list[int], number: int) -> int:
+    """Return the first of the family of an entry; the way there is shortened."""
+    while head[number] != number:
+        head[number] = head[head[number]]
+        number = head[number]
+    return number

@@ -17,15 +17,15 @@ import sympy as sp
 
 from codegen.program import Input, Output, Program, Rows, reachable
 from codegen.regions.region import Gather, Region, Result, RolledProgram
-from codegen.regions.table import Places, table
+from codegen.regions.table import Places
 from codegen.table import Table
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
-from symad.regions.patterns import distinct
-from symad.regions.writers import FIXED, INNER, ZERO, Writers
+from symad.regions.patterns import distinct, table_of, uniform
+from symad.regions.writers import FIXED, ZERO, Writers
 
 MOST_PIECES = 64  # of one region
-MOST_INNER = 32
+MOST_INNER = 64
 
 Role = Literal["active", "fixed", "inner"]
 
@@ -83,13 +83,13 @@ class RegionDraft:
 
     def result(self, node: int, buffer: int, places: Places, kind: Literal["store", "add"] = "add") -> None:
         """Let a node go to places."""
-        self.results.append((node, Result(0, buffer, table(places), kind)))
+        self.results.append((node, Result(0, buffer, table_of(places), kind)))
 
     def region(self) -> Region:
         """Return the region, with the slots that its results need."""
         nodes = list(dict.fromkeys(node for node, _ in self.results))
         body, used = program_of(self.build.graph, [slot[0] for slot in self.slots], nodes)
-        gathers = tuple(Gather(buffer, table(places)) for _, buffer, places in (self.slots[k] for k in used))
+        gathers = tuple(Gather(buffer, table_of(places)) for _, buffer, places in (self.slots[k] for k in used))
         results = tuple(Result(nodes.index(node), r.buffer, r.table, r.kind) for node, r in self.results)
         return Region(body, self.count, gathers, results, origin=self.origin)
 
@@ -119,14 +119,17 @@ def program_of(graph: Rows, slots: Sequence[int], wanted: Sequence[int]) -> tupl
 
 
 def pieces_of(
-    program: RolledProgram, regions: Sequence[Region], inputs: Collection[int]
+    program: RolledProgram, inputs: Collection[int], kept: Collection[int] = ()
 ) -> tuple[list[Piece], Inner] | None:
     """Return the pieces that make the outputs of a program, in the order in which they run, and its inner values.
 
-    Slots are active that read one of some `inputs`.
-    None where there are too many ways to read, or too many inner values.
+    Slots are active that read one of some `inputs`; what is in `kept` buffers is an inner value in any case.
+    None where there are too many ways to read, or too many inner values; for nests and chains too.
     """
-    finder = _Finder(program, regions, inputs)
+    regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
+    if len(regions) < len(program.steps):
+        return None
+    finder = _Finder(program, Writers(program, regions, inputs, kept))
     for region in reversed(regions):
         if not finder.visit(region):
             return None
@@ -166,9 +169,8 @@ class _MixedReadsError(Exception):
 class _Finder:
     """Visits regions from the last to the first: what an inner value is made of comes before what reads it."""
 
-    def __init__(self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int]) -> None:
-        self.writers = Writers(program, regions, inputs)
-        self.program, self.pieces = program, list[Piece]()
+    def __init__(self, program: RolledProgram, writers: Writers) -> None:
+        self.program, self.writers, self.pieces = program, writers, list[Piece]()
         made = {number: np.full(program.buffers[number].size, -1) for number in self.writers.of}
         self.inner = Inner(made)
 
@@ -257,14 +259,12 @@ class _Expander:
         kinds = self.writers.kinds(buffer, places)
         if (kinds != kinds[0]).any():
             raise _MixedReadsError(kinds)
+        if kinds[0] == ZERO:
+            return self.build.number(0.0)
         if kinds[0] < 0:
-            return {
-                ZERO: lambda: self.build.number(0.0),
-                FIXED: lambda: self.leaf(buffer, places, "fixed"),
-                INNER: lambda: self.leaf(buffer, places, "inner"),
-            }[int(kinds[0])]()
+            return self.leaf(buffer, places, "fixed" if kinds[0] == FIXED else "inner")
         made, nodes = self.writers.made(buffer), list[int]()
-        if len(made.recipes[int(kinds[0])]) > 1 and len(places) > 1 and 2 * len(distinct(places)) <= len(places):
+        if self.writers.shared(made.recipes[int(kinds[0])], places):
             return self.leaf(buffer, places, "inner")
         for position, number in enumerate(made.recipes[int(kinds[0])]):
             nodes.append(self.written(number, made.repetitions[made.begins[places] + position]))
@@ -286,5 +286,5 @@ class _Expander:
             graph = self.build.graph
             node = graph.own_leaf(sp.Symbol(f"z{len(self.slots)}", real=True))
             node = node if role == "fixed" else graph.alias(node)
-            self.slots[key] = Slot(node, buffer, places, role)
+            self.slots[key] = Slot(node, buffer, uniform(places), role)
         return self.slots[key].node

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from codegen.program import Program
 from codegen.regions.region import Gather, Region, Result, RolledProgram
 from codegen.regions.table import Places
+from symad.regions.patterns import distinct
 
 MOST_WRITERS = 32  # of a place that is written where it is read
 MOST_ROWS = 400
 MOST_SLOTS = 32  # that are active
 MOST_DEPTH = 12
 MOST_UNIFORM_ROWS = 16  # of a body that is run once, and would be computed again in every repetition
+CHEAP_ROWS = 2
+MOST_SHARED = 16  # values that are read by several repetitions each, and still not computed for each
 ZERO, FIXED, INNER = -1, -2, -3
 
 Activity = bool | NDArray[np.bool_]
@@ -117,8 +120,10 @@ def _sum(sizes: Iterable[Size]) -> Size:
 class Writers:
     """What wrote the places of workspaces and outputs; `active` ones depend on one of some inputs."""
 
-    def __init__(self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int]) -> None:
-        self.program, self.inputs = program, frozenset(inputs)
+    def __init__(
+        self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int], kept: Collection[int] = ()
+    ) -> None:
+        self.program, self.inputs, self.kept = program, frozenset(inputs), frozenset(kept)
         self.written: list[Written] = []
         self.of = {
             number: BufferWriters(np.zeros(buffer.size, dtype=bool))
@@ -138,7 +143,16 @@ class Writers:
         A place that nothing wrote is 0; one that is not active is a fixed number.
         """
         recipe = self.made(buffer).recipe[places]
+        if buffer in self.kept:
+            recipe = np.where(recipe == ZERO, ZERO, INNER)
         return np.where(self.of[buffer].active[places] | (recipe == ZERO), recipe, FIXED)
+
+    def shared(self, recipe: Sequence[int], places: Places) -> bool:
+        """Whether few values are read by many repetitions, and cost something: then they are not computed again."""
+        if len(places) < 2 or (len(recipe) == 1 and self.written[recipe[0]].size.rows <= CHEAP_ROWS):
+            return False
+        found = len(distinct(places))
+        return 2 * found <= len(places) and (found <= MOST_SHARED or len(recipe) > 1)
 
     def _run(self, region: Region) -> None:
         activity = self._activity(region)

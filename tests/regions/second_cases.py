@@ -266,6 +266,8 @@ SCALARS = {
     "Lennard-Jones 5": lambda: lennard_jones(5),
     "Rosenbrock": lambda: rosenbrock(12),
     "logistic": lambda: logistic(20, 3),
+    "logistic, wide": lambda: logistic(20, 9),
+    "logistic, wide and few": lambda: logistic(9, 14),
     "accidents": accidents,
     "weighted sums": lambda: weighted_sum(36),
     "log-sum-exp": lambda: log_sum_exp(36),
@@ -276,8 +278,8 @@ SCALARS = {
     "variance": lambda: variance(36),
     "variance of few": lambda: variance(7),
     "shared map": lambda: shared_map(9),
-    "perceptron": lambda: perceptron(3, 4),
-    "wider perceptron": lambda: perceptron(8, 4, 1),
+    "perceptron": lambda: perceptron(2, 3, 2),
+    "wider perceptron": lambda: perceptron(7, 3, 1),
 }
 MAPS = {
     "normalised": lambda: normalised(5),

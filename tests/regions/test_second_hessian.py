@@ -3,8 +3,23 @@
 import numpy as np
 import pytest
 
+from codegen import compile_program
+from codegen.regions.evaluate import evaluate_rolled
+from codegen.regions.table import Affine
 from symad.regions.hessian import hessian
-from tests.regions.second_cases import SCALARS, flat_hessian, numbers_of, points_of
+from symad.regions.layout_wide import MOST_SUMS
+from tests.regions.second_cases import (
+    MAPS,
+    SCALARS,
+    Rolled,
+    flat_hessian,
+    lennard_jones,
+    logistic,
+    numbers_of,
+    points_of,
+    reaction_diffusion,
+    rosenbrock,
+)
 
 
 def places_of(pattern):
@@ -44,3 +59,52 @@ def test_dense(name):
         matrix[row, column] = matrix[column, row] = value
     (data,) = numbers_of(found, points)
     np.testing.assert_allclose(data, matrix.reshape(shape + shape), rtol=1e-11, atol=1e-12)
+
+
+def test_a_wide_body_is_cut_into_loops_of_few_sums():
+    found = hessian(logistic(20, 9), 0, "lower", "regions")
+    assert len(found.steps) > 1
+    assert max(sum(use.kind == "add" for use in region.results) for region in found.steps) <= MOST_SUMS
+
+
+def test_few_repetitions_with_a_waist_have_a_loop_over_the_matrix():
+    found = hessian(logistic(9, 14), 0, None)
+    assert found.steps[-1].count == 14 * 14
+    assert max(len(region.results) for region in found.steps) <= 16
+
+
+def test_internal_variables_are_found():
+    (region,) = hessian(lennard_jones(5), 0, "lower", "regions").steps
+    assert len(region.results) == 21
+    assert sum(map(bool, region.body.operands)) < 80  # 130 with six variables apart
+
+
+def test_the_build_does_not_depend_on_the_number_of_repetitions():
+    few, many = (hessian(rosenbrock(n), 0, "lower", "regions") for n in (10, 100_000))
+    assert [len(region.body) for region in few.steps] == [len(region.body) for region in many.steps]
+    assert all(type(use.table) is Affine for region in many.steps for use in (*region.gathers, *region.results))
+
+
+def test_what_has_no_hessian_in_loops():
+    assert hessian(reaction_diffusion(12), 0, "lower") is None
+    assert hessian(MAPS["normalised"](), 0, None) is None
+
+
+@pytest.mark.parametrize(("triangle", "format"), [("lower", "coo"), ("full", "csr"), ("upper", "regions")])
+def test_a_linear_function_has_an_empty_hessian(triangle, format):
+    made = Rolled((5,))
+    made.region(lambda a: (2 * a,), [(0, np.arange(5))], [("add", ~0, 0)])
+    found = hessian(made.program(()), 0, triangle, format)
+    assert found.outputs[0].pattern.nnz == 0
+    assert found.steps == ()
+    assert numbers_of(found, [np.ones(5)])[0].shape == (0,)
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_kernels(name):
+    rolled = SCALARS[name]()
+    points = points_of(rolled)
+    for triangle, format in (("lower", "regions"), ("full", "csc"), (None, "coo")):
+        found = hessian(rolled, 0, triangle, format)
+        (right,) = evaluate_rolled(found, points)
+        np.testing.assert_allclose(compile_program(found)(*points), right, rtol=1e-11, atol=1e-12)
