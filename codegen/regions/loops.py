@@ -22,6 +22,10 @@ from codegen.regions.emission_buffers import Memory, Tables
 from codegen.regions.loops_columns import Columns, Use
 from codegen.regions.region import Region, Result
 
+STORES = ("store ", "call void @llvm.masked.store")
+MOST_STORES = 200  # in a function, between two calls
+PAUSE = Symbol("pause", "define internal preserve_allcc void @pause() noinline nounwind {\nret void\n}")
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
@@ -95,8 +99,20 @@ class Function:
         """The text so far as IR, with the symbols that it calls."""
         writer = self.writer
         called = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
-        function = "\n".join([*self.lines, "}"])
+        function = "\n".join([*self.with_pauses(), "}"])
         return Written(Emitted(self.chunks, [function], called | writer.wrappers | self.symbols), self.scratch)
+
+    def with_pauses(self) -> list[str]:
+        """The lines with a call here and there that does nothing: LLVM orders what is between two calls by itself.
+
+        Its time grows with the square of the stores that it orders: for 1000 of them it took 2 s.
+        """
+        stores = [k for k, line in enumerate(self.lines) if line.startswith(STORES)]
+        lines = list(self.lines)
+        for k in reversed(stores[MOST_STORES - 1 :: MOST_STORES]):
+            self.symbols[PAUSE.name] = PAUSE
+            lines.insert(k + 1, f"call preserve_allcc void @{PAUSE.name}()")
+        return lines
 
     def view(self, use: Use) -> str:
         """Pointer to place 0 of a table's buffer, in this round of the nests."""
@@ -164,9 +180,10 @@ class Function:
             self.write(f"{store} {value},ptr {self.offset(given, width * k)},align 8")
         arguments = ",".join(f"ptr {pointer}" for pointer in (given, found, work))
         self.write(*(f"call void @{self.job.name}.{number}({arguments})" for number in range(len(self.chunks))))
-        values = {k: self.new(f"{load} {self.offset(found, width * k)},align 8") for k in self.stored}
-        for output, value in values.items():
-            leave(output, value)
+        values = {}
+        for output in self.stored:
+            values[output] = self.new(f"{load} {self.offset(found, width * output)},align 8")
+            leave(output, values[output])
         return values
 
 

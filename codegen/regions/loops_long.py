@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from codegen.emission.copies import Place, split_stores
+from codegen.emission.copies import MOST, Place, split_stores
 from codegen.emission.emit import DIRECT_POINTERS, Form, _Writer
 from codegen.emission.lanes import SCALAR
-from codegen.emission.schedule import schedule
+from codegen.emission.schedule import CHUNK, schedule
 from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
@@ -36,7 +36,7 @@ class _Straight(Function):
         places = [(inputs[self.view(use)], _place(use)) for use in reads]
         lowered = self.in_place(outputs, places, len(inputs))
         lowered = group_operations(lowered, widths(), vector_symbol if job.fast else no_vector_symbol)
-        plan = schedule(lowered)
+        plan = schedule(lowered, CHUNK if len(lowered.stores) > MOST else None)
         kept, copies = split_stores(plan.chunks, lowered.stores)
         count = len(inputs) + len(outputs)  # sums are read where they stand
         arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)

@@ -300,6 +300,16 @@ def test_long_bodies(rows, count):
     check(rolled, [np.linspace(-1, 1, count + 2)], rtol=1e-12)
 
 
+def test_many_stores():
+    count, size = 11, 230
+    symbols = sp.symbols("s0:20")
+    body = program_from_sympy(symbols, [symbols[k % 20] * k + symbols[k * k % 17] for k in range(size)])
+    gathers = tuple(Gather(0, Affine(k, 1, count)) for k in range(20))
+    results = tuple(Result(k, 1, Affine(k * count, 1, count), "add" if k % 3 else "store") for k in range(size))
+    region = Region(body, count, gathers, results)
+    check(program([count + 20], [size * count], [], region), [np.linspace(-1, 1, count + 20)], lanes=(1, 8))
+
+
 def test_long_body_with_carry():
     body = long_expressions(1000)
     carries = (Carry(0, (Gather(0, Affine(0, 0, 1)),)),)
