@@ -46,6 +46,7 @@ class Columns:
     first: Nodes
     operand: Nodes
     source: Nodes  # position of each operand, -1 for what is no live operation
+    after: Nodes  # position of the last operation that each operand waits for: its own, or what a loop of `done` reads
     kind: NDArray[np.int8]  # of each operand
     literal: Flags  # whether an operand must be the same constant in all repetitions
     pair: Flags  # by operation: two operands that commute
@@ -75,7 +76,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) 
     pair = (arity[nodes] == 2) & _of(heads, codes, (sp.Add, sp.Mul))
     _sort_pairs(operand, place, kind, first[:-1][pair])
     free = _of(heads, codes, TABULAR) | (arity[nodes] == 1)
-    source = place[operand]
+    source, after = place[operand], _ready(place, done)[operand]
     literal = np.repeat(~free, arity[nodes]) & (kind[operand] == CONSTANT)
     power = first[:-1][_of(heads, codes, (sp.Pow,))]
     _mark_exponents(rows, literal, operand, kind[operand] == CONSTANT, power)
@@ -83,7 +84,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) 
     inner = source >= 0
     np.maximum.at(last_use, source[inner], np.repeat(np.arange(len(nodes)), arity[nodes])[inner])
     return Columns(
-        rows, nodes, kind, place, codes, heads, first, operand, source, kind[operand], literal, pair,
+        rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
         _of(heads, codes, (Boolean,)), last_use, wanted[nodes],
     )  # fmt: skip
 
@@ -102,6 +103,18 @@ def _of(heads: Sequence[Head], codes: Codes, classes: tuple[type, ...]) -> Flags
 def _read(done: Sequence[Loop]) -> list[Nodes]:
     columns = [reads for loop in done for reads in loop.reads if is_nodes(reads)]
     return [*columns, *(carry.initial for loop in done for carry in loop.carries)]
+
+
+def _ready(place: Nodes, done: Sequence[Loop]) -> Nodes:
+    """Return for each node after which operation it is there."""
+    ready, before = place.copy(), None
+    while before is None or (ready != before).any():  # once more than loops are given in another order than they run in
+        before = ready.copy()
+        for loop in done:
+            read = [int(ready[nodes[nodes < len(place)]].max(initial=-1)) for nodes in _read([loop])]
+            for result in loop.results:
+                ready[result.nodes[result.nodes < len(place)]] = max([-1, *read])
+    return ready
 
 
 def _marked(size: int, columns: Iterable[Nodes]) -> Flags:

@@ -73,6 +73,7 @@ class Repetitions:
     same: Flags
     operand: Matrix
     source: Matrix
+    after: Matrix
     kind: NDArray[np.int8]
 
 
@@ -120,7 +121,9 @@ def _repetitions(columns: Columns, start: int, period: int, numbers: Nodes, mode
     same &= (columns.first[positions + 1] - columns.first[positions] == arity).all(axis=1)
     where = columns.first[positions[:, :1]] + np.arange(int(arity.sum()))
     where[~same] = 0
-    return Repetitions(same, columns.operand[where], columns.source[where], columns.kind[where])
+    return Repetitions(
+        same, columns.operand[where], columns.source[where], columns.after[where], columns.kind[where]
+    )  # fmt: skip
 
 
 def _longest(columns: Columns, shape: Shape, start: int, begin: int, end: int) -> Chain | None:
@@ -144,7 +147,7 @@ def _longest(columns: Columns, shape: Shape, start: int, begin: int, end: int) -
 def _bounds(shape: Shape, found: Repetitions, start: int, numbers: Nodes, begin: int) -> Matrix:
     """Return the repetition from which on at the earliest the loop may begin, for each operand of each repetition."""
     number = numbers[:, None]
-    after = np.where(found.source >= 0, np.maximum((found.source - start) // shape.period + 1, begin), begin)
+    after = np.where(found.after >= 0, np.maximum((found.after - start) // shape.period + 1, begin), begin)
     position = start + number * shape.period + shape.consumer
     natural = (found.source >= 0) & (position - found.source == shape.distance)
     carry = np.where(natural, begin, np.maximum(after, number - shape.lag + 1))
@@ -157,8 +160,10 @@ def _swap(shape: Shape, found: Repetitions, bounds: Matrix, start: int, numbers:
     """Swap pairs in repetitions that do not fit, where the loop may then begin earlier; in place."""
     turned = np.arange(len(shape.kind))
     turned[shape.left], turned[shape.left + 1] = shape.left + 1, shape.left
-    operand, source, kind = found.operand[odd][:, turned], found.source[odd][:, turned], found.kind[odd][:, turned]
-    swapped = _bounds(shape, Repetitions(found.same[odd], operand, source, kind), start, numbers[odd], int(numbers[0]))
+    operand, kind = found.operand[odd][:, turned], found.kind[odd][:, turned]
+    source, after = found.source[odd][:, turned], found.after[odd][:, turned]
+    other = Repetitions(found.same[odd], operand, source, after, kind)
+    swapped = _bounds(shape, other, start, numbers[odd], int(numbers[0]))
     pairs = np.stack([shape.left, shape.left + 1])
     better = swapped[:, pairs].max(axis=1) < bounds[odd][:, pairs].max(axis=1)
     row, pair = np.nonzero(better)

@@ -14,9 +14,10 @@ from structure.chains_oracle import check, ends, flat, found
 import symad
 from codegen.errors import LimitError
 from codegen.limits import limits
-from codegen.program import Program
+from codegen.program import Input, Output, Program
+from codegen.table import Table
 from symad.structure.chains import find_chains
-from symad.structure.loop import Loop
+from symad.structure.loop import Loop, LoopResult
 
 
 def counts(loops: list[Loop]) -> list[tuple[int, int, int]]:
@@ -277,6 +278,23 @@ def test_loops_that_are_done_are_given() -> None:
     (first,) = find_chains(program, inputs, outputs, [backward])  # what it reads is wanted
     assert counts([first]) == counts([forward])
     assert [result.kind for result in first.results] == ["each"]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_loops_that_are_done_and_wait_for_the_chain(waits: bool) -> None:
+    """In every step a loop that the user wrote reads what the step has: a chain of all steps would wait for itself."""
+    table, steps = Table(), 40
+    x = y = table.leaf(sp.Symbol("x"))
+    body = flat(lambda value: value * value, 0.3)
+    done = []
+    for k in range(steps):
+        given = table.leaf(sp.Symbol(f"given{k}"))
+        reads = np.full(3, y if waits else x)
+        done.append(Loop(body, 3, (reads,), (LoopResult(0, "sum", np.array([given])),)))
+        y = table.row(sp.Mul, (y, table.row(sp.cos, (table.row(sp.Add, (y, given)),))))
+    rows = Program(table.heads, table.operands, table.atoms, (Input("x", ()),), (Output((), (y,)),))
+    loops = find_chains(rows, np.array([x]), np.array([y]), done[::-1])
+    assert counts(loops) == ([] if waits else [(steps, 3, 1)])
 
 
 def test_factors_from_before_are_divided_by() -> None:
