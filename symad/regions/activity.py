@@ -2,7 +2,8 @@
 
 Forward: a buffer is active if something that depends on an active input is written to it. Backward: a buffer has a
 cotangent if it is active and something that it goes into has one. Regions in a nest are looked at until nothing
-changes, since one round reads what another wrote.
+changes, since one round reads what another wrote. Where bodies choose between branches, tangents and cotangents come
+with guards (see `bodies_linear`), which have buffers of their own.
 """
 
 from __future__ import annotations
@@ -10,62 +11,75 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from codegen.regions.region import Nest, Region, Step
-from symad.regions.bodies import outputs_reached, slots_reached
+from codegen.regions.region import Region, Step, regions_of
+from symad.regions.bodies_linear import has_gates, outputs_guarded, outputs_reached, slots_guarded, slots_reached
 
 
 @dataclass(frozen=True)
 class Forward:
-    """The active buffers, and for each region its active slots."""
+    """The active buffers, those with guards among them; for each region its active slots, and those with guards."""
 
     buffers: frozenset[int]
     slots: dict[Region, tuple[int, ...]]
+    guarded: frozenset[int]
+    guarded_slots: dict[Region, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
 class Backward:
-    """The buffers with cotangents; for each region the outputs with cotangents, and the slots to which these lead."""
+    """The buffers with cotangents, those with guards among them.
+
+    For each region the outputs with cotangents, the slots to which these lead, and the carries with guards among them.
+    """
 
     buffers: frozenset[int]
     outputs: dict[Region, tuple[int, ...]]
     slots: dict[Region, tuple[int, ...]]
+    guarded: frozenset[int]
+    guarded_carries: dict[Region, frozenset[int]]
 
 
 def forward(steps: Sequence[Step], active: Iterable[int]) -> Forward:
     """Return what depends on some buffers."""
-    found = _Forward(set(active))
+    found = _Forward(set(active), _has_gates(steps))
     found.run(steps)
-    return Forward(frozenset(found.buffers), found.slots)
+    return Forward(frozenset(found.buffers), found.slots, frozenset(found.guarded), found.guarded_slots)
 
 
-def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int]) -> Backward:
-    """Return what some buffers depend on, as far as it is active."""
-    found = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers})
+def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
+    """Return what some buffers depend on, as far as it is active; those of them that are guarded are known."""
+    found = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
+    found.gates = bool(found.guarded) or _has_gates(steps)
     found.run(steps)
-    return Backward(frozenset(found.buffers), found.outputs, found.slots)
+    return Backward(
+        frozenset(found.buffers), found.outputs, found.slots, frozenset(found.guarded), found.guarded_carries
+    )
+
+
+def _has_gates(steps: Sequence[Step]) -> bool:
+    return any(has_gates(region.body) for region, _ in regions_of(steps))
 
 
 class _Forward:
-    def __init__(self, buffers: set[int]) -> None:
-        self.buffers = buffers
+    def __init__(self, buffers: set[int], gates: bool) -> None:
+        self.buffers, self.gates = buffers, gates
+        self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
+        self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
         for step in steps:
             if isinstance(step, Region):
                 self.visit(step)
-            else:
-                before = -1
-                while len(self.buffers) > before:
-                    before = len(self.buffers)
-                    self.run(step.steps)
+                continue
+            before = -1
+            while len(self.buffers) + len(self.guarded) > before:
+                before = len(self.buffers) + len(self.guarded)
+                self.run(step.steps)
 
     def visit(self, region: Region) -> None:
         first = len(region.gathers)
-        slots = {slot for slot, use in enumerate(region.gathers) if use.buffer in self.buffers}
-        for number, carry in enumerate(region.carries):
-            if any(use.buffer in self.buffers for use in carry.initial):
-                slots.add(first + number)
+        slots = _reading(region, self.buffers)
         while True:
             outputs = set(outputs_reached(region.body, sorted(slots)))
             more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
@@ -74,23 +88,48 @@ class _Forward:
             slots |= more
         self.slots[region] = tuple(sorted(slots))
         self.buffers.update(use.buffer for use in region.results if use.output in outputs)
+        self.guards(region, slots)
+
+    def guards(self, region: Region, slots: set[int]) -> None:
+        """Find the slots and buffers with guards."""
+        first, guarded = len(region.gathers), _reading(region, self.guarded) & slots
+        while self.gates and (guarded or has_gates(region.body)):
+            outputs = outputs_guarded(region.body, sorted(slots), sorted(guarded))
+            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - guarded
+            if not more:
+                self.guarded.update(use.buffer for use in region.results if use.output in outputs)
+                break
+            guarded |= more
+        self.guarded_slots[region] = tuple(sorted(guarded))
+
+
+def _reading(region: Region, buffers: set[int]) -> set[int]:
+    """Return the slots that read some buffers, at their beginning or always."""
+    slots = {slot for slot, use in enumerate(region.gathers) if use.buffer in buffers}
+    for slot, carry in enumerate(region.carries, len(region.gathers)):
+        if any(use.buffer in buffers for use in carry.initial):
+            slots.add(slot)
+    return slots
 
 
 class _Backward:
-    def __init__(self, ahead: Forward, buffers: set[int]) -> None:
-        self.ahead, self.buffers = ahead, buffers
+    def __init__(self, ahead: Forward, buffers: set[int], guarded: set[int]) -> None:
+        self.ahead, self.buffers, self.guarded = ahead, buffers, guarded
+        self.plain = buffers - guarded  # cotangents that are given, without guards
+        self.gates = False
         self.outputs: dict[Region, tuple[int, ...]] = {}
         self.slots: dict[Region, tuple[int, ...]] = {}
+        self.guarded_carries: dict[Region, frozenset[int]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
         for step in reversed(steps):
-            if isinstance(step, Nest):
-                before = -1
-                while len(self.buffers) > before:
-                    before = len(self.buffers)
-                    self.run(step.steps)
-            else:
+            if isinstance(step, Region):
                 self.visit(step)
+                continue
+            before = -1
+            while len(self.buffers) + len(self.guarded) > before:
+                before = len(self.buffers) + len(self.guarded)
+                self.run(step.steps)
 
     def visit(self, region: Region) -> None:
         first, active = len(region.gathers), self.ahead.slots[region]
@@ -104,5 +143,36 @@ class _Backward:
             outputs |= more
         self.outputs[region], self.slots[region] = tuple(sorted(outputs)), tuple(slots)
         for slot in slots:
-            reads = [region.gathers[slot]] if slot < first else region.carries[slot - first].initial
+            reads = (region.gathers[slot],) if slot < first else region.carries[slot - first].initial
             self.buffers.update(use.buffer for use in reads if use.buffer in self.ahead.buffers)
+        self.guards(region)
+
+    def guards(self, region: Region) -> None:
+        """Find the carries and buffers with guards."""
+        first, slots = len(region.gathers), self.slots[region]
+        ends = {use.output for use in region.results if use.kind == "last" and use.buffer in self.guarded}
+        carries = {slot for slot in slots if slot >= first and region.carries[slot - first].output in ends}
+        guarded: set[int] = set()
+        while self.gates:
+            guarded = self.slots_with_guards(region, carries)
+            more = {slot for slot in guarded if slot >= first} - carries
+            if not more:
+                break
+            carries |= more
+        for slot in guarded:
+            reads = (region.gathers[slot],) if slot < first else region.carries[slot - first].initial
+            self.guarded.update(use.buffer for use in reads if use.buffer in self.buffers - self.plain)
+        if self.gates:
+            carries |= {slot for slot in slots if slot >= first and slot in _reading(region, self.guarded)}
+        self.guarded_carries[region] = frozenset(carries)
+
+    def slots_with_guards(self, region: Region, carries: set[int]) -> set[int]:
+        """Return the slots whose cotangents have guards; that of an output has one if all that is added up has."""
+        first, outputs = len(region.gathers), dict.fromkeys(self.outputs[region], True)
+        for use in region.results:
+            if use.output in outputs and use.kind != "last" and use.buffer in self.buffers:
+                outputs[use.output] &= use.buffer in self.guarded
+        for slot in self.slots[region]:
+            if slot >= first and region.carries[slot - first].output in outputs:
+                outputs[region.carries[slot - first].output] &= slot in carries
+        return slots_guarded(region.body, self.ahead.slots[region], outputs) & set(self.slots[region])

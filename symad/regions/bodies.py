@@ -21,6 +21,7 @@ from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.programs import to_program
+from symad.rules.overrides import GATES
 from symad.tracing.operands import nodes_of
 from symad.tracing.scope import innermost_scope, open_scope
 from symad.tracing.trace import Trace, trace
@@ -69,72 +70,6 @@ def body_program(function: Function, number_of_slots: int) -> Program:
     return _with_rows(to_program(traced, "body"))
 
 
-def body_pushforward(body: Program, active: Sequence[int]) -> tuple[Program, tuple[int, ...]]:
-    """Return the body of the pushforward, and the outputs that have a tangent.
-
-    Its slots are those of the body, then the tangents of the `active` ones; its outputs are those of the body, then the
-    tangents of those that have one. The tangent of any other output is structurally zero.
-
-    >>> body = body_program(lambda x, y: (x * y, y), 2)
-    >>> made, tangents = body_pushforward(body, [0])
-    >>> function_of(made)(2.0, 3.0, 1.0), tangents
-    ((6.0, 3.0, 3.0), (0,))
-    """
-    replay = _Replay(body, active)
-    directions = [replay.slot() for _ in active]
-    smooth = replay.smooth()
-    tangents = replay.linear(smooth).apply(replay.build, directions)
-    found = [(output, node) for output, node in zip(smooth, tangents, strict=True) if node is not None]
-    return replay.program([node for _, node in found]), tuple(output for output, _ in found)
-
-
-def body_pullback(
-    body: Program, active: Sequence[int], outputs: Sequence[int], ones: Sequence[int] = ()
-) -> tuple[Program, tuple[int, ...]]:
-    """Return the body of the pullback, and those of the `active` slots that have a cotangent.
-
-    Its slots are those of the body, then a cotangent for each of `outputs`: an output that comes several times has the
-    sum as its cotangent, and a further 1 for each time that it is in `ones`. Its outputs are those of the body, then
-    the cotangents of the slots.
-
-    >>> body = body_program(lambda x, y: (x * y, y), 2)
-    >>> made, slots = body_pullback(body, [0, 1], [0])
-    >>> function_of(made)(2.0, 3.0, 1.0), slots
-    ((6.0, 3.0, 3.0, 2.0), (0, 1))
-    """
-    replay = _Replay(body, active)
-    smooth = [(output, replay.slot()) for output in outputs] + [(output, replay.build.one) for output in ones]
-    pullback = replay.linear([output for output, _ in smooth]).transpose()
-    nodes = pullback.apply(replay.build, [cotangent for _, cotangent in smooth])
-    found = [(slot, node) for slot, node in zip(active, nodes, strict=True) if node is not None]
-    return replay.program([node for _, node in found]), tuple(slot for slot, _ in found)
-
-
-def outputs_reached(body: Program, active: Sequence[int]) -> list[int]:
-    """Return the outputs whose derivative in some slots is not structurally zero.
-
-    >>> outputs_reached(body_program(lambda x, y: (x * y, y, x > y), 2), [0])
-    [0]
-    """
-    replay = _Replay(body, active)
-    smooth = replay.smooth()
-    linear = replay.linear(smooth)
-    reached = {*linear.inputs, *(target for target, _ in linear.rows)}
-    return [output for output in smooth if replay.outputs[output] in reached]
-
-
-def slots_reached(body: Program, active: Sequence[int], outputs: Sequence[int]) -> list[int]:
-    """Return those of the active slots that the derivative of some outputs is not structurally zero in.
-
-    >>> slots_reached(body_program(lambda x, y: (x * y, y), 2), [0, 1], [1])
-    [1]
-    """
-    replay = _Replay(body, active)
-    pullback = replay.linear(outputs).transpose()
-    reached = {*pullback.inputs, *(target for target, _ in pullback.rows)}
-    return [slot for slot in active if replay.parameters[slot] in reached]
-
-
 def body_part(
     body: Program,
     slots: Sequence[int],
@@ -158,10 +93,12 @@ def body_part(
     leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
     leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
     given = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
-    rows = written(table, body, given, [_row(body, output) for output in outputs if output is not None and output >= 0])
+    rows = written(
+        table, body, given, [row_of(body, output) for output in outputs if output is not None and output >= 0]
+    )
     found = []
     for output in outputs:
-        row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[_row(body, output)]
+        row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
         found.append(Output((), (row,)))
     inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
     return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
@@ -188,14 +125,15 @@ def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
     >>> slots_behind(body_program(lambda x, y, z: (x * y, z + y), 3), [1])
     [1, 2]
     """
-    return [row for row in reachable(body, [_row(body, output) for output in outputs]) if row < len(body.inputs)]
+    return [row for row in reachable(body, [row_of(body, output) for output in outputs]) if row < len(body.inputs)]
 
 
-def _row(body: Program, output: int) -> int:
+def row_of(body: Program, output: int) -> int:
+    """Return the row of an output."""
     return body.outputs[output].rows[0]
 
 
-class _Replay:
+class Replay:
     """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs."""
 
     def __init__(self, body: Program, active: Sequence[int]) -> None:
@@ -205,13 +143,21 @@ class _Replay:
         given = [self.slot() for _ in body.inputs]
         self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
         nodes = [self.parameters.get(slot, node) for slot, node in enumerate(given)]
-        wanted = [_row(body, output) for output in range(len(body.outputs))]
+        wanted = [row_of(body, output) for output in range(len(body.outputs))]
         self.outputs = replayed(self.graph, body, nodes, wanted)
 
     def slot(self) -> int:
         """Return the leaf of one more slot."""
         self.slots.append(self.graph.own_leaf(sp.Symbol(f"s{len(self.slots)}", real=True)))
         return self.slots[-1]
+
+    def nonzero(self, node: int) -> int | None:
+        """Return the condition that a node is not 0; None for a number."""
+        return (
+            None
+            if node in self.graph.atoms and node not in self.slots
+            else self.graph.node(sp.Ne, node, self.build.zero)
+        )
 
     def smooth(self) -> list[int]:
         """Return the outputs that are numbers and not truth values."""

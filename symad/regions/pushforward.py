@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from codegen.program import Input, Output
 from codegen.regions.region import Gather, Region, Result, RolledProgram
-from symad.regions.activity import forward
-from symad.regions.bodies import body_pushforward
+from symad.regions.activity import Forward, forward
+from symad.regions.bodies_linear import body_pushforward
 from symad.regions.draft import Draft, Wiring, each_region, fresh_name
 
 
@@ -27,7 +27,8 @@ def pushforward(program: RolledProgram, active: Sequence[int]) -> RolledProgram:
     first = program.first_output
     for buffer in range(first, len(program.buffers)):
         tangents.setdefault(buffer, draft.like(buffer))
-    pushed = _Pushed(draft, tangents, ahead.slots)
+    guards = {buffer: draft.like(buffer) for buffer in sorted(ahead.guarded)}
+    pushed = _Pushed(draft, ahead, tangents, guards)
     draft.steps = [each_region(step, pushed.region) for step in program.steps]
     inputs = [(array, number) for number, array in enumerate(program.inputs)]
     for number in active:
@@ -42,38 +43,58 @@ def pushforward(program: RolledProgram, active: Sequence[int]) -> RolledProgram:
 class _Pushed:
     """The regions of a pushforward."""
 
-    def __init__(self, draft: Draft, tangents: dict[int, int], slots: dict[Region, tuple[int, ...]]) -> None:
-        self.draft, self.tangents, self.slots = draft, tangents, slots
+    def __init__(self, draft: Draft, ahead: Forward, tangents: dict[int, int], guards: dict[int, int]) -> None:
+        self.draft, self.ahead, self.tangents, self.guards = draft, ahead, tangents, guards
 
     def region(self, region: Region) -> Region:
         """Return the region of values and tangents."""
-        active = self.slots[region]
+        active, guarded = self.ahead.slots[region], self.ahead.guarded_slots[region]
         if not active:
             return region
-        body, tangents = body_pushforward(region.body, active)
-        tangent_slot = {slot: len(region.body.inputs) + k for k, slot in enumerate(active)}
-        tangent_output = {output: len(region.body.outputs) + k for k, output in enumerate(tangents)}
         first = len(region.gathers)
+        asked = {use.output for use in region.results if use.buffer in self.guards}
+        asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
+        body, tangents = body_pushforward(region.body, active, guarded, sorted(asked))
+        slots = len(region.body.inputs)
+        tangent_slot, guard_slot = _numbered(active, slots), _numbered(guarded, slots + len(active))
+        tangent_output = _numbered(tangents, len(region.body.outputs))
+        guard_output = _numbered(sorted(asked), len(region.body.outputs) + len(tangents))
         gathers = dict(enumerate(region.gathers))
-        carries: dict[int, tuple[int | None, tuple[Gather, ...]]] = {}
         for slot, use in enumerate(region.gathers):
             if slot in tangent_slot:
                 gathers[tangent_slot[slot]] = Gather(self.tangents[use.buffer], use.table)
-        for slot, carry in enumerate(region.carries, first):
-            carries[slot] = carry.output, carry.initial
+            if slot in guard_slot:
+                gathers[guard_slot[slot]] = Gather(self.guards[use.buffer], use.table)
+        carries: dict[int, tuple[int | None, tuple[Gather, ...]]] = {
+            slot: (carry.output, carry.initial) for slot, carry in enumerate(region.carries, first)
+        }
         for slot, carry in enumerate(region.carries, first):
             if slot in tangent_slot:
-                initial = tuple(map(self.initial, carry.initial))
-                carries[tangent_slot[slot]] = tangent_output.get(carry.output), initial
+                carries[tangent_slot[slot]] = tangent_output.get(carry.output), tuple(map(self.initial, carry.initial))
+            if slot in guard_slot:
+                carries[guard_slot[slot]] = guard_output[carry.output], tuple(map(self.initial_guard, carry.initial))
         results: list[tuple[int | None, Result]] = [(use.output, use) for use in region.results]
         for result in region.results:
             if result.output in tangent_output:
-                buffer = self.tangents[result.buffer]
-                results.append((tangent_output[result.output], replace(result, buffer=buffer)))
+                moved = replace(result, buffer=self.tangents[result.buffer])
+                results.append((tangent_output[result.output], moved))
+                if result.buffer in self.guards:
+                    moved = replace(result, buffer=self.guards[result.buffer])
+                    results.append((guard_output[result.output], moved))
         return Wiring(body, gathers, carries, results).region(region.count, region.origin, region.stop)
 
     def initial(self, use: Gather) -> Gather:
         """Return where the tangent of an initial value is: the number 0 if it is not active."""
-        if use.buffer in self.tangents:
-            return Gather(self.tangents[use.buffer], use.table)
-        return self.draft.number(0.0)
+        return (
+            Gather(self.tangents[use.buffer], use.table) if use.buffer in self.ahead.buffers else self.draft.number(0.0)
+        )
+
+    def initial_guard(self, use: Gather) -> Gather:
+        """Return where the guard of that tangent is."""
+        if use.buffer in self.guards:
+            return Gather(self.guards[use.buffer], use.table)
+        return self.draft.number(1.0 if use.buffer in self.ahead.buffers else 0.0)
+
+
+def _numbered(items: Sequence[int], first: int) -> dict[int, int]:
+    return {item: number for number, item in enumerate(items, first)}

@@ -30,11 +30,17 @@ class Reverse:
         """Take the buffers that are active before the steps, and the cotangents of what is there after them."""
         self.draft, self.steps, self.checkpoints = draft, steps, checkpoints
         self.ahead = forward(steps, active)
-        self.behind = backward(steps, self.ahead, given)
+        guarded = [buffer for buffer, place in given.items() if place.guard is not None]
+        self.behind = backward(steps, self.ahead, given, guarded)
         self.cotangents = {
-            buffer: given[buffer] if buffer in given else Place(draft.like(buffer))
+            buffer: given[buffer] if buffer in given else self.new_place(buffer)
             for buffer in sorted(self.behind.buffers)
         }
+
+    def new_place(self, buffer: int) -> Place:
+        """Return buffers for the cotangents of a buffer, and for their guards."""
+        guard = self.draft.like(buffer) if buffer in self.behind.guarded else None
+        return Place(self.draft.like(buffer), guard=guard)
 
     def both_ways(self, steps: Sequence[Step], counts: tuple[int, ...]) -> Both:
         """Return steps as they run forward, and those that run them backward."""
@@ -59,7 +65,10 @@ class Reverse:
             raise _endless(region)
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
             return region, self.again(region, counts)
-        needs = Needs(self.ahead.slots[region], self.behind.slots[region], self.behind.outputs[region], self.cotangents)
+        needs = Needs(
+            self.ahead.slots[region], self.behind.slots[region], self.behind.outputs[region], self.cotangents,
+            self.behind.guarded_carries[region],
+        )  # fmt: skip
         made = BackwardRegion(self.draft, region, counts, needs)
         return made.forward, made.steps
 

@@ -9,14 +9,15 @@ whose rounds use the same workspace one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from codegen.program import Program
 from codegen.regions.region import Carry, Gather, Region, Result, Step
 from codegen.regions.table import Affine, Indexed, Table
-from symad.regions.bodies import body_part, body_program, body_pullback, slots_behind
+from symad.regions.bodies import body_part, body_program, slots_behind
+from symad.regions.bodies_linear import body_pullback
 from symad.regions.draft import Draft, Wiring
 from symad.structure.place import IDENTITY
 
@@ -25,20 +26,28 @@ FIXED = 0
 
 @dataclass(frozen=True)
 class Place:
-    """Where the cotangents of a buffer are: in another one, or the number 1 wherever they are asked for."""
+    """Where the cotangents of a buffer are: in another one, or the number 1 wherever they are asked for.
+
+    Their guards, if they have any, are in a third one.
+    """
 
     buffer: int
     one: bool = False
+    guard: int | None = None
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a region needs to run backward: its active slots, the slots and outputs with cotangents, where these are."""
+    """What a region needs to run backward: its active slots, the slots and outputs with cotangents, where these are.
+
+    `guarded` are the carries whose cotangents have guards.
+    """
 
     active: Sequence[int]
     slots: Sequence[int]
     outputs: Sequence[int]
     cotangents: dict[int, Place]  # of buffers
+    guarded: Collection[int]
 
 
 class BackwardRegion:
@@ -66,17 +75,28 @@ class BackwardRegion:
         read = [use for use in spread if not needs.cotangents[use.buffer].one]
         ones = [use.output for use in spread if needs.cotangents[use.buffer].one]
         joined = [use.output for use in read] + [region.carries[slot - self.first].output for slot in self.carried]
-        body, found = body_pullback(region.body, needs.active, joined, ones)
-        inputs = len(region.body.inputs)
-        output = {slot: k for k, slot in enumerate(found, len(region.body.outputs))}
+        guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
+        guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in needs.guarded]
+        asked = [slot for slot in needs.slots if slot in needs.guarded or self.guard_of(slot) is not None]
+        body, found = body_pullback(region.body, needs.active, joined, ones, guarded, asked)
+        inputs, outputs = len(region.body.inputs), len(region.body.outputs)
+        output = {slot: k for k, slot in enumerate(found, outputs)}
+        guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}
+        guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(found))}
         wanted = [slot for slot in needs.slots if slot in output]
-        gathers = self.primal(body, [output[slot] for slot in wanted])
-        for k, use in enumerate(read, inputs):
-            gathers[k] = self.cotangent(use)
-        carries: dict[int, tuple[int | None, tuple[Gather, ...]]] = {
-            k: (output.get(slot), (self.last(slot),)) for k, slot in enumerate(self.carried, inputs + len(read))
-        }
-        results = [target for slot in wanted if (target := self.result(slot, output[slot])) is not None]
+        gathers = self.primal(body, [*(output[slot] for slot in wanted), *guard_output.values()])
+        for k, use in enumerate(read):
+            gathers[inputs + k] = self.cotangent(use)
+            if k in guard_slot:
+                gathers[guard_slot[k]] = self.guard(use)
+        carries: dict[int, tuple[int | None, tuple[Gather, ...]]] = {}
+        for k, slot in enumerate(self.carried, len(read)):
+            carries[inputs + k] = output.get(slot), (self.last(slot),)
+            if k in guard_slot:
+                carries[guard_slot[k]] = guard_output[slot], (self.last_guard(slot),)
+        results: list[tuple[int | None, Result]] = []
+        for slot in wanted:
+            results += self.results(slot, output[slot], guard_output.get(slot))
         backward = Wiring(body, gathers, carries, results).region(region.count, region.origin)
         return [*self.before, backward, *self.after]
 
@@ -106,15 +126,25 @@ class BackwardRegion:
         place = self.needs.cotangents[use.buffer]
         return self.draft.number(1.0) if place.one else Gather(place.buffer, self.back(use.table))
 
+    def guard(self, use: Gather | Result) -> Gather:
+        """Return where the guards of the cotangents of places are; the number 1 if they have none."""
+        guard = self.needs.cotangents[use.buffer].guard
+        return self.draft.number(1.0) if guard is None else Gather(guard, self.back(use.table))
+
     def cell(self) -> Gather:
         """Return a place for one number of each round of the nests around."""
         return Gather(self.draft.workspace(_rounds(self.counts)), Affine(0, 0, 1, strides(1, self.counts)))
 
-    def last(self, slot: int) -> Gather:
-        """Return where the cotangent of the last value of a carry comes from."""
+    def ends(self, slot: int) -> list[Result]:
+        """Return the "last" results that the cotangent of a carry begins with."""
         output = self.region.carries[slot - self.first].output
         uses = [use for use in self.uses if use.kind == "last" and use.output == output]
-        if not uses or self.bearers[output] != slot:
+        return uses if uses and self.bearers[output] == slot else []
+
+    def last(self, slot: int) -> Gather:
+        """Return where the cotangent of the last value of a carry comes from."""
+        uses = self.ends(slot)
+        if not uses:
             return self.draft.number(0.0)
         if len(uses) == 1:
             return self.cotangent(uses[0])
@@ -124,22 +154,40 @@ class BackwardRegion:
         self.before.append(Wiring(total, ends, {}, [(0, Result(0, cell.buffer, cell.table, "store"))]).region(1, ""))
         return cell
 
-    def result(self, slot: int, output: int) -> tuple[int, Result] | None:
+    def last_guard(self, slot: int) -> Gather:
+        """Return where the guard of that cotangent is."""
+        uses = self.ends(slot)
+        return self.guard(uses[0]) if len(uses) == 1 else self.draft.number(float(len(uses) > 1))
+
+    def source(self, slot: int) -> Gather:
+        """Return what a slot reads; of a carry, its initial value."""
+        return self.region.gathers[slot] if slot < self.first else self.region.carries[slot - self.first].initial[0]
+
+    def guard_of(self, slot: int) -> int | None:
+        """Return the buffer of the guards of what a slot reads."""
+        place = self.needs.cotangents.get(self.source(slot).buffer)
+        return None if place is None else place.guard
+
+    def results(self, slot: int, output: int, guard: int | None) -> list[tuple[int | None, Result]]:
         """Return where the cotangent of a slot goes: to what it reads, or where its initial value was read."""
-        if slot < self.first:
-            source = self.region.gathers[slot]
-            target = self.cotangent(source)
-            kind = "store" if source.buffer in self.draft.read_once else "add"
-            return output, Result(0, target.buffer, target.table, kind)  # type: ignore[arg-type]
-        (source,) = self.region.carries[slot - self.first].initial
+        source = self.source(slot)
         if source.buffer not in self.needs.cotangents:
-            return None
-        target = self.cotangent(source)
-        if source.buffer in self.draft.read_once:
-            return output, Result(0, target.buffer, target.table, "last")
+            return []
+        parts = [(output, self.cotangent(source))]
+        if guard is not None and self.guard_of(slot) is not None:
+            parts.append((guard, self.guard(source)))
+        return [(part, self.left(slot, source, target)) for part, target in parts]
+
+    def left(self, slot: int, source: Gather, target: Gather) -> Result:
+        """Return the result that leaves a cotangent, or its guard, at its target."""
+        once = source.buffer in self.draft.read_once
+        if slot < self.first:
+            return Result(0, target.buffer, target.table, "store" if once else "add")
+        if once:
+            return Result(0, target.buffer, target.table, "last")
         cell = self.cell()
         self.after.append(added(cell, target))
-        return output, Result(0, cell.buffer, cell.table, "last")
+        return Result(0, cell.buffer, cell.table, "last")
 
 
 def single_lags(region: Region) -> Region:

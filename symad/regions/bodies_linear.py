@@ -1,0 +1,194 @@
+"""Linear maps of bodies: what reaches what, the pushforward and the pullback, all asked of `linearize`.
+
+A tangent may come with a guard, a number that is not 0 where the tangent holds: a branch that was not taken in one
+region must not meet an infinite derivative in the next. Where the guard does not hold the tangent is 0, and a body
+whose partial derivatives are finite needs no more than that; any other multiplies under the guard. Cotangents likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sympy as sp
+
+import codegen.heads as h
+from codegen.program import Program, reachable
+from symad.derivatives.linear import Linear, Term, scale, settle, total
+from symad.graph.builder import Builder
+from symad.regions.bodies import Replay
+from symad.rules.overrides import GATES
+
+TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
+        *GATES, sp.logic.boolalg.Boolean)  # fmt: skip
+
+
+def body_pushforward(
+    body: Program, active: Sequence[int], guarded: Sequence[int] = (), asked: Sequence[int] = ()
+) -> tuple[Program, tuple[int, ...]]:
+    """Return the body of the pushforward, and the outputs that have a tangent.
+
+    Its slots are those of the body, then the tangents of the `active` ones, then the guards of the tangents of the
+    `guarded` ones. Its outputs are those of the body, then the tangents of those that have one (that of any other is
+    structurally zero), then the guards of the `asked` ones.
+
+    >>> from symad.regions.bodies import body_program, function_of
+    >>> body = body_program(lambda x, y: (x * y, y), 2)
+    >>> made, tangents = body_pushforward(body, [0])
+    >>> function_of(made)(2.0, 3.0, 1.0), tangents
+    ((6.0, 3.0, 3.0), (0,))
+    """
+    replay = Replay(body, active)
+    directions = [replay.slot() for _ in active]
+    holds = {slot: _holds(replay) for slot in guarded}
+    outputs = replay.smooth()
+    given = [(node, holds.get(slot)) for slot, node in zip(active, directions, strict=True)]
+    nodes, guards = _carried(replay.build, replay.linear(outputs), given)
+    found = {output: node for output, node in zip(outputs, nodes, strict=True) if node is not None}
+    guard_of = dict(zip(outputs, guards, strict=True))
+    program = replay.program([*found.values(), *(guard_of.get(output, replay.build.zero) for output in asked)])
+    return program, tuple(found)
+
+
+def body_pullback(
+    body: Program,
+    active: Sequence[int],
+    outputs: Sequence[int],
+    ones: Sequence[int] = (),
+    guarded: Sequence[int] = (),
+    asked: Sequence[int] = (),
+) -> tuple[Program, tuple[int, ...]]:
+    """Return the body of the pullback, and those of the `active` slots that have a cotangent.
+
+    Its slots are those of the body, then a cotangent for each of `outputs`: an output that comes several times has the
+    sum as its cotangent, and a further 1 for each time that it is in `ones`; then the guards of the `guarded` ones,
+    which are numbers of entries of `outputs`. Its outputs are those of the body, then the cotangents of the slots, then
+    the guards of the `asked` slots.
+
+    >>> from symad.regions.bodies import body_program, function_of
+    >>> body = body_program(lambda x, y: (x * y, y), 2)
+    >>> made, slots = body_pullback(body, [0, 1], [0])
+    >>> function_of(made)(2.0, 3.0, 1.0), slots
+    ((6.0, 3.0, 3.0, 2.0), (0, 1))
+    """
+    replay = Replay(body, active)
+    cotangents = [replay.slot() for _ in outputs]
+    holds = {number: _holds(replay) for number in guarded}
+    given: list[Term | None] = [(node, holds.get(number)) for number, node in enumerate(cotangents)]
+    given += [(replay.build.one, None)] * len(ones)
+    nodes, guards = _carried(replay.build, replay.linear([*outputs, *ones]).transpose(), given)
+    found = {slot: node for slot, node in zip(active, nodes, strict=True) if node is not None}
+    guard_of = dict(zip(active, guards, strict=True))
+    return replay.program([*found.values(), *(guard_of[slot] for slot in asked)]), tuple(found)
+
+
+def outputs_reached(body: Program, active: Sequence[int]) -> list[int]:
+    """Return the outputs whose derivative in some slots is not structurally zero.
+
+    >>> from symad.regions.bodies import body_program
+    >>> outputs_reached(body_program(lambda x, y: (x * y, y, x > y), 2), [0])
+    [0]
+    """
+    replay = Replay(body, active)
+    smooth = replay.smooth()
+    linear = replay.linear(smooth)
+    reached = {*linear.inputs, *(target for target, _ in linear.rows)}
+    return [output for output in smooth if replay.outputs[output] in reached]
+
+
+def slots_reached(body: Program, active: Sequence[int], outputs: Sequence[int]) -> list[int]:
+    """Return those of the active slots that the derivative of some outputs is not structurally zero in.
+
+    >>> from symad.regions.bodies import body_program
+    >>> slots_reached(body_program(lambda x, y: (x * y, y), 2), [0, 1], [1])
+    [1]
+    """
+    replay = Replay(body, active)
+    pullback = replay.linear(outputs).transpose()
+    reached = {*pullback.inputs, *(target for target, _ in pullback.rows)}
+    return [slot for slot in active if replay.parameters[slot] in reached]
+
+
+def outputs_guarded(body: Program, active: Sequence[int], guarded: Iterable[int]) -> set[int]:
+    """Return the outputs whose tangents have guards, where the tangents of some slots have.
+
+    >>> import numpy as np
+    >>> from symad.regions.bodies import body_program
+    >>> outputs_guarded(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y, y), 2), [0, 1], [1])
+    {0, 2}
+    """
+    replay = Replay(body, active)
+    holds = {slot: _holds(replay) for slot in guarded}
+    outputs = replay.smooth()
+    terms = _terms(replay.build, replay.linear(outputs), [(replay.build.one, holds.get(slot)) for slot in active])
+    return {output for output in outputs if _is_guarded(terms.get(replay.outputs[output]))}
+
+
+def slots_guarded(body: Program, active: Sequence[int], outputs: dict[int, bool]) -> set[int]:
+    """Return the slots whose cotangents have guards; `outputs` says which of those of outputs have.
+
+    >>> import numpy as np
+    >>> from symad.regions.bodies import body_program
+    >>> slots_guarded(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y), 2), [0, 1], {0: False})
+    {0}
+    """
+    replay = Replay(body, active)
+    given = [(replay.build.one, _holds(replay) if guarded else None) for guarded in outputs.values()]
+    terms = _terms(replay.build, replay.linear(list(outputs)).transpose(), given)
+    return {slot for slot in active if _is_guarded(terms.get(replay.parameters[slot]))}
+
+
+def has_gates(body: Program) -> bool:
+    """Whether a body has a head that chooses between its operands."""
+    return any(head in GATES for head in body.heads)
+
+
+def _is_guarded(term: Term | None) -> bool:
+    return term is not None and term[1] is not None
+
+
+def _holds(replay: Replay) -> int:
+    """Return a guard: that the number of a further slot is not 0."""
+    return replay.graph.node(sp.StrictGreaterThan, replay.slot(), replay.build.zero)
+
+
+def _carried(build: Builder, linear: Linear, given: Sequence[Term | None]) -> tuple[list[int | None], list[int]]:
+    """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image."""
+    terms = _terms(build, linear, given)
+    plain = terms
+    if any(_is_guarded(term) for term in given) and _is_tame(build, linear):
+        plain = _terms(build, linear, [None if term is None else (term[0], None) for term in given])
+    values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
+    return values, [_number(build, terms.get(node)) for node in linear.outputs]
+
+
+def _terms(build: Builder, linear: Linear, given: Sequence[Term | None]) -> dict[int, Term]:
+    """Return what every node has of the image of tangents that come under guards."""
+    terms: dict[int, Term] = {}
+    for node, seed in zip(linear.inputs, given, strict=True):
+        if seed is not None:
+            terms[node] = total(build, [terms[node], seed]) if node in terms else seed
+    for target, row in linear.rows:
+        found = [terms[target]] if target in terms else []
+        found += [scale(build, terms[source], factor, guard) for factor, source, guard in row if source in terms]
+        if found:
+            terms[target] = total(build, found)
+    return terms
+
+
+def _number(build: Builder, term: Term | None) -> int:
+    if term is None:
+        return build.zero
+    return build.one if term[1] is None else build.select(term[1], build.one, build.zero)
+
+
+def _is_tame(build: Builder, linear: Linear) -> bool:
+    """Whether all partial derivatives of a map are finite where its slots are."""
+    graph = build.graph
+    for node in reachable(graph, list(linear.coefficients())):
+        if graph.heads[node] is sp.Pow:
+            exponent = build.constant(graph.operands[node][1])
+            if not (isinstance(exponent, int) and exponent >= 0):
+                return False
+        elif graph.operands[node] and not issubclass(graph.heads[node], TAME):
+            return False
+    return True
