@@ -7,8 +7,8 @@ lanes that are switched off: they read what the last repetition reads, and what 
 
 Order of sums: each lane has its own sum in a register, of every W-th repetition; at the end of a run the upper half of
 the lanes is added to the lower half until one is left. Sums in memory are added vector by vector, result by result;
-sums that overlap (`codegen.regions.loops_columns`) are added to each other first. So a result depends on the program and
-on the width of the registers, and on nothing else.
+sums that overlap (`codegen.regions.loops_columns`) are added to each other first. So a result depends on the program
+and on the width of the registers, and on nothing else.
 """
 
 from __future__ import annotations
