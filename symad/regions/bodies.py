@@ -21,7 +21,6 @@ from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.programs import to_program
-from symad.rules.overrides import GATES
 from symad.tracing.operands import nodes_of
 from symad.tracing.scope import innermost_scope, open_scope
 from symad.tracing.trace import Trace, trace

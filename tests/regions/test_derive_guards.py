@@ -1,0 +1,105 @@
+"""A branch that is not taken contributes nothing, also where its derivative is infinite in another body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from derive_cases import Made, region
+from derive_cases import run as table
+from derive_flat import agree, flat_function
+from derive_strict import run
+
+import symad as sa
+from codegen.regions.region import Carry, Nest, RolledProgram
+from codegen.regions.table import Affine
+from symad.regions.checkpoints import Checkpoints
+from symad.regions.pullback import gradient, pullback
+from symad.regions.pushforward import pushforward
+
+X = np.array([0.25, -1.0, 0.0, 4.0])
+
+
+def choice_first() -> RolledProgram:
+    """The root of what was chosen: its derivative is infinite where 0 was chosen, and nothing depends on x."""
+    made = Made({"x": (4,)}, {"f": ()}, {"y": (4,)})
+    return made.program(
+        region(lambda x: (np.where(x > 0, x * x, 0.0),), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))]),
+        region(lambda y: (np.sqrt(y),), 4, [made.at("y", table(4))], [made.to(0, "f", table(4, 0, 0), "add")]),
+    )
+
+
+def choice_last() -> RolledProgram:
+    """A root that is chosen only where its derivative is finite; it goes through a sum on its way."""
+    made = Made({"x": (4,)}, {"f": ()}, {"r": (4,), "s": (4,)})
+    return made.program(
+        region(lambda x: (np.sqrt(x * x),), 4, [made.at("x", table(4))], [made.to(0, "r", table(4))]),
+        region(lambda r: (2 * r,), 4, [made.at("r", table(4, 3, -1))], [made.to(0, "s", table(4, 3, -1), "add")]),
+        region(lambda s, x: (np.where(x != 0, s * x, 0.0),), 4, [made.at("s", table(4)), made.at("x", table(4))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+
+
+def chain() -> RolledProgram:
+    """A carry whose root is taken in the next repetition; only some repetitions change it."""
+    made = Made({"x": (4,)}, {"f": ()}, {"end": ()}, zero=[0.0])
+    step = region(
+        lambda x, c: (np.where(x > 0, x * x, 0.0), np.sqrt(c)), 4, [made.at("x", table(4))],
+        [made.to(0, "end", 0, "last"), made.to(1, "f", table(4, 0, 0), "add")], [Carry(0, (made.at("x", 3),))],
+    )  # fmt: skip
+    return made.program(
+        step, region(lambda e: (np.sqrt(e),), 1, [made.at("end", 0)], [made.to(0, "f", 0, "add")])
+    )  # fmt: skip
+
+
+def chain_in_a_nest() -> RolledProgram:
+    made = Made({"x": (4,)}, {"f": ()}, {"end": (3,)})
+    step = region(
+        lambda x, c: (np.where(x > 0.5, x * x + c, 0.0), np.sqrt(c)), 2, [made.at("x", table(2, 2, -1, (1,)))],
+        [made.to(0, "end", Affine(1, 0, 1, (1,)), "last"), made.to(1, "f", table(2, 0, 0), "add")],
+        [Carry(0, (made.at("end", Affine(0, 0, 1, (1,))),))],
+    )  # fmt: skip
+    return made.program(
+        region(lambda x: (np.maximum(x, 1.0) - 1.0,), 1, [made.at("x", 1)], [made.to(0, "end", 0)]), Nest(2, (step,))
+    )
+
+
+CASES: tuple[Callable[[], RolledProgram], ...] = (choice_first, choice_last, chain, chain_in_a_nest)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_first_order(case: Callable[[], RolledProgram]) -> None:
+    program, v = case(), np.array([0.5, 1.5, -1.0, 2.0])
+    flat = flat_function(program)
+    expected = sa.grad(lambda x: flat(x)[0])(X)
+    assert np.isfinite(expected).all()
+    agree(run(gradient(program, [0]), [X]), [expected])
+    agree(run(pushforward(program, [0]), [X, v]), [flat(X)[0], expected @ v])
+    policies: tuple[Checkpoints, ...] = ("sqrt", "none")
+    for checkpoints in policies:
+        agree(run(gradient(program, [0], checkpoints=checkpoints), [X], scratch=True), [expected])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_second_order(case: Callable[[], RolledProgram]) -> None:
+    program, v = case(), np.array([0.5, 1.5, -1.0, 2.0])
+    flat = flat_function(program)
+    product = sa.hvp(lambda x: flat(x)[0], (X,), (v,))
+    first = gradient(program, [0])
+    agree(run(pushforward(first, [0]), [X, v])[1:], [product])
+    agree(run(pullback(first, [0]), [X, v])[1:], [product])
+
+
+def test_guards_that_nothing_asks_for_are_left_out() -> None:
+    """Rectified layers: a partial derivative that is a weight cannot be infinite."""
+    made = Made({"w": (4,), "v": (4,), "x": ()}, {"f": ()}, {"h": (4,), "g": (4,)})
+    layers = made.program(
+        region(lambda w, x: (np.maximum(w * x, 0.0),), 4, [made.at("w", table(4)), made.at("x", table(4, 0, 0))],
+               [made.to(0, "h", table(4))]),
+        region(lambda h, v: (np.maximum(h * v, 0.0),), 4, [made.at("h", table(4, 3, -1)), made.at("v", table(4))],
+               [made.to(0, "g", table(4))]),
+        region(lambda g: (g * g,), 4, [made.at("g", table(4))], [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+    found = gradient(layers, [0, 1])
+    assert [buffer.size for buffer in found.buffers if buffer.kind == "workspace"] == [4, 4]  # h, its cotangent
