@@ -10,6 +10,7 @@ import sympy as sp
 
 from codegen.heads import Alias
 from codegen.program import Head
+from codegen.regions.table import distinct
 from codegen.sympy_in import PAIRWISE
 from codegen.table import Table
 from symad.graph.table import Graph
@@ -49,7 +50,7 @@ def plain_rows(graph: Graph, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop
     leaves = np.concatenate([inputs, *made]).tolist()
     used = [column for loop in loops for column in loop.reads if is_nodes(column)]
     used += [carry.initial for loop in loops for carry in loop.carries]
-    needed = _needed(graph, np.unique(np.concatenate([outputs, *used])), leaves)
+    needed = _needed(graph, distinct(np.concatenate([outputs, *used])), leaves)
     table, at = Table(), [-1] * len(graph.heads)
     table.heads, table.operands = [sp.Symbol] * len(leaves), [()] * len(leaves)
     table.atoms = dict.fromkeys(range(len(leaves)), _LEAF)
