@@ -167,6 +167,20 @@ def test_what_a_body_changed_is_put_back_before_it_is_carried_out():
     assert expected == pytest.approx(0.3 * (B * [2, 4, 8, 16]).sum())
 
 
+SEEN = []
+
+
+def test_a_body_that_changes_what_is_global_is_refused():
+    f = lambda x: sum_over(lambda b: max(SEEN.append(u) or u for u in (b * x,)), B)  # noqa: E731
+    try:
+        with pytest.raises(sa.TraceError, match=r"test_constructs_structured\.py:\d+: the body of a loop changes SEEN"):
+            trace_structured(f, 0.3)
+        assert len(SEEN) == 1
+        assert sa.compile(f, 0.3, roll="never")(0.5) == 0.5 * B.sum()
+    finally:
+        SEEN.clear()
+
+
 def test_large_data_and_a_million_inputs_take_few_nodes_and_symbols():
     data, many = np.ones((100_000, 20)), np.ones(10**6)
     traced = trace_structured(lambda w: sum_over(lambda row: np.log(1 + np.exp(row @ w)), data), np.zeros(20))

@@ -130,21 +130,21 @@ def body_of(count: int, *reached: Any) -> Iterator[Body]:
     scope = innermost_scope()
     if scope is None or scope.loops is None or count < 2:
         raise NotOneBodyError
-    surroundings, written = Surroundings(*reached), len(scope.loops)
+    surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
     try:
         with open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph))
             inner.gather = body.gather
             yield body
-        if surroundings.changed():
-            raise NotOneBodyError
     except LimitError:
         raise
     except Exception as error:
+        failure = error
+    if surroundings.changed() or failure is not None:
         surroundings.restore()
         while len(scope.loops) > written:
             scope.loops.popitem()
-        raise NotOneBodyError from error
+        raise NotOneBodyError from failure
 
 
 def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:

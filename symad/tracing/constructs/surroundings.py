@@ -1,8 +1,9 @@
 """Surroundings: what a body can change outside of itself. A body that does is carried out repetition by repetition.
 
 A body that is traced once appends to a list once, and not n times. So what its function can reach by name (variables
-of enclosing functions, global names, the lists, dicts, arrays and objects that they stand for, generators of random
-numbers) is compared with what it was, and put back where it has changed.
+of enclosing functions, the lists, dicts, arrays and objects that they stand for, generators of random numbers) is
+compared with what it was, and put back where it has changed. What global names stand for may belong to other threads
+too: a body that changes it is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from symad.errors import TraceError
 from symad.tracing.array import Array
-from symad.tracing.place import is_library
+from symad.tracing.place import is_library, user_place
 from symad.tracing.traced import Traced
 
 REACHED = 10_000  # objects that are looked at
@@ -28,21 +30,32 @@ _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.floa
 
 
 class Surroundings:
-    """What functions can reach, as it was, and how each part is put back."""
+    """What functions can reach, as it was, and how each part is put back; what global names lead to is left alone."""
 
     def __init__(self, *roots: Any) -> None:
         self._kept: list[tuple[Callable[[], Any], Any, Callable[[Any], Any]]] = []  # (state now, state, put back)
+        self._shared: list[tuple[Callable[[], Any], Any, str]] = []  # (state now, state, global name)
+        self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
+        self._name = ""  # of the global that is being looked at
         self._note(random.getstate, random.setstate)
         self._note(np.random.get_state, np.random.set_state)
-        seen, waiting = set[int](), list(roots)
-        while waiting and len(seen) < REACHED:
-            value = waiting.pop()
-            if type(value) not in _NUMBERS and id(value) not in seen:
-                seen.add(id(value))
-                waiting += self._keep(value)
+        seen = set[int]()
+        self._visit(list(roots), seen)
+        while self._names and len(seen) < REACHED:
+            self._name, value = self._names.pop(next(iter(self._names)))
+            self._visit([value], seen)
 
     def changed(self) -> bool:
-        """Whether anything is not as it was."""
+        """Whether anything is not as it was; TraceError where it is something global, which others may change too."""
+        for now, before, name in self._shared:
+            if not _same(now(), before):
+                raise TraceError(
+                    f"the body of a loop changes {name}",
+                    where=user_place(),
+                    why="a body is traced once for all repetitions, and global names are not put back",
+                    do="return what the body computes; or make it a variable of the function around the loop; or "
+                    'compile with roll="never"',
+                )
         return any(not _same(now(), before) for now, before, _ in self._kept)
 
     def restore(self) -> None:
@@ -51,8 +64,18 @@ class Surroundings:
             if not _same(now(), before):
                 put_back(before)
 
+    def _visit(self, waiting: list[Any], seen: set[int]) -> None:
+        while waiting and len(seen) < REACHED:
+            value = waiting.pop()
+            if type(value) not in _NUMBERS and id(value) not in seen:
+                seen.add(id(value))
+                waiting += self._keep(value)
+
     def _note(self, now: Callable[[], Any], put_back: Callable[[Any], Any]) -> None:
-        self._kept.append((now, now(), put_back))
+        if self._name:
+            self._shared.append((now, now(), self._name))
+        else:
+            self._kept.append((now, now(), put_back))
 
     def _keep(self, value: Any) -> list[Any]:
         """Note the state of one object; return what it leads to."""
@@ -84,7 +107,8 @@ class Surroundings:
         if isinstance(value, functools.partial):
             return [value.func, *value.args, *value.keywords.values()]
         if isinstance(value, types.FunctionType):
-            return [*self._cells(value), *self._globals(value), *(value.__defaults__ or ())]
+            self._globals(value)
+            return [*self._cells(value), *(value.__defaults__ or ())]
         kind = type(value)
         if kind.__module__.split(".")[0] in _LIBRARIES or not hasattr(value, "__dict__"):
             return []
@@ -102,13 +126,15 @@ class Surroundings:
                 self._note(functools.partial(_contents, cell), functools.partial(_refill_cell, cell))
         return [value for value in reached if callable(value)] if _is_ours(f) else reached
 
-    def _globals(self, f: types.FunctionType) -> list[Any]:
+    def _globals(self, f: types.FunctionType) -> None:
         if _is_ours(f):
-            return []
-        space = f.__globals__
-        names = [name for name in f.__code__.co_names if name in space]
-        self._note(lambda: [space.get(name) for name in names], lambda old: space.update(zip(names, old, strict=True)))
-        return [space[name] for name in names]
+            return
+        space, codes = f.__globals__, [f.__code__]
+        for code in codes:
+            codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+            for name in set(code.co_names) & space.keys():
+                self._shared.append((functools.partial(space.get, name), space[name], name))
+                self._names.setdefault(id(space[name]), (name, space[name]))
 
 
 def _is_ours(f: Any) -> bool:
