@@ -11,18 +11,18 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from codegen.program import Input, Output, Program
+from codegen.program import Output, Program
 from codegen.regions.region import Carry, Gather, Nest, Region, Result, RolledProgram, regions_of
 from codegen.regions.table import Places, table
 from symad.regions.bodies import body_part
-
-COPY = Program([sp.Symbol], [()], {0: sp.Symbol("s0")}, (Input("s0", ()),), (Output((), (0,)),), "copy")
+from symad.regions.layout_copies import identities
 
 
 def with_sums(program: RolledProgram) -> RolledProgram:
     """Return a program with its accumulations as sums, where only their last values are used.
 
     >>> import numpy as np
+    >>> from codegen.program import Input
     >>> from codegen.regions.region import Buffer
     >>> from codegen.regions.table import Affine
     >>> from codegen.sympy_in import program_from_sympy
@@ -114,7 +114,9 @@ def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Regi
         chosen = [k for k, use in enumerate(initial) if use.buffer == source]
         reads = np.array([initial[k].table.places()[0] for k in chosen])
         into = Result(0, buffer, table(places[chosen]), "add")
-        found.append(Region(COPY, len(chosen), (Gather(source, table(reads)),), (into,), origin="initial values"))
+        found.append(
+            Region(identities(1), len(chosen), (Gather(source, table(reads)),), (into,), origin="initial values")
+        )
     return found
 
 

@@ -19,6 +19,7 @@ from symad.regions.draft import Draft
 from symad.regions.pullback import gradient, pullback
 from symad.regions.pushforward import pushforward
 
+FEWEST_OPERATIONS = 20_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096
 MOST_NUMBERS = 2**24  # in the buffers of all rounds
 

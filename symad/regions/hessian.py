@@ -19,10 +19,10 @@ from symad.derivatives.linear import linearize
 from symad.derivatives.second_order import edge_pushing
 from symad.derivatives.sparse import Triangle
 from symad.regions.accumulations import with_sums
-from symad.regions.columns_of_regions import hessian_by_columns
+from symad.regions.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
-from symad.regions.outer import InnerJacobian, LowRank, draft_of, flat_draft, parameters_of, sum_of
+from symad.regions.outer import InnerJacobian, LowRank, chooses, draft_of, flat_draft, parameters_of, sum_of, times
 from symad.regions.patterns import distinct, each
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.regions.waists import with_waists
@@ -37,8 +37,7 @@ def hessian(
 
     Without a triangle it is dense, of the shape of the input twice; else packed in a format, with the exact pattern.
 
-    >>> import sympy as sp
-    >>> from codegen.program import Input, Output
+    >>>     >>> from codegen.program import Input, Output
     >>> from codegen.regions.region import Buffer, Gather, Result
     >>> from codegen.regions.table import Affine
     >>> from codegen.sympy_in import program_from_sympy
@@ -55,7 +54,9 @@ def hessian(
     if len(program.outputs) != 1 or program.outputs[0].size != 1:
         return None
     found = _scattered(program, wrt, triangle, format)
-    return hessian_by_columns(program, wrt) if found is None and triangle is None else found
+    if found is not None or triangle is not None or program.executed < FEWEST_OPERATIONS:
+        return found
+    return hessian_by_columns(program, wrt)
 
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
@@ -112,7 +113,8 @@ class _Sweep:
         self.adjoints: list[float | None] = [0.0] * len(inner)  # None: it is in a buffer
         self.adjoints[int(inner.of(program.first_output, np.zeros(1, dtype=np.int64))[0])] = 1.0
         self.stored = self.assembly.workspace(len(inner))
-        self.low_rank = LowRank(self.assembly, inner, self.width)
+        self.choosing = chooses(pieces)
+        self.low_rank = LowRank(self.assembly, inner, self.width, guarded=self.choosing)
         self.found: list[_Second] = []
 
     def run(self) -> None:
@@ -122,7 +124,7 @@ class _Sweep:
 
     def low_rank_entry(self, triangle: Triangle | None) -> list[Entry] | None:
         """Return what inner values add, a list of one entry or none; None where they fill too much."""
-        jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width)
+        jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write(self.low_rank.numbers)
         return self.low_rank.entry(jacobian, triangle)
 
@@ -168,7 +170,7 @@ class _Sweep:
             return None if not value else draft.build.mul(draft.build.number(_exact(value)), term.node)
         for number in met:
             self.store(number)
-        return draft.build.mul(draft.slot(self.stored, numbers), term.node)
+        return times(draft.build, draft.slot(self.stored, numbers), term.node, guarded=self.choosing)
 
     def store(self, number: int) -> None:
         """Put the adjoint of an inner value into its buffer."""

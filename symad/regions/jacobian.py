@@ -14,18 +14,20 @@ from codegen.regions.region import Region, RolledProgram
 from codegen.regions.table import Places
 from codegen.sparsity import Format
 from symad.regions.accumulations import with_sums
-from symad.regions.columns_of_regions import jacobian_by_columns
+from symad.regions.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
 from symad.regions.outer import (
     MOST_PLACES,
     InnerJacobian,
     Support,
+    chooses,
     draft_of,
     flat_draft,
     parameters_of,
     partials,
     sum_of,
+    times,
 )
 from symad.regions.patterns import distinct
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
@@ -54,7 +56,9 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
     found = _scattered(program, wrt, sparse, format)
-    return jacobian_by_columns(program, wrt) if found is None and not sparse else found
+    if found is not None or sparse or program.executed < FEWEST_OPERATIONS:
+        return found
+    return jacobian_by_columns(program, wrt)
 
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
@@ -90,7 +94,7 @@ class _Writer:
 
     def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
         self.program, self.pieces, self.inner, self.width = program, pieces, inner, width
-        self.assembly = Assembly(program)
+        self.assembly, self.choosing = Assembly(program), chooses(pieces)
         self.found: list[list[Entry]] = [[] for _ in program.outputs]
         self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
         self.through_buffers = [self.assembly.workspace(output.size * len(inner)) for output in program.outputs]
@@ -101,7 +105,7 @@ class _Writer:
             terms = [term for term in piece.terms if term.buffer >= self.program.first_output]
             if terms:
                 self.visit(piece, terms)
-        jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width)
+        jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write({int(n) for support in self.through for found in support.columns.values() for n in found})
         for number in range(len(self.found)):
             if not self.through_inner(number, jacobian):
@@ -146,6 +150,7 @@ class _Writer:
         draft, terms = flat_draft(len(places)), []
         for value in values.tolist():
             weight = draft.slot(self.through_buffers[number], places * len(self.inner) + value)
-            terms.append(draft.build.mul(weight, draft.slot(jacobian, value * self.width + across)))
+            row = draft.slot(jacobian, value * self.width + across)
+            terms.append(times(draft.build, weight, row, guarded=self.choosing))
         self.found[number].append(Entry(draft, sum_of(draft.build, terms), places, across))
         self.assembly.steps.append(draft)

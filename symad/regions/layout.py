@@ -9,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
-from codegen.program import Input, Output, Program
-from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram, Step
-from codegen.regions.table import Places, table
+from codegen.program import Output
+from codegen.regions.region import Buffer, RolledProgram, Step
+from codegen.regions.table import Places
 from codegen.sparsity import Format, SparsityPattern
 from symad.regions.draft import Draft
-from symad.regions.layout_costs import Entry, copying, writing
+from symad.regions.layout_copies import copies, cost
+from symad.regions.layout_costs import Entry, writing
 from symad.regions.layout_wide import narrow
 from symad.regions.patterns import arranged, each, keys_of, met_alone
 from symad.regions.pieces import RegionDraft
-
-COPY = Program([sp.Symbol], [()], {0: sp.Symbol("s0")}, (Input("s0", ()),), (Output((), (0,)),), "copy")
 
 Made = tuple[Output, int]  # an output and its buffer
 
@@ -67,12 +65,13 @@ class Assembly:
         made = self.packed_output(found.rows[order], found.columns[order], shape, format)
         rank = _inverse(order)
         direct = [each(lambda position, _: rank[position], positions, positions) for positions in found.positions]
-        if writing(entries, direct, found.alone) <= writing(entries, found.positions, found.alone) + copying(order):
+        here = np.arange(len(order))
+        if writing(entries, direct, found.alone) <= writing(entries, found.positions, found.alone) + cost(here, rank):
             _write(entries, made[1], direct, found.alone)
         else:
             packed = self.workspace(len(order))
             _write(entries, packed, found.positions, found.alone)
-            self.copy(packed, order, made[1], np.arange(len(order)))
+            self.steps += copies(packed, here, made[1], rank)
         return made
 
     def packed_output(self, rows: Places, columns: Places, shape: tuple[int, int], format: Format) -> Made:
@@ -95,10 +94,10 @@ class Assembly:
         rows = np.concatenate([found.rows, found.columns[mirrored]])
         columns = np.concatenate([found.columns, found.rows[mirrored]])
         order = _order(rows, columns, format or "csr")
-        source, keys = source[order], (rows * width + columns)[order]
-        places = np.arange(len(order)) if format else keys
+        keys = rows * width + columns
+        places = _inverse(order) if format else keys
         at_once = writing(whole, self.targets(whole, width, keys, places), met_alone(_keys(whole, width)))
-        if format == "regions" or at_once <= writing(lower, found.positions, found.alone) + copying(source, places):
+        if format == "regions" or at_once <= writing(lower, found.positions, found.alone) + cost(source, places):
             return self.packed(whole, (width, width), format) if format else self.dense(whole, width, shape)
         packed = self.workspace(len(found.rows))
         _write(lower, packed, found.positions, found.alone)
@@ -108,7 +107,7 @@ class Assembly:
             if format
             else (output, self.workspace(output.size))
         )
-        self.copy(packed, source, made[1], places)
+        self.steps += copies(packed, source, made[1], places)
         return made
 
     def targets(self, entries: Sequence[Entry], width: int, keys: Places, places: Places) -> list[Places]:
@@ -116,12 +115,6 @@ class Assembly:
         order = np.argsort(keys, kind="stable")
         found = _keys(entries, width)
         return [each(lambda key, _: places[order[np.searchsorted(keys, key, sorter=order)]], key, key) for key in found]
-
-    def copy(self, source: int, order: Places, target: int, places: Places) -> None:
-        """Copy numbers from places of a buffer, in some order, to places of another."""
-        if len(order):
-            result = Result(0, target, table(places), "store")
-            self.steps.append(Region(COPY, len(order), (Gather(source, table(order)),), (result,), origin="order"))
 
 
 def _keys(entries: Sequence[Entry], width: int) -> list[Places]:

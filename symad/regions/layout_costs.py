@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from codegen.regions.runs import runs
 from codegen.regions.table import Places, Table
 from symad.regions.patterns import table_of
@@ -20,7 +18,6 @@ REGISTER = 0.02  # an add to one place
 APART = {True: 0.35, False: 0.8}  # lane by lane: a store, an add
 READ = 1.0  # at a place that is read from a table
 RUN = 5.0  # to begin a stretch of repetitions with affine tables
-COPIED = {True: 0.4, False: 0.7}  # from anywhere, to places side by side, or anywhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +28,6 @@ class Entry:
     node: int
     rows: Places
     columns: Places
-
-
-def copying(order: Places, places: Places | None = None) -> float:
-    """Return what it costs to copy numbers in some order to places, by default one after the other."""
-    if not len(order) or (places is None and (np.diff(order) == 1).all()):
-        return 0.0
-    return len(order) * COPIED[places is None or bool((np.diff(places) == 1).all())]
 
 
 def writing(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequence[bool]) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import sympy as sp
 
 from codegen.regions.table import Places
 from symad.derivatives.linear import linearize
@@ -22,6 +23,7 @@ from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
 from symad.regions.patterns import distinct
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot
+from symad.rules.overrides import GATES
 
 MOST_PLACES = 50_000_000  # of a matrix that inner values fill
 
@@ -72,7 +74,8 @@ def flat_draft(count: int) -> RegionDraft:
 class InnerJacobian:
     """Z = dz/dx, a row of `width` numbers for each inner value, in a workspace."""
 
-    def __init__(self, assembly: Assembly, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
+    def __init__(self, assembly: Assembly, pieces: Sequence[Piece], inner: Inner, width: int, *, guarded: bool) -> None:
+        self.guarded = guarded
         self.assembly, self.pieces, self.inner, self.width = assembly, pieces, inner, width
         self.buffer = assembly.workspace(len(inner) * width)
         self.support = Support(width, {})
@@ -135,7 +138,8 @@ class InnerJacobian:
         terms = []
         for other, place in zip(others.tolist(), places.tolist(), strict=True):
             factor = draft.slot(coefficients, np.full(len(columns), place))
-            terms.append(draft.build.mul(factor, draft.slot(self.buffer, other * self.width + columns)))
+            row = draft.slot(self.buffer, other * self.width + columns)
+            terms.append(times(draft.build, factor, row, guarded=self.guarded))
         total = sum_of(draft.build, terms)
         draft.result(total, self.buffer, number * self.width + columns)
         self.support.add(np.full(len(columns), number), columns)
@@ -145,7 +149,8 @@ class InnerJacobian:
 class LowRank:
     """The part of a Hessian that inner values make: Z' R + R' Z with R = L_zx + L_zz Z / 2."""
 
-    def __init__(self, assembly: Assembly, inner: Inner, width: int) -> None:
+    def __init__(self, assembly: Assembly, inner: Inner, width: int, *, guarded: bool) -> None:
+        self.guarded = guarded
         self.assembly, self.inner, self.width = assembly, inner, width
         self.crossed = assembly.workspace(len(inner) * width)  # L_zx
         self.curved = assembly.workspace(len(inner) ** 2)  # L_zz
@@ -180,7 +185,8 @@ class LowRank:
             pairs = [(rows, columns), (columns, rows)] if self.crossing.columns else [(rows, columns)]
             for left, right in pairs:
                 z = draft.slot(jacobian.buffer, begin + left)
-                terms.append(draft.build.mul(z, draft.slot(buffer, begin + right)))
+                weight = draft.slot(buffer, begin + right)
+                terms.append(times(draft.build, weight, z, guarded=self.guarded))
         self.assembly.steps.append(draft)
         return [Entry(draft, sum_of(draft.build, terms), rows, columns)]
 
@@ -219,11 +225,23 @@ class LowRank:
         for other in others:
             weight = draft.slot(self.curved, np.full(len(columns), number * len(self.inner) + other))
             weight = build.mul(build.half, weight) if self.crossing.columns else weight
-            terms.append(build.mul(weight, draft.slot(jacobian.buffer, other * self.width + columns)))
+            row = draft.slot(jacobian.buffer, other * self.width + columns)
+            terms.append(times(build, weight, row, guarded=self.guarded))
         if len(self.crossing.of(number)):
             terms.append(draft.slot(self.crossed, begin + columns))
         draft.result(sum_of(build, terms), buffer, begin + columns, "store")
         self.assembly.steps.append(draft)
+
+
+def chooses(pieces: Sequence[Piece]) -> bool:
+    """Whether something is chosen: then a weight may be 0 because a branch is not taken."""
+    return any(not GATES.keys().isdisjoint(piece.build.graph.heads) for piece in pieces)
+
+
+def times(build: Builder, weight: int, value: int, *, guarded: bool) -> int:
+    """Return a product, 0 for a weight of 0 if it is guarded: 0 * inf must not come from a branch not taken."""
+    product = build.mul(weight, value)
+    return build.select(build.graph.node(sp.Ne, weight, build.zero), product, build.zero) if guarded else product
 
 
 def sum_of(build: Builder, terms: Sequence[int]) -> int:

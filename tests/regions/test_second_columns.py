@@ -7,10 +7,10 @@ from codegen.program import Input, Output
 from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.regions.table import Affine
 from symad.regions.bodies import body_program
-from symad.regions.columns_of_regions import hessian_by_columns, jacobian_by_columns
+from symad.regions.columns_of_regions import MOST_ROUNDS, hessian_by_columns, jacobian_by_columns
 from symad.regions.hessian import hessian
 from symad.regions.jacobian import jacobian
-from tests.regions.second_cases import MAPS, SCALARS, flat_hessian, flat_jacobian, numbers_of, points_of
+from tests.regions.second_cases import MAPS, SCALARS, flat_hessian, flat_jacobian, numbers_of, points_of, rosenbrock
 
 CASES = SCALARS | MAPS
 
@@ -85,9 +85,9 @@ def test_jacobians_by_columns_or_rows(name):
 def test_hessian_of_a_chain(wrt):
     rolled = distance(7)
     points = [np.array([0.5, -0.3, 0.1, 0.2]), np.array([0.05, 0.8])]
-    (data,) = numbers_of(hessian(rolled, wrt, None), points)
+    (data,) = numbers_of(hessian_by_columns(rolled, wrt), points)
     np.testing.assert_allclose(data, dense_hessian(rolled, wrt, points), rtol=1e-11, atol=1e-12)
-    assert hessian(rolled, wrt, "lower") is None
+    assert hessian(rolled, wrt, None) is None  # so short a chain is faster in straight lines
 
 
 @pytest.mark.parametrize("every", [False, True])
@@ -95,7 +95,19 @@ def test_hessian_of_a_chain(wrt):
 def test_jacobian_of_a_chain(wrt, every):
     rolled = descent(7, every)
     points = [np.array([0.5, -0.3, 0.1, 0.2]), np.array([0.05, 0.8])]
-    (data,) = numbers_of(jacobian(rolled, wrt, False), points)
+    (data,) = numbers_of(jacobian_by_columns(rolled, wrt), points)
     right = dense_jacobian(rolled, wrt, points)
     np.testing.assert_allclose(data.reshape(right.shape), right, rtol=1e-11, atol=1e-12)
-    assert jacobian(rolled, wrt, True) is None
+    assert jacobian(rolled, wrt, False) is None
+
+
+def test_long_chains_have_dense_matrices_only():
+    rolled = distance(2000)
+    assert hessian(rolled, 0, None).outputs[0].shape == (4, 4)
+    assert jacobian(rolled, 0, False).outputs[0].shape == (4,)
+    assert hessian(rolled, 0, "lower") is jacobian(rolled, 0, True) is None
+
+
+def test_too_many_columns():
+    assert hessian_by_columns(SCALARS["Rosenbrock"](), 0) is not None
+    assert hessian_by_columns(rosenbrock(MOST_ROUNDS + 1), 0) is None
