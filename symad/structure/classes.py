@@ -6,7 +6,7 @@ class, and so are all numbers. So the terms of a sum are of one class, in whatev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -15,12 +15,14 @@ import sympy as sp
 
 from codegen.limits import EVERY, check
 from codegen.program import Head, Rows
+from codegen.regions.table import distinct
 from codegen.sympy_in import PAIRWISE
 from symad.structure.loop import Loop, Nodes, is_nodes
 
 NUMBER = 0  # the class of all numbers that a table may hold
 STAGE = 1 << 40  # heights are below it
 HEAVY = 1e9
+NONE: frozenset[int] = frozenset()
 
 _RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
 _TABLES = frozenset({sp.Piecewise, *_RELATIONALS})  # besides PAIRWISE: heads whose numbers may differ
@@ -33,8 +35,9 @@ _ROOT, _DEAR = 4.0, 20.0  # what a quotient or a root costs, and what other func
 class Classes:
     """The class of each row that is needed (-1: of the others), and what members of a class have in common.
 
-    Operand j of row r is `flat[start[r] + j]`, commutative pairs sorted alike in all members of a class. `lead[r]` is
-    the leaf that a row reads first. A key says when a class is looked at: it is larger than those of its operands.
+    The operands of row r are `flat[start[r] : start[r + 1]]`, commutative pairs sorted alike in all members of a class.
+    `lead[r]` is the leaf that a row reads first. A key says when a class is looked at: it is larger than those of its
+    operands.
     """
 
     of: Nodes
@@ -50,6 +53,7 @@ class Classes:
     weights: list[float]
     operations: list[float]
     constant: list[bool]
+    set_apart: dict[int, Nodes]  # sums that are set apart, by class
 
 
 @dataclass(eq=False)
@@ -62,6 +66,7 @@ class _Kinds:
     weights: list[float] = field(default_factory=lambda: [0.0])
     operations: list[float] = field(default_factory=lambda: [0.0])
     constant: list[bool] = field(default_factory=lambda: [True])
+    stages: dict[int, int] = field(default_factory=dict)
 
     def leaf(self, key: int, *, constant: bool) -> int:
         self.heads.append(None)
@@ -71,6 +76,13 @@ class _Kinds:
         self.operations.append(0.0)
         self.constant.append(constant)
         return len(self.heads) - 1
+
+    def apart(self, highest: int) -> int:
+        """The class of sums that are set apart: given, but after all that is of the stage of their terms."""
+        stage = highest // STAGE + 1
+        if stage not in self.stages:
+            self.stages[stage] = self.leaf(stage * STAGE, constant=False)
+        return self.stages[stage]
 
     def node(self, head: Head, operands: tuple[int, ...], own: float) -> int:
         self.keys.append(max(self.keys[part] for part in operands) + 1)
@@ -82,8 +94,10 @@ class _Kinds:
         return len(self.heads) - 1
 
 
-def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop]) -> Classes:
+def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int] = NONE) -> Classes:
     """Return the classes of all rows that the wanted ones need; results of loops in `done` are given, as inputs are.
+
+    So are sums that are set apart as ragged, but what they need is looked at as well.
 
     >>> from codegen.program import Program
     >>> x = sp.Symbol("x")
@@ -93,15 +107,15 @@ def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop]) -> 
     ([1, 1, 2, 2], [0, 2, 2])
     """
     kinds = _Kinds()
-    of = _given(rows, inputs, wanted, done, kinds)
+    of = _given(rows, inputs, wanted, done, ragged, kinds)
     needed = _needed(rows.operands, wanted, of)
     zeros = _leaves(rows, needed, of, kinds)
     lead = list(range(len(of)))
-    swapped = _operations(rows, needed, of, lead, kinds)
+    swapped, set_apart = _operations(rows, needed, of, lead, ragged, kinds)
     count = len(rows.operands)
     lengths = np.fromiter(map(len, rows.operands), dtype=np.int64, count=count)
     flat = np.fromiter(chain.from_iterable(rows.operands), dtype=np.int64, count=int(lengths.sum()))
-    start = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     first = start[np.array(swapped, dtype=np.int64)]
     flat[first], flat[first + 1] = flat[first + 1], flat[first]
     classes = np.array(of, dtype=np.int64)
@@ -110,7 +124,7 @@ def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop]) -> 
     members = np.bincount(classes[classes >= 0], minlength=len(kinds.heads))
     return Classes(
         classes, start, flat, np.array(lead, dtype=np.int64), uses, members, zeros,
-        kinds.heads, kinds.operands, kinds.keys, kinds.weights, kinds.operations, kinds.constant,
+        kinds.heads, kinds.operands, kinds.keys, kinds.weights, kinds.operations, kinds.constant, set_apart,
     )  # fmt: skip
 
 
@@ -130,14 +144,16 @@ def _needed(operands: Sequence[tuple[int, ...]], wanted: Nodes, of: Sequence[int
     return needed
 
 
-def _given(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], kinds: _Kinds) -> list[int]:
+def _given(
+    rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
+) -> list[int]:
     """Classes of inputs, and of results of loops: one for each stage, so that no loop waits for itself."""
     results = [use.nodes for loop in done for use in loop.results]
     size = max([len(rows.operands), int(wanted.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
     of = np.full(size, -1, dtype=np.int64)
     of[inputs] = kinds.leaf(0, constant=False)
     if done:
-        stages = _stages(rows, inputs, wanted, done, size)
+        stages = _stages(rows, inputs, wanted, done, ragged, size)
         class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted(set(stages))}
         for loop, stage in zip(done, stages, strict=True):
             for use in loop.results:
@@ -145,7 +161,7 @@ def _given(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], kinds
     return of.tolist()
 
 
-def _stages(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], size: int) -> list[int]:
+def _stages(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int) -> list[int]:
     """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved."""
     owner = np.full(size, -1, dtype=np.int64)
     for number, loop in enumerate(done):
@@ -155,12 +171,12 @@ def _stages(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], size
     owner[inputs] = len(done)
     needed = _needed(operands, wanted, owner.tolist())
     rows_needed = [row for row in range(len(operands)) if needed[row] and operands[row]]
-    reads = [np.unique(np.concatenate([np.empty(0, np.int64), *read_by(loop)])).tolist() for loop in done]
+    reads = [distinct(np.concatenate([np.empty(0, np.int64), *read_by(loop)])).tolist() for loop in done]
     loop_stages, changed = [1] * len(done), True
     stages = [0 if number < 0 else 1 for number in owners]
     while changed:
         for row in rows_needed:
-            stages[row] = max([stages[part] for part in operands[row]])
+            stages[row] = max([stages[part] for part in operands[row]]) + (row in ragged)
         changed = False
         for number, loop in enumerate(done):
             stage = 1 + max([stages[row] for row in reads[number]], default=0)
@@ -193,8 +209,10 @@ def _leaves(rows: Rows, needed: bytearray, of: list[int], kinds: _Kinds) -> froz
     return frozenset(zeros)
 
 
-def _operations(rows: Rows, needed: bytearray, of: list[int], lead: list[int], kinds: _Kinds) -> list[int]:
-    """Set the classes of operations, bottom-up; return the rows whose two operands change places."""
+def _operations(
+    rows: Rows, needed: bytearray, of: list[int], lead: list[int], ragged: Set[int], kinds: _Kinds
+) -> tuple[list[int], dict[int, Nodes]]:
+    """Set the classes of operations, bottom-up; return the rows whose two operands change places, and ragged sums."""
     codes: dict[Head, int] = {}
     code_of = [codes.setdefault(head, len(codes)) for head in rows.heads]
     heads = list(codes)
@@ -202,11 +220,16 @@ def _operations(rows: Rows, needed: bytearray, of: list[int], lead: list[int], k
     memo: dict[tuple[int, ...], int] = {}
     literals: dict[int, int] = {}
     swapped: list[int] = []
+    apart: dict[int, list[int]] = {}
     operands = rows.operands
     for number, row in enumerate([row for row in range(len(operands)) if needed[row] and of[row] < 0]):
         if not number % EVERY:
             check("looking for sums")
         parts, code = operands[row], code_of[row]
+        if row in ragged:
+            of[row] = kinds.apart(max([kinds.keys[of[part]] for part in parts]))
+            apart.setdefault(of[row], []).append(row)
+            continue
         rule = rules[code]
         if rule == _COMMUTES and len(parts) == 2:
             left, right = parts
@@ -224,7 +247,7 @@ def _operations(rows: Rows, needed: bytearray, of: list[int], lead: list[int], k
             atom = rows.atoms.get(parts[1]) if rule == _POWER else None
             found = memo[key] = kinds.node(heads[code], key[1:], _cost(heads[code], atom))
         of[row] = found
-    return swapped
+    return swapped, {kind: np.array(sums) for kind, sums in apart.items()}
 
 
 def _operand_classes(

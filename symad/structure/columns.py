@@ -43,10 +43,11 @@ def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
     ]
     shown = [places.shown[entry.nodes] for entry in template.stores]
     columns += [column for column in shown if (column >= 0).all()]
+    columns += [places.at[targets] for _, targets in template.adds]
     order = np.arange(template.count)
     if not columns or runs(columns, order) * _ENOUGH <= template.count:
         return order
-    by_variety = sorted(columns, key=lambda column: len(np.unique(column)), reverse=True)
+    by_variety = sorted(columns, key=lambda column: (len(np.unique(column)), int(column.sum())), reverse=True)
     orders = [order, np.lexsort(by_variety), *(np.argsort(column, kind="stable") for column in columns[-1:])]
     return min(orders, key=lambda candidate: runs(columns, candidate))
 

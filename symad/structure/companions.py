@@ -56,16 +56,20 @@ def _candidates(
 
 
 def _fits(host: Template, template: Template, classes: Classes) -> bool:
-    """Whether two loops can be one: all that is read is there before any of the results is."""
+    """Whether two loops can be one: all that is read is there before any of the results is.
+
+    Sums that are added to are there when all loops have run that add to them; so these are of one class.
+    """
     read = [entry for entry in template.with_role("slot") if host.known(entry.kind, entry.nodes) is None]
     highest = max([host.highest, *(classes.keys[entry.kind] for entry in read)])
-    return highest < min(host.results(classes), template.results(classes))
+    added = {int(classes.of[targets[0]]) for _, targets in (*host.adds, *template.adds)}
+    return len(added) < 2 and highest < min(host.results(classes), template.results(classes))
 
 
 def _move(template: Template, host: Template, classes: Classes) -> None:
     """Move a loop into another one: what that one has already, it does not compute again."""
     moved: dict[int, Entry] = {}
-    roots = [*(entry for entry, _ in template.sums), *template.stores]
+    roots = [*(entry for entry, _ in (*template.sums, *template.adds)), *template.stores]
     stack = list(roots)
     while stack:
         entry = stack[-1]
@@ -79,4 +83,5 @@ def _move(template: Template, host: Template, classes: Classes) -> None:
     host.highest = max([host.highest, *(classes.keys[entry.kind] for entry in host.with_role("slot"))])
     host.sums += [(moved[id(entry)], node) for entry, node in template.sums]
     host.stores += [moved[id(entry)] for entry in template.stores]
+    host.adds += [(moved[id(entry)], targets) for entry, targets in template.adds]
     host.names += template.names

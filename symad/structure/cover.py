@@ -20,6 +20,7 @@ import sympy as sp
 from codegen.limits import check
 from symad.structure.classes import Classes
 from symad.structure.loop import Nodes
+from symad.structure.ragged import terms_of_sums
 from symad.structure.templates import Entry, Name, Template, is_uniform
 
 MEMBERS = 8  # nodes of a class that make a loop
@@ -70,17 +71,60 @@ class _Cover:
         self.templates: list[Template] = []
         self.sums: Sums = {}
         self.plain: set[int] = set()  # sums that were looked through, and have no terms alike
+        self.all_terms: tuple[Nodes, Nodes]  # of sums that are set apart, among others
         self.scratch = np.zeros(len(classes.of), dtype=np.int64)
 
     def run(self, wanted: Nodes) -> None:
         self.ask(wanted.tolist())
+        if self.classes.set_apart:
+            self.all_terms = terms_of_sums(self.classes)
+        for kind in self.classes.set_apart:
+            self.demand(kind)
         while self.heap:
             check("looking for sums")
             level = self.pending.pop(-heapq.heappop(self.heap))
             groups: list[_Group] = []
             for kind in sorted(level):
-                groups += self.settle(kind, level[kind])
+                if kind in self.classes.set_apart:
+                    self.scatter(self.classes.set_apart[kind])
+                else:
+                    groups += self.settle(kind, level[kind])
             self.reduce(groups)
+
+    def scatter(self, sums: Nodes) -> None:
+        """Let loops over the terms of a class add them to their sums; the few of other classes are gathered."""
+        totals, terms = self.all_terms
+        chosen = np.isin(totals, sums)
+        totals, terms = totals[chosen], terms[chosen]
+        order = np.lexsort((terms, self.classes.lead[terms], self.classes.of[terms]))
+        kinds = self.classes.of[terms[order]]
+        rest = []
+        for part in np.split(order, np.nonzero(np.diff(kinds))[0] + 1):
+            kind = int(self.classes.of[terms[part[0]]])
+            if len(part) < MEMBERS or (self.classes.operations[kind] + 1) * len(part) < OPERATIONS:
+                rest.append(part)
+            else:
+                self.add_to(kind, terms[part], totals[part])
+        if rest:
+            few = np.concatenate(rest)
+            self.ask(terms[few].tolist())
+            self.add_to(
+                max(self.classes.of[terms[few]].tolist(), key=self.classes.keys.__getitem__),
+                terms[few],
+                totals[few],
+                True,
+            )
+
+    def add_to(self, kind: int, terms: Nodes, totals: Nodes, outside: bool = False) -> None:
+        """Make a template that adds terms to sums."""
+        template = Template(len(terms), ())
+        entry, new = template.find(self.classes, kind, terms)
+        if outside:
+            template.read(self.classes, entry)
+        elif new and entry.role == "open":
+            self.demand(kind).columns.append((template, entry))
+        template.adds.append((entry, totals))
+        self.templates.append(template)
 
     def demand(self, kind: int) -> _Demand:
         key = self.classes.keys[kind]

@@ -33,10 +33,11 @@ class LoopResult:
 
     "each": node k is its value in repetition k. "sum": one node, the sum over all repetitions from left to right.
     "last": one node, its value in the last repetition; the output is one that a carry of lag 1 has.
+    "add": the value of repetition k is added to node k, from zero; nodes may be the same, and those of other loops.
     """
 
     output: int
-    kind: Literal["each", "sum", "last"]
+    kind: Literal["each", "sum", "last", "add"]
     nodes: Nodes
 
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from codegen.lowering.constants import leaf_constant, to_float
 from codegen.program import Head, Input, Output, Program, Rows
 from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine, table
+from codegen.regions.table import Affine, distinct, table
 from codegen.sparsity import SparsityPattern
 from symad.errors import ArgumentError
-from symad.structure.loop import Loop, Nodes, Reads, is_nodes
+from symad.structure.loop import Loop, LoopResult, Nodes, Reads, is_nodes
 
 Sums = Mapping[int, tuple[int, ...]]
 IDENTITY = Program([sp.Symbol], [()], {0: sp.Symbol("value")}, (Input("value", ()),), (Output((), (0,)),), "copy")
@@ -59,10 +59,14 @@ class _Placer:
         self.rows, self.arrays, self.loops, self.sums, self.name = rows, arrays, loops, sums, name
         numbers = [result.nodes for loop in loops for result in loop.results]
         size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in numbers if nodes.size)])
-        self.owner = np.full(size, -1)  # the loop that computes a node
+        self.owner = np.full(size, -1)  # the loop that computes a node, or one of those that add to it
+        self.adders: dict[int, list[int]] = {}  # for such a loop all that add to the same nodes, and others
         for number, loop in enumerate(loops):
             for result in loop.results:
+                if result.kind == "add":
+                    self.join(number, result.nodes)
                 self.owner[result.nodes] = number
+        self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
         self.buffers: list[Buffer] = []  # between inputs and outputs
         self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)  # where a node is
         for number, (_, nodes) in enumerate(arrays.inputs):
@@ -72,6 +76,12 @@ class _Placer:
         for nodes in self.read_nodes(loops):
             self.read[nodes] = True
         self.target = self.targets()
+
+    def join(self, number: int, nodes: Nodes) -> None:
+        """Note that a loop adds to the same nodes as others do."""
+        others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
+        together = sorted({each for other in others for each in self.adders.get(other, [other])})
+        self.adders |= dict.fromkeys(together, together)
 
     def targets(self) -> NDArray[np.int64]:
         """Return for each node its place among all outputs side by side; -1 for none, or several."""
@@ -152,12 +162,13 @@ class _Placer:
     def waits_for(self, item: int) -> list[int]:
         """Return the straight nodes and the loops (~number) that a node or a loop reads."""
         if item < 0:
-            columns = [np.unique(nodes) for nodes in self.read_nodes([self.loops[~item]])]
-            nodes = np.unique(np.concatenate(columns)) if columns else np.empty(0, dtype=np.int64)
+            columns = [distinct(nodes) for nodes in self.read_nodes([self.loops[~item]])]
+            nodes = distinct(np.concatenate(columns)) if columns else np.empty(0, dtype=np.int64)
             nodes = nodes[self.buffer[nodes] < 0]
         else:
             nodes = np.array(self.operands(item), dtype=np.int64)
-        owned = {~int(number) for number in np.unique(self.owner[nodes]) if number >= 0}
+        owners = [int(number) for number in np.unique(self.owner[nodes]) if number >= 0]
+        owned = {~each for number in owners for each in self.adders.get(number, [number])}
         return [*owned, *(int(node) for node in nodes if not self.given(int(node)))]
 
     def new_buffer(self, size: int, values: NDArray[np.float64] | None = None) -> int:
@@ -185,7 +196,9 @@ class _Placer:
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
         results = []
         for result in loop.results:
-            if (self.read | self.shown)[result.nodes].any():
+            if result.kind == "add":
+                results.append(self.add(result))
+            elif (self.read | self.shown)[result.nodes].any():
                 buffer, places = self.keep(result.nodes)
                 if result.kind == "each":
                     results.append(Result(result.output, buffer, table(places), "store"))
@@ -195,6 +208,16 @@ class _Placer:
                     results.append(Result(result.output, buffer, Affine(int(places[0]), 0, 1), "last"))
         if results:
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
+
+    def add(self, result: LoopResult) -> Result:
+        """Return where a loop adds; the first loop gives places to all nodes that others add to with it."""
+        together = self.adders[int(self.owner[result.nodes[0]])]
+        if together[0] not in self.sums_kept:
+            added = [use.nodes for number in together for use in self.loops[number].results if use.kind == "add"]
+            nodes = distinct(np.concatenate(added))
+            self.sums_kept[together[0]] = (*self.keep(nodes), nodes)
+        buffer, places, nodes = self.sums_kept[together[0]]
+        return Result(result.output, buffer, table(places[np.searchsorted(nodes, result.nodes)]), "add")
 
     def column(self, reads: Reads) -> Gather:
         """Return where a slot reads; nodes of several buffers, and constants among them, are gathered first."""

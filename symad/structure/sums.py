@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen.program import Rows
+from codegen.regions.table import distinct
 from symad.structure.classes import Classes, classify, read_by
 from symad.structure.columns import Places, gathered, order_of
 from symad.structure.companions import joined
 from symad.structure.cover import OPERATIONS, cover
 from symad.structure.loop import Loop, Nodes
+from symad.structure.ragged import ragged_sums
 from symad.structure.templates import Name, Template, to_loop
 
 TRIES = 5  # each refuses loops that are not worth it, and looks again
@@ -45,10 +47,12 @@ def find_sums(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], f
     """
     inputs, outputs = (np.asarray(nodes, dtype=np.int64).ravel() for nodes in (inputs, outputs))
     columns = [np.asarray(nodes, dtype=np.int64).ravel() for loop in done for nodes in read_by(loop)]
-    wanted = np.unique(np.concatenate([outputs, *columns]))
+    wanted = distinct(np.concatenate([outputs, *columns]))
     if not wanted.size:
         return Found([], {})
-    classes = classify(rows, inputs, wanted, done)
+    ragged: set[int] = set()
+    while more := set(ragged_sums(classes := classify(rows, inputs, wanted, done, ragged)).tolist()):
+        ragged |= more
     refused: set[Name] = set()
     for _ in range(TRIES):
         templates, sums = cover(classes, wanted, first, refused)

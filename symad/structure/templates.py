@@ -32,7 +32,7 @@ class Entry:
 
 @dataclass(eq=False)
 class Template:
-    """Entries of a body over `count` repetitions; `sums` and `stores` are its results.
+    """Entries of a body over `count` repetitions; `sums`, `stores` and `adds` are its results.
 
     A loop is refused under its names: a class and -1, or a sum and the class of its terms.
     """
@@ -41,6 +41,7 @@ class Template:
     names: tuple[Name, ...]
     sums: list[tuple[Entry, int]] = field(default_factory=list)
     stores: list[Entry] = field(default_factory=list)
+    adds: list[tuple[Entry, Nodes]] = field(default_factory=list)
     entries: dict[tuple[int, int, int], list[Entry]] = field(default_factory=dict)
     highest: int = -1  # key of the last class that it reads
 
@@ -88,6 +89,7 @@ class Template:
         """Put the repetitions into another order."""
         entries = self.all_entries()
         self.entries = {}
+        self.adds = [(entry, targets[order]) for entry, targets in self.adds]
         for entry in entries:
             entry.nodes = entry.nodes[order]
             self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(entry)
@@ -95,6 +97,7 @@ class Template:
     def results(self, classes: Classes) -> int:
         """Key of the first class that it has results of; what a sum is added to comes later than its terms."""
         keys = [classes.keys[entry.kind] for entry in self.stores]
+        keys += [classes.keys[int(classes.of[targets[0]])] for _, targets in self.adds]
         return min(keys + [classes.keys[int(classes.of[total])] for total, kind in self.names if kind >= 0])
 
     def all_entries(self) -> list[Entry]:
@@ -108,7 +111,7 @@ class Template:
     @property
     def size(self) -> int:
         """Operations of one repetition; adding to a sum is one."""
-        return len(self.with_role("operation")) + len(self.sums)
+        return len(self.with_role("operation")) + len(self.sums) + len(self.adds)
 
 
 def _key(kind: int, nodes: Nodes) -> tuple[int, int, int]:
@@ -136,7 +139,8 @@ def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
     operands = leaves + [tuple([row_of[id(part)] for part in entry.operands]) for entry in operations]
     results = [LoopResult(k, "sum", np.array([node])) for k, (_, node) in enumerate(template.sums)]
     results += [LoopResult(k, "each", entry.nodes) for k, entry in enumerate(template.stores, len(template.sums))]
-    outputs = [entry for entry, _ in template.sums] + template.stores
+    results += [LoopResult(k, "add", targets) for k, (_, targets) in enumerate(template.adds, len(results))]
+    outputs = [entry for entry, _ in template.sums] + template.stores + [entry for entry, _ in template.adds]
     body = Program(
         heads, operands, atoms, tuple(Input(f"z{row}", ()) for row in range(len(slots))),
         tuple(Output((), (row_of[id(entry)],)) for entry in outputs), "body",

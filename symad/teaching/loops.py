@@ -73,7 +73,12 @@ class LoopReport(Shown):
         results = [
             (
                 sp.Symbol(f"out{use.output}"),
-                {"each": "kept for every repetition", "sum": "summed", "last": "the last one is kept"}[use.kind],
+                {
+                    "each": "kept for every repetition",
+                    "sum": "summed",
+                    "last": "the last one is kept",
+                    "add": "added to sums",
+                }[use.kind],
             )
             for use in loop.results
         ]

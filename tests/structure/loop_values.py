@@ -60,6 +60,10 @@ def run(loop: Loop, values: dict[int, Any]) -> None:
     outputs = body_values(loop.body, slots)
     for result in loop.results:
         found = np.broadcast_to(np.asarray(outputs[result.output]), (loop.count,))
+        if result.kind == "add":
+            for node, value in zip(result.nodes.tolist(), found, strict=True):
+                values[node] = values.get(node, 0.0) + value
+            continue
         assert len(set(result.nodes.tolist())) == len(result.nodes)
         assert not set(result.nodes.tolist()) & values.keys()
         if result.kind == "each":
@@ -72,33 +76,47 @@ def rolled_values(
     rows: Rows, found: Found, wanted: list[int], given: dict[int, Any]
 ) -> tuple[dict[int, Any], list[int]]:
     """Return values of nodes, and which were computed in straight lines; fails where loops wait for each other."""
-    owner = {node: loop for loop in found.loops for result in loop.results for node in result.nodes.tolist()}
+    owners: dict[int, list[Loop]] = {}
+    for loop in found.loops:
+        for node in {node for result in loop.results for node in result.nodes.tolist()}:
+            owners.setdefault(node, []).append(loop)
     values, straight = dict(given), []
     stack: list[Any] = list(wanted)
-    open_loops: set[int] = set()
+    opened: set[int] = set()
+    finished: set[int] = set()
     with np.errstate(all="ignore"):
         while stack:
             item = stack[-1]
             if isinstance(item, Loop):
-                run(stack.pop(), values)
+                missing = [
+                    node for reads in item.reads for node in set(reads.tolist())
+                    if node not in values or any(id(loop) not in finished for loop in owners.get(node, []))
+                ]  # fmt: skip
+                if missing:
+                    assert id(item) not in opened, "loops that wait for each other"
+                    opened.add(id(item))
+                    stack += missing
+                else:
+                    stack.pop()
+                    if id(item) not in finished:
+                        run(item, values)
+                        finished.add(id(item))
                 continue
-            if item in values:
+            waiting: list[Any] = [loop for loop in owners.get(item, []) if id(loop) not in finished]
+            if not waiting and item not in values:
+                parts = found.sums.get(item) or rows.operands[item]
+                waiting = [
+                    part for part in parts
+                    if part not in values or any(id(loop) not in finished for loop in owners.get(part, []))
+                ]  # fmt: skip
+                if not waiting:
+                    values[item] = (
+                        sum(values[part] for part in parts) if item in found.sums
+                        else row_value(rows, item, values, parts)
+                    )  # fmt: skip
+                    straight += [item] if parts else []
+            if waiting:
+                stack += waiting
+            else:
                 stack.pop()
-                continue
-            loop = owner.get(item)
-            if loop is not None:
-                assert id(loop) not in open_loops, "loops that wait for each other"
-                open_loops.add(id(loop))
-                stack.append(loop)
-                stack += {node for reads in loop.reads for node in reads.tolist() if node not in values}
-                continue
-            parts = found.sums.get(item) or rows.operands[item]
-            missing = [part for part in parts if part not in values]
-            stack += missing
-            if not missing:
-                values[item] = (
-                    sum(values[part] for part in parts) if item in found.sums
-                    else row_value(rows, item, values, parts)
-                )  # fmt: skip
-                straight += [item] if parts else []
     return values, straight

@@ -120,6 +120,32 @@ def ragged_energy(angle: Any) -> Any:
     return sum(sum(1 - np.cos(angle[j] - angle[i]) for j in NEIGHBOURS[i]) for i in range(60))
 
 
+def ragged_kuramoto(angle: Any, speed: Any) -> Any:
+    return [speed[i] + 0.5 * sum(np.sin(angle[j] - angle[i]) for j in NEIGHBOURS[i]) for i in range(60)]
+
+
+def embedded_atoms(x: Any) -> Any:
+    """A sum of functions of sums of many lengths."""
+    energy = 0.0
+    for i in range(60):
+        density = 0.1
+        for j in NEIGHBOURS[i]:
+            density += np.exp(-((x[i] - x[j]) ** 2))
+        energy -= np.sqrt(density)
+    return energy
+
+
+def node_balances(v: Any, angle: Any) -> Any:
+    """What lines of two types bring to the nodes of a network."""
+    balance = [0.0] * 40
+    for i, j, kind, g, b in zip(FROM, TO, TYPE % 2, G, B, strict=True):
+        c, s = np.cos(angle[i] - angle[j]), np.sin(angle[i] - angle[j])
+        v_i = v[i] / 1.02 if kind else v[i]
+        balance[i] += g * v_i**2 - v_i * v[j] * (g * c + b * s)
+        balance[j] += g * v[j] ** 2 - v_i * v[j] * (g * c - b * s)
+    return balance
+
+
 def kuramoto(angle: Any, speed: Any) -> Any:
     return speed + np.sum(np.sin(angle[None, :] - angle[:, None]), axis=1) / len(angle)
 
@@ -163,6 +189,12 @@ CASES = {
     ),
     "power_flow": Case(power_flow, ((40,), (40,)), ("30 x 10 sum", "30 x 11 sum", "30 x 12 sum"), 1),
     "ragged_energy": Case(ragged_energy, ((60,),), (f"{EDGES} x 5 sum",), 0),
+    "ragged_kuramoto": Case(ragged_kuramoto, ((60,), (60,)), (f"{EDGES} x 3 add", "60 x 2 each"), 0),
+    "embedded_atoms": Case(embedded_atoms, ((60,),), (f"{EDGES} x 5 add", "60 x 0 add", "60 x 2 sum"), 0),
+    "node_balances": Case(
+        node_balances, ((40,), (40,)),
+        ("150 x 2 add", "30 x 12 add add", "30 x 4 add", "60 x 6 add", "60 x 7 add", "78 x 4 each each"), 0,
+    ),
     "kuramoto": Case(kuramoto, ((40,), (40,)), ("40 x 123 each",), 0),
     "residual_and_its_square": Case(residual_and_its_square, ((300,),), ("299 x 4 sum each",), 0),
     "heat": Case(heat, ((32,),), ("32 x 24 each", *4 * ("32 x 6 each",)), 0),

@@ -104,7 +104,7 @@ class Author:
         if self.random.random() < 0.5:
             counts = counts[:1] * len(makers)
         terms = [[maker(k) for k in range(count)] for maker, count in zip(makers, counts, strict=True)]
-        kind = self.random.integers(4)
+        kind = self.random.integers(6)
         if kind == 0:
             return [row for some in terms for row in some]
         if kind == 1:
@@ -113,8 +113,18 @@ class Author:
             return [self.total(mixed)]
         if kind == 2:
             return [self.total(some) for some in terms]
+        if kind >= 4:
+            return self.ragged(makers)
         lengths = self.random.integers(1, 5, size=20)
         return [self.total([self.pick(terms[0]) for _ in range(length)]) for length in lengths]
+
+    def ragged(self, makers: list[Maker]) -> list[int]:
+        """Sums of many lengths, of terms of several templates, as over what meets in the nodes of a network."""
+        sums = []
+        for _ in range(self.random.integers(8, 40)):
+            chosen = self.random.integers(len(makers), size=self.random.integers(1, 8))
+            sums.append(self.total([makers[maker](int(self.random.integers(50))) for maker in chosen]))
+        return sums
 
     def program(self) -> Program:
         """Write phases; the results of each may be read by those after it."""
@@ -194,7 +204,12 @@ def try_one(seed: int) -> tuple[str, int]:
     found = find_sums(program, inputs, outputs, [], len(program))
     answer = wrong(program, found, [], seed)
     random = np.random.default_rng(seed)
-    done = [loop for loop in found.loops if loop.results[0].kind == "each" and random.random() < 0.5]
+    apart = random.random() < 0.5  # loops that add to the same sums are all given, or none
+    kinds = [(loop, {use.kind for use in loop.results}) for loop in found.loops]
+    adders = [loop for loop, some in kinds if "add" in some] if apart else []
+    if any("sum" in some for loop, some in kinds if "add" in some):
+        adders = []
+    done = adders + [loop for loop, some in kinds if some == {"each"} and random.random() < 0.5]
     if not answer and done:
         again = find_sums(program, inputs, outputs, done, len(program))
         answer = wrong(program, again, done, seed)

@@ -17,12 +17,16 @@ from codegen.regions.runs import runs
 from codegen.regions.table import table
 from codegen.table import Table
 from symad.programs import to_program
+from symad.structure.agreement import agree
 from symad.structure.loop import Loop, LoopResult, is_nodes
+from symad.structure.place import Arrays, place
 from symad.structure.sums import Found, find_sums
 from symad.structure.templates import is_uniform
 from tests.structure.loop_values import flat_values, rolled_values
 from tests.structure.sums_cases import CASES, rosenbrock
 from tests.structure.sums_fuzz import shuffled, try_one
+
+SLOW_OR_PAIRED = ("rosenbrock_10000", "lennard_jones_50", "node_balances")  # the last: what is put together depends
 
 
 def found_in(program: Program) -> Found:
@@ -60,7 +64,7 @@ def test_loops_that_people_write(name: str) -> None:
     assert (sorted(counts(found)), check_values(program, found)) == (sorted(loops), left)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("rosenbrock_10000", "lennard_jones_50")])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW_OR_PAIRED])
 def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
     function, shapes, loops, left = CASES[name]
     program = shuffled(traced(function, *(np.ones(shape) for shape in shapes)), 3)
@@ -131,6 +135,21 @@ def test_loops_do_not_wait_for_each_other() -> None:
     values, _ = rolled_values(rows, Found([given, *found.loops], {}), outputs.tolist(), dict(enumerate(point)))
     assert sorted(counts(found)) == ["80 x 1 each", "80 x 2 each each"]
     assert values[more[-1]] == pytest.approx(np.tanh(np.sin(np.exp(np.sin(1.0)))))
+
+
+@pytest.mark.parametrize("name", ["ragged_kuramoto", "embedded_atoms", "node_balances", "power_flow", "softmax"])
+def test_loops_are_placed(name: str) -> None:
+    """Several loops may add to the same sums; who reads them waits for all."""
+    program = traced(CASES[name].function, *(np.ones(shape) for shape in CASES[name].shapes))
+    found = found_in(program)
+    ends = np.cumsum([array.size for array in program.inputs])
+    inputs = [
+        (array.name, np.arange(end - array.size, end).reshape(array.shape))
+        for array, end in zip(program.inputs, ends.tolist(), strict=True)
+    ]
+    outputs = [(np.array(output.rows), None) for output in program.outputs if output.rows]
+    arrays = Arrays(inputs, outputs)
+    assert agree(place(program, arrays, found.loops, found.sums), program, arrays)
 
 
 def test_nothing_is_found() -> None:
