@@ -25,7 +25,7 @@ from codegen.regions.nests import calls
 from codegen.regions.packing import pack
 from codegen.regions.region import Region, RolledProgram, regions_of
 
-SHORT = 4000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
+SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
 
 @dataclass(frozen=True)

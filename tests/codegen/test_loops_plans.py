@@ -114,7 +114,7 @@ def test_sums_that_others_use_are_not_packed(kind):
 
 def test_lanes():
     def lanes(region):
-        plan = RolledPlan.of(program([2000], [2000], [], region), Options())
+        plan = RolledPlan.of(program([5000], [5000], [], region), Options())
         return plan.lanes_of(region, plan.prepared[0].fused).width
 
     def region(count, body=BODY, **more):
@@ -123,11 +123,11 @@ def test_lanes():
 
     widest = vector_bits() // 64
     assert [lanes(region(count)) for count in (1, 2, 100)] == [1, 2, min(widest, 4)]
-    assert lanes(region(2000)) == widest
+    assert lanes(region(5000)) == widest
     pair = program_from_sympy([A, B], [sp.sin(A) * sp.cos(A) + B])
-    assert lanes(region(2000, pair)) == 1
+    assert lanes(region(5000, pair)) == 1
     carried = program_from_sympy([A, B, C], [A * B + C])
-    assert lanes(region(2000, carried, carries=(Carry(0, (Gather(0, Affine(0, 0, 1)),)),))) == 1
+    assert lanes(region(5000, carried, carries=(Carry(0, (Gather(0, Affine(0, 0, 1)),)),))) == 1
 
 
 def test_equal_tables_are_written_once():
