@@ -1,4 +1,4 @@
-"""codegen: compiles a straight-line program of SymPy heads to a native kernel; a fast `lambdify` on its own."""
+"""codegen: compiles a program of SymPy heads, straight lines or loops, to a native kernel; a fast `lambdify`."""
 
 from codegen.build import compile_program, load_kernel
 from codegen.calls.compiled import Stats
@@ -8,10 +8,12 @@ from codegen.functions.intrinsics import supports
 from codegen.interpret import evaluate
 from codegen.lambdify import Lambdified, lambdify
 from codegen.program import Input, Output, Program
+from codegen.regions.region import RolledProgram
+from codegen.regions.unroll import unroll
 from codegen.sympy_in import program_from_sympy, walk
 
 __all__ = [
-    "ArgumentError", "Input", "Kernel", "Lambdified", "LoweringError", "Output", "Program", "Stats",
+    "ArgumentError", "Input", "Kernel", "Lambdified", "LoweringError", "Output", "Program", "RolledProgram", "Stats",
     "UnboundSymbolError", "WorkbenchError", "compile_program", "evaluate", "lambdify", "load_kernel",
-    "program_from_sympy", "supports", "walk",
+    "program_from_sympy", "supports", "unroll", "walk",
 ]  # fmt: skip
