@@ -162,8 +162,6 @@ class _Backward:
         for slot in guarded:
             reads = (region.gathers[slot],) if slot < first else region.carries[slot - first].initial
             self.guarded.update(use.buffer for use in reads if use.buffer in self.buffers - self.plain)
-        if self.gates:
-            carries |= {slot for slot in slots if slot >= first and slot in _reading(region, self.guarded)}
         self.guarded_carries[region] = frozenset(carries)
 
     def slots_with_guards(self, region: Region, carries: set[int]) -> set[int]:

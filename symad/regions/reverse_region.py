@@ -59,6 +59,8 @@ class BackwardRegion:
         self.uses = [use for use in region.results if use.output in needs.outputs and use.buffer in needs.cotangents]
         self.bearers = {use.output: self.bearer(use.output) for use in self.uses if use.kind == "last"}
         self.carried = sorted({slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values()))
+        self.guarded = {slot for slot in self.carried if slot in needs.guarded}
+        self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
         self.before: list[Step] = []
         self.after: list[Step] = []
         self.forward = region
@@ -76,8 +78,8 @@ class BackwardRegion:
         ones = [use.output for use in spread if needs.cotangents[use.buffer].one]
         joined = [use.output for use in read] + [region.carries[slot - self.first].output for slot in self.carried]
         guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
-        guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in needs.guarded]
-        asked = [slot for slot in needs.slots if slot in needs.guarded or self.guard_of(slot) is not None]
+        guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
+        asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
         body, found = body_pullback(region.body, needs.active, joined, ones, guarded, asked)
         inputs, outputs = len(region.body.inputs), len(region.body.outputs)
         output = {slot: k for k, slot in enumerate(found, outputs)}
