@@ -41,9 +41,9 @@ def report(found: Mapping[str, Found]) -> str:
     return "\n\n".join([ABOUT, *parts])
 
 
-ABOUT = """Builds with `roll="always"`, each in a process of its own. *rest*: all that comes after trace and detection
-(derivatives of bodies, tables, IR, machine code, the first call). *peak memory*: of the process, above what it had with
-everything loaded and a small kernel built."""
+ABOUT = """Builds with `roll="always"`, each in a process of its own. *detect*: the loops are found and checked at one
+point; *rest*: all that comes after (derivatives of bodies, tables, IR, machine code, the first call). *peak memory*: of
+the process, above what it had with everything loaded and a small kernel built."""
 
 
 def _cells(size: str, build: Mapping[str, Any]) -> list[str]:

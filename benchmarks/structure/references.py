@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,8 @@ def of_momentum(steps: int, point: Floats, kind: str) -> Entries:
     rate, momentum, x, y = (np.longdouble(number) for number in settings(point))
     d_rate, d_momentum, dx, dy = np.eye(4, dtype=np.longdouble)
     u = v = np.longdouble(0)
-    du = dv = np.zeros(4, dtype=np.longdouble)
+    du: Any = np.zeros(4, dtype=np.longdouble)
+    dv: Any = du
     for _ in range(steps):
         bend, d_bend = y - x * x, dy - 2 * x * dx
         g, dg = 400 * x * bend + 2 * (1 - x), 400 * (dx * bend + x * d_bend) - 2 * dx
