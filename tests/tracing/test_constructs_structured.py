@@ -41,8 +41,11 @@ def run(traced, args):
                 break
         for use in loop.results:
             found = [step[use.output] for step in history]
-            found = found if use.kind == "each" else [sum(found) if use.kind == "sum" else found[-1]]
-            values |= dict(zip(use.nodes.tolist(), map(float, found), strict=True))
+            found = found if use.kind in ("each", "add") else [sum(found) if use.kind == "sum" else found[-1]]
+            if use.kind == "add":
+                values |= dict.fromkeys(use.nodes.tolist(), 0.0)
+            for node, value in zip(use.nodes.tolist(), map(float, found), strict=True):
+                values[node] = value + (values[node] if use.kind == "add" else 0.0)
     arrays = [np.array(read(nodes), float).reshape(nodes.shape) for nodes in traced.outputs.arrays]
     return containers.unflatten(traced.outputs.structure, arrays)
 
@@ -75,7 +78,23 @@ CASES = {
     "map of truths": (lambda x: vmap(lambda row: row @ x > 0)(A), X, [4], 9),
     "map to other axes": (lambda x: vmap(lambda row: np.outer(row, x), out_axes=1)(A), X, [4], 9),
     "map along an axis": (lambda x: vmap(lambda column, u: column * u, in_axes=(1, None))(A, x[0]), X, [3], 4),
-    "nested maps": (lambda x: vmap(vmap(np.multiply, in_axes=(None, 0)), in_axes=(0, None))(x, x), X, [3], 3),
+    "nested maps": (lambda x: vmap(vmap(np.multiply, in_axes=(None, 0)), in_axes=(0, None))(x, x), X, [9, 3], 1),
+    "sums of sums": (lambda x: sum_over(lambda u: sum_over(lambda v: np.sin(u * v), x), x), X, [9, 3], 2),
+    "maps of sums of maps": (
+        lambda x: vmap(lambda row: sum_over(lambda u: vmap(lambda v: u * v * row @ row)(x).sum() + u, row * x))(A),
+        X, [4, 36, 12, 4], 40),
+    "an inner loop over numbers": (lambda x: vmap(lambda u: sum_over(lambda b: np.sin(b * u), B))(x), X, [12, 3], 2),
+    "an inner loop that is the same": (lambda x: vmap(lambda u: u * sum_over(np.sin, x))(x), X, [3, 3], 2),
+    "inner loops that are equal": (
+        lambda x: sum_over(np.sin, x) + sum_over(lambda u: u * sum_over(np.sin, x), x), X, [3, 3], 3),
+    "an inner chain is unrolled": (lambda x: vmap(lambda u: scan(lambda c, b: (c * u + b, c), u, B))(x), X, [3], 8),
+    "x[j - i]": (lambda x: sum_over(lambda i: sum_over(lambda j: x[i] * x[j - i], range(3)), range(3)), X, [3], 12),
+    "x[i], x[j] and numbers": (
+        lambda x: sum_over(lambda i: sum_over(lambda j: x[i] * x[j + 1], range(2)) * i, range(3)), X, [6, 3], 2),
+    "inner counts": (lambda x: sum_over(lambda i: i * sum_over(lambda j: j * i, range(4)) * x[i], range(3)), X, [12, 3],
+                     4),
+    "maps to vectors": (lambda x: vmap(lambda row: vmap(lambda u: np.array([u, u * x[0]]) * row[0])(row))(A), X,
+                        [12, 4], 3),
     "map of gradients": (lambda x: vmap(sa.grad(lambda u: np.sin(u) * x[0] * u))(x), X, [3], 8),
     "sum of third derivatives": (lambda x: sum_over(sa.derivative(np.sin, order=3), x), X, [3], 4),
     "scan": (lambda x: scan(lambda c, row: ((c[0] * x[0] + row[1], c[1] - c[0]), c[1]), (x[1], 2), A), X, [4], 5),
@@ -101,7 +120,6 @@ CASES = {
     "while_loop": (newton, 2.0, [12], 14),
     "while_loop that stops": (lambda x: while_loop(lambda r: r < x, lambda r: r * 2, x / 9), 2.0, [2**62], 6),
     "a while_loop of no step": (lambda x: while_loop(lambda r: r > x, lambda r: r * 2, x), 2.0, [2**62], 6),
-    "inner loops are unrolled": (lambda x: vmap(lambda u: sum_over(lambda b: np.sin(b * u), B))(x), X, [3], 11),
     "a transform around": (lambda x: sa.grad(lambda z: sum_over(lambda b: z * z * b, B))(x), 0.3, [], 0),
     "masks": (lambda x: sum_over(lambda m, b: np.where(m, b * x, 0.0), B > 0.5, B), 0.3, [4], 4),
     "traced masks": (lambda x: sum_over(lambda m, b: np.where(m, b, 0.0), x * B > 0.1, B), 0.3, [4], 4),

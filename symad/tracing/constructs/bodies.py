@@ -37,7 +37,7 @@ from symad.tracing.place import user_frame
 from symad.tracing.scope import Scope, innermost_scope, open_scope
 from symad.tracing.trees import Tree, lift, paths_of
 
-Kind = Literal["each", "sum", "last"]
+Kind = Literal["each", "sum", "last", "add"]
 
 
 Written = tuple[list[int], list[Nodes]]
@@ -80,7 +80,7 @@ class Body:
         arrays = []
         for leaf in carry.leaves:
             initial = nodes_of(leaf, self.scope)
-            slots = _leaves(self.scope.graph, initial.size)
+            slots = leaves(self.scope.graph, initial.size)
             self.carries |= dict(zip(slots, initial.ravel().tolist(), strict=True))
             arrays.append(np.array(slots, dtype=np.int64).reshape(initial.shape))
         return lambda: carry.refill([from_nodes(nodes, self.inner) for nodes in arrays])
@@ -90,27 +90,26 @@ class Body:
 
         Also None for nodes made in the body: a slot would hide them from a level that differentiates in them.
         """
-        graph = self.scope.graph
-        if not all(_is_number(graph, node) for node in nodes[nodes >= self.start].tolist()):
-            return None
-        found = gathered(graph, self.whole, self.count, nodes, key)
+        graph, around = self.scope.graph, self.scope.gather
+        known = all(_is_number(graph, node) for node in nodes[nodes >= self.start].tolist())
+        found = gathered(graph, self.whole, self.count, nodes, key) if known else None
         if found is None:
-            return None
+            return None if around is None else around(nodes, key)
         slots = [self._gather_slot(column) for column in np.ascontiguousarray(found.reshape(self.count, -1).T)]
         return np.array(slots, dtype=np.int64).reshape(found.shape[1:])
 
     def _gather_slot(self, column: Nodes) -> int:
         """Return the slot that reads some nodes; an old one if there is one."""
-        key = _digest(column)
+        key = digest(column)
         if key not in self.gathers:
-            (self.gathers[key],) = _leaves(self.scope.graph, 1)
+            (self.gathers[key],) = leaves(self.scope.graph, 1)
             self.reads[self.gathers[key]] = column
         return self.gathers[key]
 
     def _slots(self, leaf: Any, reverse: bool) -> Nodes:
         graph = self.scope.graph
         columns, truths = _columns(leaf, self.scope)
-        slots = list(_leaves(graph, len(columns)))
+        slots = list(leaves(graph, len(columns)))
         columns = [column[::-1] if reverse else column for column in columns]
         self.reads |= dict(zip(slots, columns, strict=True))
         if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iu":
@@ -121,20 +120,22 @@ class Body:
 
 
 @contextmanager
-def body_of(count: int, *reached: Any) -> Iterator[Body]:
+def body_of(count: int, *reached: Any, nested: bool = False, chain: bool = False) -> Iterator[Body]:
     """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
+
+    In a `nested` one, sums and maps are written down too. A chain is not, inside of a body.
 
     Whatever goes wrong in the block raises NotOneBodyError, and what the body has changed outside is put back:
     carried out repetition by repetition it works, or fails with an error of its own.
     """
     scope = innermost_scope()
-    if scope is None or scope.loops is None or count < 2:
+    if scope is None or scope.loops is None or count < 2 or (chain and scope.gather is not None):
         raise NotOneBodyError
     surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
     try:
         with open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph))
-            inner.gather = body.gather
+            inner.gather, inner.loops = body.gather, {} if nested else None
             yield body
     except LimitError:
         raise
@@ -154,11 +155,19 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tr
     return paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
 
 
-def write_down(body: Body, ends: Sequence[int], others: Sequence[int], kind: Kind, stop: int | None = None) -> Written:
+def write_down(
+    body: Body,
+    ends: Sequence[int],
+    others: Sequence[int],
+    kind: Kind,
+    stop: int | None = None,
+    *,
+    numbers: bool = False,
+) -> Written:
     """Write the loop of a body: `ends` are what its carries become, `others` are summed, or kept for each repetition.
 
     Return the nodes of the ends, and those of the others. The repetition in which `stop` (a truth value) holds is the
-    last one.
+    last one. NotOneBodyError for a loop of numbers, which need not be written down, unless `numbers` are wanted.
     """
     graph, scope = body.scope.graph, body.scope
     after = dict(zip(body.carries, ends, strict=True))
@@ -167,30 +176,35 @@ def write_down(body: Body, ends: Sequence[int], others: Sequence[int], kind: Kin
     moving = [slot for slot in after if slot not in body.reads]
     wanted = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
     program, reads, first = _program(body, moving, wanted if stop is None else [*wanted, stop])
-    if not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
-        raise NotOneBodyError  # numbers only
-    key = (_rows(program), body.count, tuple(map(_digest, reads)), tuple(first), kind, stop is None)
-    if key not in _loops(scope):
+    if not numbers and not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
+        raise NotOneBodyError
+    key = (rows_of(program), body.count, tuple(map(digest, reads)), tuple(first), kind, stop is None)
+
+    def written() -> Loop:
         last: Kind = "last"
         kinds = [last] * len(moving) + [kind] * len(others)
         results = tuple(LoopResult(number, use, _results(body, use)) for number, use in enumerate(kinds))
         outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
         carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
         final = None if stop is None else len(wanted)
-        _loops(scope)[key] = Loop(program, body.count, tuple(reads), results, carries, final, _origin())
-        graph.place_all(len(graph.marks), user_frame)
-    found = [result.nodes for result in _loops(scope)[key].results]
+        return Loop(program, body.count, tuple(reads), results, carries, final, _origin())
+
+    found = [result.nodes for result in keep(scope, key, written).results]
     becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
     return list(becomes.values()), found[len(moving) :]
 
 
 def _results(body: Body, kind: Kind) -> Nodes:
-    return np.array(_leaves(body.scope.graph, body.count if kind == "each" else 1), dtype=np.int64)
+    return np.array(leaves(body.scope.graph, body.count if kind == "each" else 1), dtype=np.int64)
 
 
-def _loops(scope: Scope) -> dict[Any, Loop]:
+def keep(scope: Scope, key: Any, make: Callable[[], Loop]) -> Loop:
+    """Return the loop of a scope that computes what a key says; it is made unless it is there."""
     assert scope.loops is not None
-    return scope.loops
+    if key not in scope.loops:
+        scope.loops[key] = make()
+        scope.graph.place_all(len(scope.graph.marks), user_frame)
+    return scope.loops[key]
 
 
 def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> tuple[Program, list[Reads], list[int]]:
@@ -217,7 +231,7 @@ def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> tuple
 
 def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
     """Return the nodes of the body, and those that it reads from outside: numbers that no slot changes."""
-    moving = _moving(graph, body, outputs)
+    moving = moving_nodes(graph, body, outputs)
     inside, invariant, stack = set[int](), dict[int, None](), list(outputs)
     while stack:
         node = stack.pop()
@@ -239,7 +253,7 @@ def _is_number(graph: Graph, node: int) -> bool:
     return not can_be_input(graph.atoms[node])
 
 
-def _moving(graph: Graph, body: Body, outputs: Sequence[int]) -> set[int]:
+def moving_nodes(graph: Graph, body: Body, outputs: Sequence[int]) -> set[int]:
     """Return the nodes that depend on slots: they are all younger than the slots."""
     seen, stack = set[int](), [node for node in outputs if node >= body.start]
     while stack:
@@ -265,17 +279,20 @@ def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
     return list(np.ascontiguousarray(flat.T)), truths
 
 
-def _leaves(graph: Graph, count: int) -> Sequence[int]:
+def leaves(graph: Graph, count: int) -> Sequence[int]:
+    """Return leaves for slots and results."""
     return graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
 
 
-def _rows(program: Program) -> Any:
+def rows_of(program: Program) -> Any:
+    """Return what tells programs apart."""
     outputs = tuple(output.rows for output in program.outputs)
     atoms = tuple((row, type(atom), sp.srepr(atom)) for row, atom in program.atoms.items())
     return tuple(program.heads), tuple(program.operands), atoms, outputs
 
 
-def _digest(column: Reads) -> bytes:
+def digest(column: Reads) -> bytes:
+    """Return what tells columns apart."""
     return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
 
 

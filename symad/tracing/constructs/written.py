@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import sympy as sp
 import symad.tracing.containers as containers
 from symad.structure.loop import Nodes
 from symad.tracing.constants import as_truth, is_boolean
-from symad.tracing.constructs.bodies import ENDLESS, body_of, result_of, write_down
+from symad.tracing.constructs.bodies import ENDLESS, Kind, NotOneBodyError, body_of, result_of, write_down
 from symad.tracing.constructs.carries import next_carry
+from symad.tracing.constructs.nests import flatten
 from symad.tracing.constructs.operands import Operands
 from symad.tracing.constructs.results import Flat, flat_result
 from symad.tracing.containers import from_nodes
@@ -24,20 +26,30 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 def written_sum(f: Callable[..., Any], operands: Operands) -> Any:
     """Return the sum of f over its operands; NotOneBodyError where it has to be carried out."""
-    with body_of(operands.count, f, *operands.leaves) as body:
-        row = body.row(operands)
-        tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
-        _, nodes = write_down(body, (), tree.flat, "sum")
-    return wrap(body.scope, tree.refill([int(node[0]) for node in nodes]))
+    scope, tree, nodes = _parallel(f, operands, "sum")
+    return wrap(scope, tree.refill([int(node[0]) for node in nodes]))
 
 
 def written_map(f: Callable[..., Any], operands: Operands) -> tuple[Tree, list[Any]]:
     """Return the tree of one result, and its leaves over all repetitions, stacked along the first axis."""
-    with body_of(operands.count, f, *operands.leaves) as body:
+    scope, tree, nodes = _parallel(f, operands, "each")
+    return tree, _stacks(scope, tree.arrays, nodes)
+
+
+def _parallel(f: Callable[..., Any], operands: Operands, kind: Kind) -> tuple[Scope, Tree, list[Nodes]]:
+    """Return the scope around, the tree of one result, and the nodes of all; inner loops are unrolled if need be."""
+    with suppress(NotOneBodyError):
+        return _written(f, operands, kind, nested=True)
+    return _written(f, operands, kind, nested=False)
+
+
+def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool) -> tuple[Scope, Tree, list[Nodes]]:
+    with body_of(operands.count, f, *operands.leaves, nested=nested) as body:
         row = body.row(operands)
         tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
-        _, nodes = write_down(body, (), tree.flat, "each")
-    return tree, _stacks(body.scope, tree.arrays, nodes)
+        flatten(body)
+        _, nodes = write_down(body, (), tree.flat, kind)
+    return body.scope, tree, nodes
 
 
 def written_chain(
@@ -50,7 +62,7 @@ def written_chain(
         after, y = step(first(), x)
         return next_carry(f, after, carry).whole, flat_result(f, y, may_be_none=True).whole
 
-    with body_of(operands.count, f, *operands.leaves) as body:
+    with body_of(operands.count, f, *operands.leaves, chain=True) as body:
         row, first = body.row(operands, reverse=reverse), body.carry(carry)
         tree = result_of(f, body.inner, run)
         own = len(carry.leaves)
@@ -68,7 +80,7 @@ def written_search(f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]]
         after, last = step(first())
         return next_carry(f, after, carry).whole, last
 
-    with body_of(ENDLESS, f) as body:
+    with body_of(ENDLESS, f, chain=True) as body:
         first = body.carry(carry)
         arrays = result_of(f, body.inner, run).arrays
         stop = as_truth(body.scope.graph, int(arrays[-1]))
