@@ -23,6 +23,7 @@ from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError, LoweringError
 from symad.keep import ArgumentsApart, ResultTogether
 from symad.programs import skeleton, sparse_leaves, to_program, with_place
+from symad.regions.checkpoints import Checkpoints
 from symad.rolling import Roll, Rolled, rolled
 from symad.strategy import Strategy, choose
 from symad.tracing.complex_points import complex_points
@@ -37,6 +38,7 @@ class CompileFields(OptionFields, total=False):
 
     strategy: Strategy
     roll: Roll
+    checkpoints: Checkpoints
     max_paths: int
     max_ops: int | None
     max_seconds: float | None
@@ -51,6 +53,7 @@ def compile(
     *example_args: Any,
     strategy: Strategy = "auto",
     roll: Roll = "auto",
+    checkpoints: Checkpoints = "all",
     max_paths: int = MAX_PATHS,
     max_ops: int | None = None,
     max_seconds: float | None = None,
@@ -69,7 +72,9 @@ def compile(
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
     column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
     `roll` says whether what repeats becomes loops, whose bodies are differentiated once ("auto": where that is cheaper,
-    "always", "never"; `loops` shows what repeats); a sum in a loop is added up in another order.
+    "always", "never"; `loops` shows what repeats); a sum in a loop is added up in another order. `checkpoints` says
+    what reverse mode keeps of a loop whose repetitions need each other: "all" of them, about "sqrt" of their number, or
+    next to "none" (see `symad.regions.checkpoints`; `kernel.stats.workspace` is what it comes to).
     `dtype` is the type of arguments, results and arithmetic: "float64", "float32", or "complex128" for analytic
     functions, which are traced with real numbers (complex examples give their shapes).
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
@@ -87,11 +92,13 @@ def compile(
            [4., 0.]])
     """
     if options.get("dtype", "float64") != "float64":
-        example_args, strategy = _real(example_args), "straight" if strategy == "auto" else strategy
+        example_args = _real(example_args)
     with limits(max_ops, max_seconds), complex_points(options.get("dtype") == "complex128"):
-        found = _rolled(f, example_args, roll, strategy, max_paths, options)
+        found = _rolled(f, example_args, roll, strategy, max_paths, checkpoints, options)
         if found is not None:
             return compile_rolled(found, cache=cache, **options)
+        if options.get("dtype", "float64") != "float64" and strategy == "auto":
+            strategy = "straight"
         chosen = choose(f, example_args, strategy, max_paths)
         if isinstance(chosen, Program):
             return codegen.compile_program(chosen, cache=cache, **options)
@@ -123,7 +130,7 @@ def compile_rolled(found: Rolled, *, cache: Setting = None, **options: typing.Un
     >>> from symad.rolling import rolled
     >>> found = rolled(lambda x: np.sum(np.sin(x) * x), (np.zeros(200),), "always")
     >>> compile_rolled(found).stats.strategy
-    'loops'
+    'rolled'
     """
     pack, unpack = _containers(found.primal.traced, found.result)
     return codegen.compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
@@ -173,18 +180,29 @@ def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _rolled(
-    f: Callable[..., Any], args: tuple[Any, ...], roll: Roll, strategy: Strategy, max_paths: int, options: OptionFields
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    roll: Roll,
+    strategy: Strategy,
+    max_paths: int,
+    checkpoints: Checkpoints,
+    options: OptionFields,
 ) -> Rolled | None:
     """Return f as a rolled program, None where it is compiled without loops."""
-    fits = strategy == "auto" and options.get("dtype", "float64") == "float64"
-    if roll == "always" and not fits:
-        other = f"strategy={strategy!r}" if strategy != "auto" else f"dtype={options['dtype']!r}"
+    number = options.get("dtype", "float64")
+    without = {
+        f"strategy={strategy!r}": strategy != "auto", f"dtype={number!r}": number != "float64",
+        f"roll={roll!r}": roll == "never",
+    }  # fmt: skip
+    reasons = [option for option, holds in without.items() if holds]
+    asked = {f"roll={roll!r}": roll == "always", f"checkpoints={checkpoints!r}": checkpoints != "all"}
+    for option in (option for option, holds in asked.items() if holds and reasons):
         raise ArgumentError(
-            f'roll="always" with {other}',
+            f"{option} with {reasons[0]}",
             why="loops are written for float64, and straight lines or a sweep have none",
-            do='leave out one of the two, or use roll="auto"',
+            do="leave out one of the two",
         )
-    return rolled(f, args, roll if fits or roll != "auto" else "never", max_paths)
+    return None if reasons else rolled(f, args, "always" if any(asked.values()) else roll, max_paths, checkpoints)
 
 
 def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:

@@ -23,6 +23,7 @@ from symad.derivatives.sparse import SparseMatrix
 from symad.errors import ArgumentError
 from symad.programs import input_arrays, patterns_of, skeleton
 from symad.regions.arrays import select
+from symad.regions.checkpoints import Checkpoints, check_checkpoints
 from symad.regions.hessian import hessian
 from symad.regions.jacobian import jacobian
 from symad.regions.pullback import gradient
@@ -66,14 +67,18 @@ class Rolled:
     program: RolledProgram
     result: Any
     primal: Primal
+    checkpoints: Checkpoints = "all"
 
 
-def rolled(f: Function, args: tuple[Any, ...], roll: Roll, max_paths: int = MAX_PATHS) -> Rolled | None:
+def rolled(
+    f: Function, args: tuple[Any, ...], roll: Roll, max_paths: int = MAX_PATHS, checkpoints: Checkpoints = "all"
+) -> Rolled | None:
     """Return a function as a rolled program; None where straight lines are cheaper, or it has no loops.
 
-    ArgumentError for roll="always" of a function that cannot be rolled, with the reason. `choices` shows what "auto"
-    chose.
+    `checkpoints` says what reverse mode keeps of chains (see `symad.regions.checkpoints`). ArgumentError for
+    roll="always" of a function that cannot be rolled, with the reason. `choices` shows what "auto" chose.
     """
+    check_checkpoints(checkpoints)
     if roll not in ("auto", "never", "always"):
         raise ArgumentError(f"roll={roll!r}", do="use one of auto, never, always")
     if roll == "never":
@@ -81,7 +86,7 @@ def rolled(f: Function, args: tuple[Any, ...], roll: Roll, max_paths: int = MAX_
     base, recipes = taken_apart(f)
     traced = trace_structured(base, *args, max_paths=max_paths)
     try:
-        found = differentiated_loops(primal_of(traced, name_of(f), bool(recipes)), args, recipes)
+        found = differentiated_loops(primal_of(traced, name_of(f), bool(recipes)), args, recipes, checkpoints)
     except StraightError as reason:
         if roll == "auto":
             return None
@@ -154,9 +159,11 @@ def _line(traced: StructuredTrace, plain: PlainRows, row: int) -> tuple[str, int
     return (file, int(line)) if file else None
 
 
-def differentiated_loops(primal: Primal, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> Rolled:
+def differentiated_loops(
+    primal: Primal, args: tuple[Any, ...], recipes: Sequence[Recipe], checkpoints: Checkpoints = "all"
+) -> Rolled:
     """Apply transforms, the innermost first; StraightError for one that rolled programs do not have."""
-    found = Rolled(primal.program, skeleton(primal.traced), primal)
+    found = Rolled(primal.program, skeleton(primal.traced), primal, checkpoints)
     for recipe in recipes:
         made = _TRANSFORMS[recipe.transform](found, args, recipe)
         if made is None:
@@ -185,7 +192,7 @@ def _gradient(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | 
     both = recipe.transform == "value and gradient"
     parts = tuple(_empty(args[position]) for position in positions)
     result = parts if isinstance(recipe.argnums, tuple) else parts[0]
-    program = gradient(found.program, active, value=both)
+    program = gradient(found.program, active, value=both, checkpoints=found.checkpoints)
     return replace(found, program=program, result=(found.result, result) if both else result)
 
 

@@ -1,0 +1,54 @@
+"""A branch not taken never contributes a NaN, also where the choice is made outside of the loop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+
+POINTS = [np.linspace(0, 1, 60), np.linspace(-1, 1, 60), np.linspace(0.1, 1, 60)]
+
+
+def inside(x):
+    return np.sum(np.where(x > 0, np.log(x) * np.sqrt(x), x**2))
+
+
+def sum_in_a_branch(x):
+    return sa.cond(x[0] > 0, lambda u: sa.sum_over(lambda v: np.sqrt(v) + np.log(v), u), lambda u: 0.0 * u[0], x)
+
+
+def sum_that_is_not_chosen(x):
+    return np.where(x[0] > 0, np.sum(np.sqrt(x) * np.sin(x)), x[1])
+
+
+def sum_below_a_maximum(x):
+    return np.maximum(np.sum(np.sqrt(np.abs(x)) * np.sin(x)), 1e9 * x[1] + 1e3)
+
+
+def map_that_is_not_chosen(x):
+    root = np.sqrt(x)
+    return np.sum(np.where(x > 0, root * np.roll(root, 1) + np.roll(root, 2) * np.sin(root), 0.0))
+
+
+@pytest.mark.parametrize("point", range(len(POINTS)))
+@pytest.mark.parametrize("transform", [sa.grad, sa.hessian], ids=["gradient", "Hessian"])
+@pytest.mark.parametrize(
+    "f", [inside, sum_in_a_branch, sum_that_is_not_chosen, sum_below_a_maximum, map_that_is_not_chosen]
+)
+def test_loops_and_straight_lines_agree_where_a_branch_is_not_taken(f, transform, point):
+    x = POINTS[point]
+    rolled, straight = (sa.compile(transform(f), x, roll=roll) for roll in ("always", "never"))
+    np.testing.assert_allclose(rolled(x), straight(x), rtol=1e-9, atol=1e-12)
+
+
+def test_a_chain_that_discards_its_own_roots():
+    def f(x):
+        def step(carry, u):
+            return np.where(u > 0, np.sqrt(u) * carry + x, carry * 1.5), None
+
+        return sa.scan(step, x, np.linspace(-1, 1, 40))[0]
+
+    rolled, straight = (sa.compile(sa.derivative(f), 0.3, roll=roll) for roll in ("always", "never"))
+    reverse = sa.compile(sa.grad(f), 0.3, roll="always")
+    np.testing.assert_allclose([rolled(0.3), reverse(0.3)], straight(0.3), rtol=1e-12)
