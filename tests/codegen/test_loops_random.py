@@ -16,7 +16,7 @@ class Maker:
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
-        self.inputs = [int(size) for size in self.rng.integers(20, 60, 2)]
+        self.inputs = [int(size) for size in self.rng.integers(30, 60, 2)]
         values = self.rng.normal(size=40)
         self.buffers = [Buffer("input", size) for size in self.inputs] + [Buffer("constant", 40, values)]
         self.readable = [0, 1, 2]
@@ -128,12 +128,46 @@ class Maker:
                 results.append(Result(made[-1].output, self.buffer(rounds), Affine(0, 0, 1, (1,)), "last"))
         return Region(body, count, self.gathers(slots, count, rounds > 1), tuple(results), tuple(made))
 
+    def expressions(self, names, count):
+        found = [self.pick(*names) * self.pick(*names) / 2 - self.pick(*names) for _ in range(count)]
+        return program_from_sympy(list(names), found)
+
+    def pairs(self):
+        """Things of several numbers each, side by side or not, read and added to in pairs."""
+        rng, size, things = self.rng, int(self.pick(2, 3)), int(self.pick(5, 8, 9))
+        i, j = np.triu_indices(things, 1)
+        begin = int(rng.integers(3))
+        gathers = [Gather(0, table(begin + size * k + d)) for k in (i, j) for d in range(size)]
+        first, more = int(rng.integers(4)), int(rng.integers(4))
+        buffer = self.buffer(first + size * things + more)
+        sums = [(d, k) for d in range(size) for k in (i, j)]
+        if rng.random() < 0.3:
+            sums.pop(rng.integers(len(sums)))
+        body = self.expressions(sp.symbols(f"s0:{2 * size}"), len(sums))
+        results = [Result(k, buffer, table(first + size * k_ + d), "add") for k, (d, k_) in enumerate(sums)]
+        if rng.random() < 0.4:
+            results.append(Result(0, buffer, table(rng.integers(0, first + size * things, len(i))), "add"))
+        return Region(body, len(i), tuple(gathers), tuple(results))
+
+    def stencil(self):
+        """Sums a few places apart, in one stretch or in rows."""
+        rng, count, places = self.rng, int(self.pick(5, 8, 15, 16, 17)), int(self.pick(2, 3, 4))
+        rows, far = int(self.pick(1, 1, 3)), int(self.pick(0, 1, 3))
+        numbers = np.concatenate([k * (count + far) + np.arange(count) for k in range(rows)])
+        body = self.expressions(sp.symbols("s0:3"), places + 1)
+        gathers = [Gather(0, table(numbers % 18 + d)) for d in range(3)]
+        buffer = self.buffer(rows * (count + far) + 8)
+        distances = rng.integers(0, 6, places)
+        results = [Result(k, buffer, table(numbers + int(d)), "add") for k, d in enumerate(distances)]
+        results.append(Result(places, self.buffer(2 * len(numbers)), Affine(1, 2, len(numbers)), "store"))
+        return Region(body, len(numbers), tuple(gathers), tuple(results))
+
     def program(self):
         for _ in range(int(self.rng.integers(1, 4))):
             if self.rng.random() < 0.3:
                 self.steps.append(Nest(2, (self.region(2), self.region(2))))
             else:
-                self.steps.append(self.region())
+                self.steps.append(self.pick(self.region, self.region, self.pairs, self.stencil)())
             self.readable += self.written
             self.outputs = self.written
             self.written = []
