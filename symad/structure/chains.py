@@ -46,12 +46,8 @@ def find_chains(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] 
     """
     columns = columns_of(rows, inputs, outputs, done)
     chains = _Cover(columns).chains() if len(columns) >= LEAST_OPERATIONS else []
-    wanted, loops = columns.wanted.copy(), []
-    for chain in reversed(apart(columns, chains)):  # the last first: earlier ones have what it reads
-        loop = loop_of(columns, aligned(chain), wanted)
-        if loop is not None:
-            loops.append(loop)
-    return loops[::-1]
+    loops = (loop_of(columns, aligned(chain)) for chain in apart(columns, chains))
+    return [loop for loop in loops if loop is not None]
 
 
 class _Cover:
@@ -109,7 +105,7 @@ class _Cover:
         if chain is None or chain.count < LEAST_COUNT or chain.stop - chain.start < LEAST_OPERATIONS:
             return None
         inside = slice(chain.start, chain.stop)
-        if not recurs(self.columns, chain, needed_after(self.columns, chain, self.columns.wanted)):
+        if not recurs(self.columns, chain, needed_after(self.columns, chain)):
             count = chain.count if run.period > LARGEST_BODY else len(self.columns)
             self.least[inside] = np.maximum(self.least[inside], count)
             self.maps.append(chain)

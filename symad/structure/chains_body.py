@@ -17,21 +17,13 @@ from symad.structure.verify_chain import Chain
 Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "again", and a number
 
 
-def loop_of(columns: Columns, chain: Chain, wanted: Flags) -> Loop | None:
-    """Return the loop of a chain; `wanted[i]`: something else than an operation needs operation i.
-
-    What the loop reads is wanted from then on. None where a truth value would go from one repetition to another: no
-    buffer holds it.
-    """
-    truth = columns.truth[chain.shape.model : chain.shape.model + chain.shape.period]
-    carried = chain.shape.producer[chain.shape.carried & (chain.shape.lag > 0)]
-    if truth[carried].any():
+def loop_of(columns: Columns, chain: Chain) -> Loop | None:
+    """Return the loop of a chain; None where a truth value, which no buffer holds, would be carried or passed on."""
+    shape, needed = chain.shape, passed_on(columns, chain)
+    truth = columns.truth[shape.model : shape.model + shape.period]
+    if truth[shape.producer[shape.carried & (shape.lag > 0)]].any() or truth[needed.any(axis=0)].any():
         return None
-    loop = _Writer(columns, chain).loop(passed_on(columns, chain, wanted))
-    for reads in loop.reads if loop else ():
-        positions = columns.place[reads]
-        wanted[positions[positions >= 0]] = True
-    return loop
+    return _Writer(columns, chain).loop(needed)
 
 
 class _Writer:

@@ -10,38 +10,41 @@ from symad.structure.chains_columns import Columns, Flags
 from symad.structure.verify_chain import Chain
 
 
-def needed_after(columns: Columns, chain: Chain, wanted: Flags) -> Flags:
+def needed_after(columns: Columns, chain: Chain) -> Flags:
     """Return, by repetition and operation of the body, what later operations read and what is wanted."""
-    inside = slice(chain.start, chain.stop)
-    needed: Flags = (columns.last_use[inside] >= chain.stop) | wanted[inside]
-    return needed.reshape(chain.count, chain.shape.period)
+    return _read_later(columns, chain) | _wanted(columns, chain)
 
 
-def passed_on(columns: Columns, chain: Chain, wanted: Flags) -> Flags:
-    """Return what a chain passes on; `wanted` is told what that needs from before the chain.
+def passed_on(columns: Columns, chain: Chain) -> Flags:
+    """Return, by repetition and operation of the body, what a chain passes on.
 
     Truth values, which no buffer holds, are computed again where they are read: their operands are passed on instead.
     So are 1 / v as factors: u / v is rounded only once.
     """
     shape = chain.shape
-    needed = needed_after(columns, chain, wanted)
-    models = range(shape.model, shape.model + shape.period)
-    again = columns.truth[shape.model : shape.model + shape.period].copy()
-    for offset, position in enumerate(models):
-        shown = wanted[chain.start + offset : chain.stop : shape.period]
-        again[offset] |= is_inverse(columns.rows, int(columns.nodes[position])) and not shown.any()
-    while (left := np.nonzero(needed.any(axis=0) & again)[0]).size:
-        offset = int(left[-1])
-        when = np.nonzero(needed[:, offset])[0]
-        needed[:, offset] = False
-        for operand in np.nonzero(shape.consumer == offset)[0].tolist():
-            there = when - shape.lag[operand]
-            if shape.carried[operand]:
-                needed[there[there >= 0], shape.producer[operand]] = True
-            before = when if not shape.carried[operand] else when[there < 0]
-            sources = columns.place[chain.operands[before, operand]]
-            wanted[sources[sources >= 0]] = True
+    model = slice(shape.model, shape.model + shape.period)
+    inverse = np.array([is_inverse(columns.rows, node) for node in columns.nodes[model].tolist()])
+    again = columns.truth[model] | inverse
+    needed = needed_after(columns, chain)
+    needed[:, again] = _wanted(columns, chain)[:, again]
+    left = _read_later(columns, chain) & again
+    while left.any():
+        offset = int(np.nonzero(left.any(axis=0))[0][-1])
+        when = np.nonzero(left[:, offset])[0]
+        left[:, offset] = False
+        for operand in np.nonzero((shape.consumer == offset) & shape.carried)[0].tolist():
+            there, producer = when - shape.lag[operand], shape.producer[operand]
+            (left if again[producer] else needed)[there[there >= 0], producer] = True
     return needed
+
+
+def _read_later(columns: Columns, chain: Chain) -> Flags:
+    read: Flags = columns.last_use[chain.start : chain.stop] >= chain.stop
+    return read.reshape(chain.count, chain.shape.period)
+
+
+def _wanted(columns: Columns, chain: Chain) -> Flags:
+    return columns.wanted[chain.start : chain.stop].reshape(chain.count, chain.shape.period)
 
 
 def is_inverse(rows: Rows, node: int) -> bool:

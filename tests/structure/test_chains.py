@@ -223,13 +223,13 @@ def test_sums_of_two_carries_are_chains() -> None:
 
 
 def test_many_chains_side_by_side_are_left() -> None:
-    """Forty chains of twelve steps: one loop over the forty is shorter than forty loops."""
+    """Forty chains of twenty steps: one loop over the forty is shorter than forty loops."""
 
     def run(x: Any) -> Any:
         results = []
         for start in x[:40]:
             y = start
-            for _ in range(12):
+            for _ in range(20):
                 y = np.cos(y) * 0.5 + np.sin(y) * y
             results.append(y)
         return results
@@ -311,6 +311,101 @@ def test_truth_values_are_not_read() -> None:
     read = {node for loop in loops for reads in loop.reads for node in reads.tolist()}
     assert not any(issubclass(program.heads[node], sp.Rel) for node in read)
     assert all(any(issubclass(head, sp.Rel) for head in loop.body.heads) for loop in loops)
+
+
+def test_initial_value_that_the_first_repetition_computes() -> None:
+    """cos(x) is what the second repetition reads from two before, but the first one computes it."""
+
+    def run(x: Any, y: Any) -> Any:
+        before, now = y, x
+        for k in range(100):
+            before, now = np.cos(x) if k == 0 else now, np.cos(now) * np.sin(before)
+        return now
+
+    _, (loop,) = rows_of(run, 0.3, 0.4)
+    assert loop.count == 99
+    initial = {node for carry in loop.carries for node in carry.initial.tolist()}
+    assert max(initial) < min(loop.example)
+
+
+def test_carries_begin_alike() -> None:
+    """In the first step x * y is y * x, by the order of the inputs; still each of them has one slot."""
+
+    def run(y: Any, x: Any) -> Any:
+        for _ in range(100):
+            x, y = np.sin(x * y) + np.cos(x), np.cos(y + x) + np.sin(y)
+        return x
+
+    _, loops = rows_of(run, 0.3, 0.4)
+    assert counts(loops) == [(100, 8, 2)] or counts(loops) == [(99, 8, 2)]
+
+
+def test_exponents_are_literals() -> None:
+    """x**2 is a product and x**3 another one: no table of exponents."""
+
+    def run(x: Any) -> Any:
+        for k in range(60):
+            x = np.cos(x ** (3 if k < 30 else 2)) * 0.5 + x
+        return x
+
+    _, loops = rows_of(run, 0.3)
+    assert counts(loops) == [(30, 4, 1)] * 2
+    literals = [{atom for atom in loop.body.atoms.values() if isinstance(atom, sp.Integer)} for loop in loops]
+    assert literals == [{sp.Integer(3)}, {sp.Integer(2)}]
+
+
+@pytest.mark.parametrize("after", ["value", "choice"])
+def test_truth_values_needed_after_the_loop(after: str) -> None:
+    """The last comparison is used again after the loop: what it compares is passed on."""
+
+    def run(x: Any, y: Any) -> Any:
+        for _ in range(100):
+            low = x < y
+            x, last = np.where(low, np.sin(x) + 0.5, x * 0.5), x
+        return np.where(low, y, x) if after == "choice" else x + last
+
+    program, loops = rows_of(run, 0.3, 0.4)
+    assert len(loops) == 1
+    assert not any(
+        issubclass(program.heads[node], sp.Rel) for result in loops[0].results for node in result.nodes.tolist()
+    )
+
+
+def test_truth_value_of_the_repetition_before() -> None:
+    """No buffer holds it: straight lines."""
+
+    def run(x: Any, y: Any) -> Any:
+        low = before = x < y
+        for _ in range(100):
+            x = np.where(before, np.where(low, np.sin(x), x * y), np.cos(x))
+            low, before = x < y, low
+        return x
+
+    _, loops = rows_of(run, 0.3, 0.4)
+    assert loops == []
+
+
+def test_repetitions_do_not_begin_between_comparison_and_choice() -> None:
+    """One value goes on either way, and the run ends with a comparison: but that could not go on."""
+
+    def run(x: Any, u: Any) -> Any:
+        for k in range(100):
+            x = np.where(x < 0.5, u[k] * 2, np.sin(u[k]))
+        return np.where(x < 0.5, u[0], u[1])
+
+    _, loops = rows_of(run, 0.3, RISING)
+    assert [loop.count for loop in loops] == [100] or [loop.count for loop in loops] == [99]
+
+
+@pytest.mark.parametrize("name", ["schedule", "adam", "table", "pendulum"])
+def test_columns_come_from_one_place(name: str) -> None:
+    """What a sweep backward reads is computed in the loop forward, or in straight lines, but not partly in each."""
+    function, arguments, _ = CASES[name]
+    program = flat(symad.grad(lambda *values: np.ravel(np.array(function(*values)))[0]), *arguments)
+    loops = found(program)
+    columns = [result.nodes for loop in loops for result in loop.results if result.kind == "each"]
+    for reads in (reads for loop in loops for reads in loop.reads if len(set(reads.tolist())) > 1):
+        assert all(np.isin(reads, column).all() or not np.isin(reads, column).any() for column in columns)
 
 
 @pytest.mark.parametrize("width", [3.0, 1000.0])
