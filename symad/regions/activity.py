@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from codegen.regions.region import Region, Step, regions_of
+from symad.regions.bodies import Replay, Replays
 from symad.regions.bodies_linear import has_gates, outputs_guarded, outputs_reached, slots_guarded, slots_reached
 
 
@@ -23,6 +24,11 @@ class Forward:
     slots: dict[Region, tuple[int, ...]]
     guarded: frozenset[int]
     guarded_slots: dict[Region, tuple[int, ...]]
+    replays: Replays
+
+    def replay(self, region: Region) -> Replay:
+        """Return the body of a region with its active slots."""
+        return self.replays.of(region.body, self.slots[region])
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,12 @@ class Backward:
     guarded_carries: dict[Region, frozenset[int]]
 
 
-def forward(steps: Sequence[Step], active: Iterable[int]) -> Forward:
+def forward(steps: Sequence[Step], active: Iterable[int], replays: Replays | None = None) -> Forward:
     """Return what depends on some buffers."""
-    found = _Forward(set(active), _has_gates(steps))
+    found = _Forward(set(active), _has_gates(steps), replays or Replays())
     found.run(steps)
-    return Forward(frozenset(found.buffers), found.slots, frozenset(found.guarded), found.guarded_slots)
+    buffers, guarded = frozenset(found.buffers), frozenset(found.guarded)
+    return Forward(buffers, found.slots, guarded, found.guarded_slots, found.replays)
 
 
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
@@ -61,8 +68,8 @@ def _has_gates(steps: Sequence[Step]) -> bool:
 
 
 class _Forward:
-    def __init__(self, buffers: set[int], gates: bool) -> None:
-        self.buffers, self.gates = buffers, gates
+    def __init__(self, buffers: set[int], gates: bool, replays: Replays) -> None:
+        self.buffers, self.gates, self.replays = buffers, gates, replays
         self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
@@ -81,7 +88,7 @@ class _Forward:
         first = len(region.gathers)
         slots = _reading(region, self.buffers)
         while True:
-            outputs = set(outputs_reached(region.body, sorted(slots)))
+            outputs = set(outputs_reached(self.replays.of(region.body, slots)))
             more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
             if not more:
                 break
@@ -94,7 +101,7 @@ class _Forward:
         """Find the slots and buffers with guards."""
         first, guarded = len(region.gathers), _reading(region, self.guarded) & slots
         while self.gates and (guarded or has_gates(region.body)):
-            outputs = outputs_guarded(region.body, sorted(slots), sorted(guarded))
+            outputs = outputs_guarded(self.replays.of(region.body, slots), sorted(guarded))
             more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - guarded
             if not more:
                 self.guarded.update(use.buffer for use in region.results if use.output in outputs)
@@ -132,11 +139,11 @@ class _Backward:
                 self.run(step.steps)
 
     def visit(self, region: Region) -> None:
-        first, active = len(region.gathers), self.ahead.slots[region]
-        smooth = set(outputs_reached(region.body, active))
+        first, replay = len(region.gathers), self.ahead.replay(region)
+        smooth = set(outputs_reached(replay))
         outputs = {use.output for use in region.results if use.buffer in self.buffers} & smooth
         while True:
-            slots = slots_reached(region.body, active, sorted(outputs))
+            slots = slots_reached(replay, outputs)
             more = {region.carries[slot - first].output for slot in slots if slot >= first} & smooth - outputs
             if not more:
                 break
@@ -173,4 +180,4 @@ class _Backward:
         for slot in self.slots[region]:
             if slot >= first and region.carries[slot - first].output in outputs:
                 outputs[region.carries[slot - first].output] &= slot in carries
-        return slots_guarded(region.body, self.ahead.slots[region], outputs) & set(self.slots[region])
+        return slots_guarded(self.ahead.replay(region), outputs) & set(self.slots[region])

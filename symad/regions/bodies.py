@@ -7,7 +7,8 @@ pullback, ask the linear map itself, which knows what is structurally zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -136,41 +137,55 @@ class Replay:
     """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs."""
 
     def __init__(self, body: Program, active: Sequence[int]) -> None:
+        self.body, self.active = body, tuple(active)
         self.graph = Graph(lines=False)
         self.build = Builder(self.graph)
         self.slots: list[int] = []
         given = [self.slot() for _ in body.inputs]
         self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
         nodes = [self.parameters.get(slot, node) for slot, node in enumerate(given)]
-        wanted = [row_of(body, output) for output in range(len(body.outputs))]
-        self.outputs = replayed(self.graph, body, nodes, wanted)
+        self.outputs = replayed(self.graph, body, nodes, [row_of(body, output) for output in range(len(body.outputs))])
+        self.smooth = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
+
+    def begin(self) -> None:
+        """Forget the slots that came after those of the body."""
+        del self.slots[len(self.body.inputs) :]
 
     def slot(self) -> int:
         """Return the leaf of one more slot."""
         self.slots.append(self.graph.own_leaf(sp.Symbol(f"s{len(self.slots)}", real=True)))
         return self.slots[-1]
 
-    def nonzero(self, node: int) -> int | None:
-        """Return the condition that a node is not 0; None for a number."""
-        return (
-            None
-            if node in self.graph.atoms and node not in self.slots
-            else self.graph.node(sp.Ne, node, self.build.zero)
-        )
+    @cached_property
+    def forward(self) -> Linear:
+        """The derivative of the outputs that are numbers, not truth values, in the active slots."""
+        outputs = [self.outputs[output] for output in self.smooth]
+        return linearize(self.build, outputs, list(self.parameters.values()))
 
-    def smooth(self) -> list[int]:
-        """Return the outputs that are numbers and not truth values."""
-        return [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
-
-    def linear(self, outputs: Sequence[int]) -> Linear:
-        """Return the derivative of some outputs in the active slots."""
-        return linearize(self.build, [self.outputs[output] for output in outputs], list(self.parameters.values()))
+    @cached_property
+    def backward(self) -> Linear:
+        """The transposed derivative."""
+        return self.forward.transpose()
 
     def program(self, more: Sequence[int]) -> Program:
         """Return the program of the outputs and some further nodes."""
         names = [f"s{k}" for k in range(len(self.slots))]
         inputs, outputs = (_tuple_of(nodes) for nodes in (self.slots, [*self.outputs, *more]))
         return _with_rows(to_program(Trace(self.graph, names, inputs, outputs), "body"))
+
+
+class Replays:
+    """Bodies on their graphs, each once for the same active slots."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int, tuple[int, ...]], Replay] = {}
+
+    def of(self, body: Program, active: Iterable[int]) -> Replay:
+        """Return a body with some slots active."""
+        key = id(body), tuple(sorted(active))
+        if key not in self.made:
+            self.made[key] = Replay(body, key[1])
+        return self.made[key]
 
 
 def replayed(graph: Graph, rows: Rows, slots: Sequence[int], wanted: Sequence[int]) -> list[int]:

@@ -23,41 +23,39 @@ TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp
 
 
 def body_pushforward(
-    body: Program, active: Sequence[int], guarded: Sequence[int] = (), asked: Sequence[int] = ()
+    replay: Replay, guarded: Sequence[int] = (), asked: Sequence[int] = ()
 ) -> tuple[Program, tuple[int, ...]]:
     """Return the body of the pushforward, and the outputs that have a tangent.
 
-    Its slots are those of the body, then the tangents of the `active` ones, then the guards of the tangents of the
+    Its slots are those of the body, then the tangents of the active ones, then the guards of the tangents of the
     `guarded` ones. Its outputs are those of the body, then the tangents of those that have one (that of any other is
     structurally zero), then the guards of the `asked` ones.
 
     >>> from symad.regions.bodies import body_program, function_of
     >>> body = body_program(lambda x, y: (x * y, y), 2)
-    >>> made, tangents = body_pushforward(body, [0])
+    >>> made, tangents = body_pushforward(Replay(body, [0]))
     >>> function_of(made)(2.0, 3.0, 1.0), tangents
     ((6.0, 3.0, 3.0), (0,))
     """
-    replay = Replay(body, active)
-    directions = [replay.slot() for _ in active]
+    replay.begin()
+    directions = [replay.slot() for _ in replay.active]
     holds = {slot: _holds(replay) for slot in guarded}
-    outputs = replay.smooth()
-    given = [(node, holds.get(slot)) for slot, node in zip(active, directions, strict=True)]
-    nodes, guards = _carried(replay.build, replay.linear(outputs), given)
-    found = {output: node for output, node in zip(outputs, nodes, strict=True) if node is not None}
-    guard_of = dict(zip(outputs, guards, strict=True))
+    given = [(node, holds.get(slot)) for slot, node in zip(replay.active, directions, strict=True)]
+    nodes, guards = _carried(replay.build, replay.forward, given)
+    found = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
+    guard_of = dict(zip(replay.smooth, guards, strict=True))
     program = replay.program([*found.values(), *(guard_of.get(output, replay.build.zero) for output in asked)])
     return program, tuple(found)
 
 
 def body_pullback(
-    body: Program,
-    active: Sequence[int],
+    replay: Replay,
     outputs: Sequence[int],
     ones: Sequence[int] = (),
     guarded: Sequence[int] = (),
     asked: Sequence[int] = (),
 ) -> tuple[Program, tuple[int, ...]]:
-    """Return the body of the pullback, and those of the `active` slots that have a cotangent.
+    """Return the body of the pullback, and those of the active slots that have a cotangent.
 
     Its slots are those of the body, then a cotangent for each of `outputs`: an output that comes several times has the
     sum as its cotangent, and a further 1 for each time that it is in `ones`; then the guards of the `guarded` ones,
@@ -66,75 +64,77 @@ def body_pullback(
 
     >>> from symad.regions.bodies import body_program, function_of
     >>> body = body_program(lambda x, y: (x * y, y), 2)
-    >>> made, slots = body_pullback(body, [0, 1], [0])
+    >>> made, slots = body_pullback(Replay(body, [0, 1]), [0])
     >>> function_of(made)(2.0, 3.0, 1.0), slots
     ((6.0, 3.0, 3.0, 2.0), (0, 1))
     """
-    replay = Replay(body, active)
+    replay.begin()
     cotangents = [replay.slot() for _ in outputs]
     holds = {number: _holds(replay) for number in guarded}
-    given: list[Term | None] = [(node, holds.get(number)) for number, node in enumerate(cotangents)]
-    given += [(replay.build.one, None)] * len(ones)
-    nodes, guards = _carried(replay.build, replay.linear([*outputs, *ones]).transpose(), given)
-    found = {slot: node for slot, node in zip(active, nodes, strict=True) if node is not None}
-    guard_of = dict(zip(active, guards, strict=True))
+    terms: dict[int, list[Term]] = {}
+    for number, (output, node) in enumerate(zip(outputs, cotangents, strict=True)):
+        terms.setdefault(output, []).append((node, holds.get(number)))
+    for output in ones:
+        terms.setdefault(output, []).append((replay.build.one, None))
+    given = [total(replay.build, terms[output]) if output in terms else None for output in replay.smooth]
+    nodes, guards = _carried(replay.build, replay.backward, given)
+    found = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
+    guard_of = dict(zip(replay.active, guards, strict=True))
     return replay.program([*found.values(), *(guard_of[slot] for slot in asked)]), tuple(found)
 
 
-def outputs_reached(body: Program, active: Sequence[int]) -> list[int]:
-    """Return the outputs whose derivative in some slots is not structurally zero.
+def outputs_reached(replay: Replay) -> list[int]:
+    """Return the outputs whose derivative in the active slots is not structurally zero.
 
     >>> from symad.regions.bodies import body_program
-    >>> outputs_reached(body_program(lambda x, y: (x * y, y, x > y), 2), [0])
+    >>> outputs_reached(Replay(body_program(lambda x, y: (x * y, y, x > y), 2), [0]))
     [0]
     """
-    replay = Replay(body, active)
-    smooth = replay.smooth()
-    linear = replay.linear(smooth)
-    reached = {*linear.inputs, *(target for target, _ in linear.rows)}
-    return [output for output in smooth if replay.outputs[output] in reached]
+    reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
+    return [output for output in replay.smooth if replay.outputs[output] in reached]
 
 
-def slots_reached(body: Program, active: Sequence[int], outputs: Sequence[int]) -> list[int]:
+def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
     """Return those of the active slots that the derivative of some outputs is not structurally zero in.
 
     >>> from symad.regions.bodies import body_program
-    >>> slots_reached(body_program(lambda x, y: (x * y, y), 2), [0, 1], [1])
+    >>> slots_reached(Replay(body_program(lambda x, y: (x * y, y), 2), [0, 1]), [1])
     [1]
     """
-    replay = Replay(body, active)
-    pullback = replay.linear(outputs).transpose()
-    reached = {*pullback.inputs, *(target for target, _ in pullback.rows)}
-    return [slot for slot in active if replay.parameters[slot] in reached]
+    reached = {replay.outputs[output] for output in outputs}
+    for target, row in replay.backward.rows:
+        if any(source in reached for _, source, _ in row):
+            reached.add(target)
+    return [slot for slot in replay.active if replay.parameters[slot] in reached]
 
 
-def outputs_guarded(body: Program, active: Sequence[int], guarded: Iterable[int]) -> set[int]:
+def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
     """Return the outputs whose tangents have guards, where the tangents of some slots have.
 
     >>> import numpy as np
     >>> from symad.regions.bodies import body_program
-    >>> outputs_guarded(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y, y), 2), [0, 1], [1])
+    >>> outputs_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y, y), 2), [0, 1]), [1])
     {0, 2}
     """
-    replay = Replay(body, active)
     holds = {slot: _holds(replay) for slot in guarded}
-    outputs = replay.smooth()
-    terms = _terms(replay.build, replay.linear(outputs), [(replay.build.one, holds.get(slot)) for slot in active])
-    return {output for output in outputs if _is_guarded(terms.get(replay.outputs[output]))}
+    terms = _terms(replay.build, replay.forward, [(replay.build.one, holds.get(slot)) for slot in replay.active])
+    return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
 
 
-def slots_guarded(body: Program, active: Sequence[int], outputs: dict[int, bool]) -> set[int]:
+def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
     """Return the slots whose cotangents have guards; `outputs` says which of those of outputs have.
 
     >>> import numpy as np
     >>> from symad.regions.bodies import body_program
-    >>> slots_guarded(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y), 2), [0, 1], {0: False})
+    >>> slots_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y), 2), [0, 1]), {0: False})
     {0}
     """
-    replay = Replay(body, active)
-    given = [(replay.build.one, _holds(replay) if guarded else None) for guarded in outputs.values()]
-    terms = _terms(replay.build, replay.linear(list(outputs)).transpose(), given)
-    return {slot for slot in active if _is_guarded(terms.get(replay.parameters[slot]))}
+    given = [
+        (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
+        for output in replay.smooth
+    ]
+    terms = _terms(replay.build, replay.backward, given)
+    return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
 
 
 def has_gates(body: Program) -> bool:

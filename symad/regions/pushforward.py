@@ -54,7 +54,7 @@ class _Pushed:
         first = len(region.gathers)
         asked = {use.output for use in region.results if use.buffer in self.guards}
         asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
-        body, tangents = body_pushforward(region.body, active, guarded, sorted(asked))
+        body, tangents = body_pushforward(self.ahead.replay(region), guarded, sorted(asked))
         slots = len(region.body.inputs)
         tangent_slot, guard_slot = _numbered(active, slots), _numbered(guarded, slots + len(active))
         tangent_output = _numbered(tangents, len(region.body.outputs))

@@ -9,6 +9,7 @@ from codegen.regions.region import Carry, Gather, Nest, Region, Step
 from codegen.regions.table import Table
 from symad.errors import ArgumentError
 from symad.regions.activity import backward, forward
+from symad.regions.bodies import Replays
 from symad.regions.checkpoints import Checkpoints, segmented, segments_of
 from symad.regions.draft import Draft
 from symad.regions.reverse_region import FIXED, BackwardRegion, Needs, Place, backward_table
@@ -26,10 +27,11 @@ class Reverse:
         active: Collection[int],
         given: dict[int, Place],
         checkpoints: Checkpoints,
+        replays: Replays | None = None,
     ) -> None:
         """Take the buffers that are active before the steps, and the cotangents of what is there after them."""
         self.draft, self.steps, self.checkpoints = draft, steps, checkpoints
-        self.ahead = forward(steps, active)
+        self.ahead = forward(steps, active, replays)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
         self.behind = backward(steps, self.ahead, given, guarded)
         self.cotangents = {
@@ -66,7 +68,7 @@ class Reverse:
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
             return region, self.again(region, counts)
         needs = Needs(
-            self.ahead.slots[region], self.behind.slots[region], self.behind.outputs[region], self.cotangents,
+            self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region], self.cotangents,
             self.behind.guarded_carries[region],
         )  # fmt: skip
         made = BackwardRegion(self.draft, region, counts, needs)
@@ -77,7 +79,9 @@ class Reverse:
         first, depth = len(self.draft.buffers), len(counts)
         turned = _rounds_backward(region, counts)
         steps = segmented(self.draft, turned, segments_of(self.checkpoints, region, depth), depth)
-        inner = Reverse(self.draft, steps, self.ahead.buffers, self.cotangents, self.checkpoints)
+        inner = Reverse(
+            self.draft, steps, self.ahead.buffers, self.cotangents, self.checkpoints, self.ahead.replays
+        )  # fmt: skip
         there, back = inner.both_ways(steps, (FIXED,) * depth)
         return [*_only_into(there, first), *back]
 

@@ -16,7 +16,7 @@ from math import prod
 from codegen.program import Program
 from codegen.regions.region import Carry, Gather, Region, Result, Step
 from codegen.regions.table import Affine, Indexed, Table
-from symad.regions.bodies import body_part, body_program, slots_behind
+from symad.regions.bodies import Replay, body_part, body_program, slots_behind
 from symad.regions.bodies_linear import body_pullback
 from symad.regions.draft import Draft, Wiring
 from symad.structure.place import IDENTITY
@@ -38,12 +38,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a region needs to run backward: its active slots, the slots and outputs with cotangents, where these are.
+    """What a region needs to run backward: its body, the slots and outputs with cotangents, where these are.
 
     `guarded` are the carries whose cotangents have guards.
     """
 
-    active: Sequence[int]
+    replay: Replay
     slots: Sequence[int]
     outputs: Sequence[int]
     cotangents: dict[int, Place]  # of buffers
@@ -80,7 +80,7 @@ class BackwardRegion:
         guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
         guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
         asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
-        body, found = body_pullback(region.body, needs.active, joined, ones, guarded, asked)
+        body, found = body_pullback(needs.replay, joined, ones, guarded, asked)
         inputs, outputs = len(region.body.inputs), len(region.body.outputs)
         output = {slot: k for k, slot in enumerate(found, outputs)}
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}

@@ -93,8 +93,9 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
     ]
     outputs += [] if region.stop is None else [region.stop]
     number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
+    whole = len(kept) == len(region.body.inputs) and list(number) == list(range(len(region.body.outputs)))
     return Region(
-        body_part(region.body, kept, list(number), same), region.count,
+        region.body if whole else body_part(region.body, kept, list(number), same), region.count,
         tuple(region.gathers[slot] for slot in kept if slot < first),
         tuple(replace(use, output=number[use.output]) for use in results),
         tuple(
