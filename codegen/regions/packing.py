@@ -78,9 +78,10 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
             if use.kind == kind and 2 <= use.step <= LARGEST_STEP:
                 families.setdefault((_table_of(packer, use).buffer, use.step), []).append(use)
         for (buffer, step), uses in families.items():
-            area = _area(buffer, step, uses)
+            left = [use for use in uses if _table_of(packer, use).buffer == buffer]  # others have moved already
+            area = _area(buffer, step, left) if left else None
             if area is not None:
-                rewrite(packer, area, uses)
+                rewrite(packer, area, left)
     return _finished(packer) if packer.added else program
 
 

@@ -77,6 +77,16 @@ def test_pairs_read_and_add_side_by_side():
     assert [buffer.kind for buffer in found.buffers] == ["input", "workspace", "workspace", "output", "output"]
 
 
+def test_sums_in_two_steps_move_once():
+    i, j = np.triu_indices(12, 1)
+    gathers = (Gather(0, table(i)), Gather(0, table(j)))
+    spots = [(0, 2, 0), (1, 2, 1), (2, 3, 0)]
+    results = tuple(Result(k, 1, table(step * where + d), "add") for k, step, d in spots for where in (i, j))
+    rolled = program([12], [40], [], Region(BODY, len(i), gathers, results))
+    assert names(packed(rolled)) == ["", "packing"]
+    check(rolled, [np.linspace(1, 2, 12)], lanes=(2, 8), rtol=1e-12)
+
+
 def test_few_uses_are_not_packed():
     region = Region(BODY, 9, (Gather(0, Affine(0, 2, 9)), Gather(0, Affine(1, 2, 9))), ())
     assert packed(program([18], [1], [], region)).steps == (region,)
