@@ -10,7 +10,9 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +110,7 @@ def asked_for(case: Case, known: Row, names: Sequence[str]) -> list[str]:
 def report(data: dict[str, Any]) -> str:
     """Return the report."""
     cases = make_cases()
-    parts = ["# Structure: loops against straight lines and peers", machine.describe(iter(()))]
+    parts = ["# Structure: loops against straight lines and peers", machine.describe(versions())]
     if found := data.get("rows"):
         parts += [ABOUT, structure_table(cases, found), "## Every peer", peers_table(cases, found)]
     if found := data.get("flat"):
@@ -116,6 +118,13 @@ def report(data: dict[str, Any]) -> str:
     if found := data.get("meta"):
         parts += ["## Meta-gradient of 10^5 steps", meta.report(found)]
     return "\n\n".join(parts) + "\n"
+
+
+def versions() -> Iterator[str]:
+    """Yield the peers' packages that are installed, with their versions."""
+    for package in sorted({candidate.package for candidate in PEERS.values()}):
+        with suppress(metadata.PackageNotFoundError):
+            yield f"{package} {metadata.version(package)}"
 
 
 def say(text: str) -> None:

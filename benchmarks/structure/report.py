@@ -20,11 +20,11 @@ HEADER = (
 )  # fmt: skip
 ABOUT = """Rows are made one by one: all candidates of a row wait in processes of their own, and bursts are interleaved
 over them; the number is the best of the medians of three blocks. Peers that were far from the best one in an earlier
-run of the same machine keep their numbers. *loops*: `roll="always"`, sparse entries in the order of the loops; *by
-rows*: the same, by rows; *straight*: `roll="never"`; *chosen*: the default. *times*: best peer / chosen. *largest
-difference*: of the loops' entries to those of straight lines, or, where these are not built, to right values from NumPy
-("ref"), relative to the largest entry (momentum: each to itself). A peer's `>` is its limit
-of processor time, for the build."""
+run on the same machine keep their numbers. *loops*: `roll="always"`, sparse entries in the order of the loops; *by
+rows*: the same, by rows; *straight*: `roll="never"`; *chosen*: the default. *detect*: loops are found and checked at
+one point. *times*: best peer / chosen. *largest difference*: of the loops' entries to those of straight lines, or,
+where these are not built, to right values from NumPy ("ref"), relative to the largest entry (momentum: each to itself).
+A peer's `>` is its limit of processor time for the build."""
 
 
 def time_of(found: Mapping[str, Any] | None) -> float | None:
