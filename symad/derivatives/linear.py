@@ -39,10 +39,17 @@ class Linear:
     def apply(self, build: Builder, tangents: Sequence[int | None]) -> list[int | None]:
         """Return the image of tangents (one node for each input); None is a structural zero."""
         start = len(build.graph)
+        values = self.terms(build, [None if tangent is None else (tangent, None) for tangent in tangents])
+        terms_out = (values.get(node) for node in self.outputs)
+        found = [None if term is None else settle(build, term) for term in terms_out]
+        note("carried", build.graph, self.level, start, self, values, found, tangents)
+        return found
+
+    def terms(self, build: Builder, tangents: Sequence[Term | None]) -> dict[int, Term]:
+        """Return what every node has of the image of tangents, each under its guard."""
         values: dict[int, Term] = {}
-        for node, tangent in zip(self.inputs, tangents, strict=True):
-            if tangent is not None:
-                seed = (tangent, None)
+        for node, seed in zip(self.inputs, tangents, strict=True):
+            if seed is not None:
                 values[node] = total(build, [values[node], seed]) if node in values else seed
         for target, row in self.rows:
             terms = [values[target]] if target in values else []
@@ -52,10 +59,7 @@ class Linear:
                     terms.append(scale(build, term, coefficient, guard))
             if terms:
                 values[target] = total(build, terms)
-        terms_out = (values.get(node) for node in self.outputs)
-        found = [None if term is None else settle(build, term) for term in terms_out]
-        note("carried", build.graph, self.level, start, self, values, found, tangents)
-        return found
+        return values
 
     @property
     def kind(self) -> Kind:

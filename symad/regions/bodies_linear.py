@@ -13,7 +13,7 @@ import sympy as sp
 
 import codegen.heads as h
 from codegen.program import Program, reachable
-from symad.derivatives.linear import Linear, Term, scale, settle, total
+from symad.derivatives.linear import Linear, Term, settle, total
 from symad.graph.builder import Builder
 from symad.regions.bodies import Replay
 from symad.rules.overrides import GATES
@@ -117,7 +117,7 @@ def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
     {0, 2}
     """
     holds = {slot: _holds(replay) for slot in guarded}
-    terms = _terms(replay.build, replay.forward, [(replay.build.one, holds.get(slot)) for slot in replay.active])
+    terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
     return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
 
 
@@ -133,7 +133,7 @@ def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
         (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
         for output in replay.smooth
     ]
-    terms = _terms(replay.build, replay.backward, given)
+    terms = replay.backward.terms(replay.build, given)
     return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
 
 
@@ -153,26 +153,12 @@ def _holds(replay: Replay) -> int:
 
 def _carried(build: Builder, linear: Linear, given: Sequence[Term | None]) -> tuple[list[int | None], list[int]]:
     """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image."""
-    terms = _terms(build, linear, given)
+    terms = linear.terms(build, given)
     plain = terms
     if any(_is_guarded(term) for term in given) and _is_tame(build, linear):
-        plain = _terms(build, linear, [None if term is None else (term[0], None) for term in given])
+        plain = linear.terms(build, [None if term is None else (term[0], None) for term in given])
     values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
     return values, [_number(build, terms.get(node)) for node in linear.outputs]
-
-
-def _terms(build: Builder, linear: Linear, given: Sequence[Term | None]) -> dict[int, Term]:
-    """Return what every node has of the image of tangents that come under guards."""
-    terms: dict[int, Term] = {}
-    for node, seed in zip(linear.inputs, given, strict=True):
-        if seed is not None:
-            terms[node] = total(build, [terms[node], seed]) if node in terms else seed
-    for target, row in linear.rows:
-        found = [terms[target]] if target in terms else []
-        found += [scale(build, terms[source], factor, guard) for factor, source, guard in row if source in terms]
-        if found:
-            terms[target] = total(build, found)
-    return terms
 
 
 def _number(build: Builder, term: Term | None) -> int:
