@@ -79,7 +79,7 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
                 families.setdefault((_table_of(packer, use).buffer, use.step), []).append(use)
         for (buffer, step), uses in families.items():
             left = [use for use in uses if _table_of(packer, use).buffer == buffer]  # others have moved already
-            area = _area(buffer, step, left) if left else None
+            area = _area(buffer, program.buffers[buffer].size, step, left) if left else None
             if area is not None:
                 rewrite(packer, area, left)
     return _finished(packer) if packer.added else program
@@ -107,11 +107,12 @@ def _table_of(packer: _Packer, use: _Use) -> Gather | Result:
     return region.gathers[use.number] if use.kind == "read" else region.results[use.number]
 
 
-def _area(buffer: int, step: int, uses: Sequence[_Use]) -> _Area | None:
-    """The places that are used, in whole steps; None if they are no whole steps."""
+def _area(buffer: int, size: int, step: int, uses: Sequence[_Use]) -> _Area | None:
+    """The places that are used, in whole steps; None where the buffer of some size has no room for them."""
     first = min(int(use.places.min()) for use in uses)
-    size = max(int(use.places.max()) for use in uses) + 1 - first
-    return _Area(buffer, first, step, size // step) if size % step == 0 else None
+    count = -(-(max(int(use.places.max()) for use in uses) + 1 - first) // step)
+    first = min(first, size - step * count)
+    return _Area(buffer, first, step, count) if first >= 0 else None
 
 
 def _pack_reads(packer: _Packer, area: _Area, uses: Sequence[_Use]) -> None:
