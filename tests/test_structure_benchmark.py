@@ -18,7 +18,7 @@ from benchmarks.structure import cases, jets, problems, references
 from benchmarks.structure.__main__ import main, report
 from benchmarks.structure.cases import Case, Family
 from benchmarks.structure.entries import Entries, difference, entries
-from benchmarks.structure.ours import written
+from benchmarks.structure.ours import SymadAlways, written
 
 FAMILIES = {
     "lennard-jones": cases.lennard_jones(4),
@@ -77,6 +77,30 @@ def test_a_loop_written_down_is_the_plain_function(name: str) -> None:
     case = Case(told, "value")
     for x in case.points():
         assert written(case)(x) == pytest.approx(plain.function(x), rel=1e-13)
+
+
+LARGER = [
+    Case(cases.lennard_jones(6), "hessian"),
+    Case(cases.chain(40, "rosenbrock-40", "", "sum_over"), "gradient"),
+    Case(cases.logistic(30, 3), "value"),
+    Case(cases.reaction_2d(6), "jacobian"),
+    Case(cases.grid(problems.make_grid(20, 24, 9)), "hessian"),
+    Case(cases.network(), "product"),
+    Case(cases.momentum(2, 5e-4, "scan"), "tangent"),
+]
+
+
+@pytest.mark.parametrize("case", LARGER, ids=lambda case: case.name)
+def test_ours_are_asked_for_what_the_row_says(case: Case) -> None:
+    candidate = SymadAlways()
+    evaluator = candidate.build(case)
+    assert candidate.facts["chosen"] == "rolled"
+    assert candidate.facts["regions"] >= 1
+    assert candidate.facts["lines"] > 10
+    for x in case.points():
+        values = evaluator.read(evaluator.bind(x)()).copy()
+        found = entries(*evaluator.pattern, values, case.point.size, lower=case.kind == "hessian")
+        assert difference(found, case.right(x), bool(case.family.steps)) < 1e-12
 
 
 def test_the_loss_by_matrices_is_that_of_the_bodies() -> None:
