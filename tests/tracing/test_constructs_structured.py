@@ -31,12 +31,13 @@ def run(traced, args):
         return nodes.tolist() if not is_nodes(nodes) else evaluate(graph, nodes.ravel().tolist(), values)
 
     for loop in traced.loops:
-        columns, carried = [read(column) for column in loop.reads], [read(use.initial)[0] for use in loop.carries]
+        columns, initial = [read(column) for column in loop.reads], [read(use.initial) for use in loop.carries]
         history = []
         for k in range(loop.count):
+            pairs = zip(loop.carries, initial, strict=True)
+            carried = [first[k] if k < len(first) else history[-len(first)][use.output] for use, first in pairs]
             slots = dict(enumerate([*(column[k] for column in columns), *carried]))
             history.append(evaluate(loop.body, [output.rows[0] for output in loop.body.outputs], slots))
-            carried = [history[-1][use.output] for use in loop.carries]
             if loop.stop is not None and history[-1][loop.stop]:
                 break
         for use in loop.results:
@@ -65,6 +66,10 @@ def drawn(x):
     return sum_over(lambda a: a * x * generator.normal(), B)
 
 
+def two_carried(a, row):
+    return scan(lambda c, b: ((c[1], c[0] * b + a), None), (a, 1), row)[0][1]
+
+
 def newton(x):
     return while_loop(lambda r: abs(r * r - x) > 1e-12, lambda r: (r + x / r) / 2, x, max_steps=12)
 
@@ -87,7 +92,15 @@ CASES = {
     "an inner loop that is the same": (lambda x: vmap(lambda u: u * sum_over(np.sin, x))(x), X, [3, 3], 2),
     "inner loops that are equal": (
         lambda x: sum_over(np.sin, x) + sum_over(lambda u: u * sum_over(np.sin, x), x), X, [3, 3], 3),
-    "an inner chain is unrolled": (lambda x: vmap(lambda u: scan(lambda c, b: (c * u + b, c), u, B))(x), X, [3], 8),
+    "inner chains": (lambda x: vmap(lambda u: scan(lambda c, b: (c * u + b, c), u, B))(x), X, [12, 3], 2),
+    "inner chains from numbers": (
+        lambda x: sum_over(lambda k: fori_loop(0, 4, lambda j, c: np.sin(c * x[k] + j), k), range(3)), X, [12, 3], 3),
+    "chains in chains in a map": (
+        lambda x: vmap(lambda u: fori_loop(0, 3, lambda k, c: fori_loop(0, 2, lambda j, d: d * u + j, c), 1.0))(x),
+        X, [9, 3], 4),
+    "inner chains that carry two, and sums of them": (
+        lambda x: vmap(lambda row: sum_over(lambda a: two_carried(a, row * x), x) * row[0])(A), X, [4, 36, 12, 4], 9),
+    "inner while loops": (lambda x: vmap(newton)(x**2), X, [3, 36, 3], 15),
     "x[j - i]": (lambda x: sum_over(lambda i: sum_over(lambda j: x[i] * x[j - i], range(3)), range(3)), X, [3], 12),
     "x[i], x[j] and numbers": (
         lambda x: sum_over(lambda i: sum_over(lambda j: x[i] * x[j + 1], range(2)) * i, range(3)), X, [6, 3], 2),

@@ -120,16 +120,16 @@ class Body:
 
 
 @contextmanager
-def body_of(count: int, *reached: Any, nested: bool = False, chain: bool = False) -> Iterator[Body]:
+def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = False) -> Iterator[Body]:
     """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
 
-    In a `nested` one, sums and maps are written down too. A chain is not, inside of a body.
+    In a `nested` one, loops are written down too, but for endless ones.
 
     Whatever goes wrong in the block raises NotOneBodyError, and what the body has changed outside is put back:
     carried out repetition by repetition it works, or fails with an error of its own.
     """
     scope = innermost_scope()
-    if scope is None or scope.loops is None or count < 2 or (chain and scope.gather is not None):
+    if scope is None or scope.loops is None or count < 2 or (endless and scope.gather is not None):
         raise NotOneBodyError
     surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
     try:

@@ -1,22 +1,24 @@
-"""Nests: a sum or map in the body of a sum or map becomes one loop over all pairs of repetitions.
+"""Nests: a loop in the body of a sum or map becomes one loop over all pairs of repetitions.
 
 What the inner loop reads is known for every pair: pieces of the outer operands, what does not change, and what the
 outer body computes before, which is then a loop of its own. The results of the inner loop are slots of the outer body.
+Inner chains take turns: each carries what it left as many repetitions ago as there are chains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.regions.table import distinct
-from symad.structure.loop import Loop, LoopResult, Nodes, Reads, is_nodes
+from symad.graph.table import Graph
+from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.tracing.constructs.bodies import (
     Body,
-    Kind,
     NotOneBodyError,
     digest,
     keep,
@@ -33,13 +35,15 @@ LARGEST = 2**24  # pairs of repetitions
 def flatten(body: Body) -> None:
     """Write the loops that a body has written down as loops beside it, and let it read their results."""
     for key, loop in list((body.inner.loops or {}).items()):
-        read = [column for column in loop.reads if is_nodes(column)]
+        read = [column for column in (*loop.reads, *(use.initial for use in loop.carries)) if is_nodes(column)]
         nodes = distinct(np.concatenate(read)) if read else np.empty(0, dtype=np.int64)
         moving = moving_nodes(body.scope.graph, body, nodes.tolist())
-        if moving:
-            _write_pairs(body, loop, _columns(body, nodes.tolist(), moving))
-        else:
+        if not moving:
             _hoist(body, key, loop)
+        elif body.count * loop.count > LARGEST:
+            raise NotOneBodyError
+        else:
+            _write_pairs(body, loop, _columns(body, nodes.tolist(), moving))
 
 
 def _hoist(body: Body, key: object, loop: Loop) -> None:
@@ -63,40 +67,59 @@ def _columns(body: Body, nodes: list[int], moving: set[int]) -> dict[int, Reads]
 
 
 def _write_pairs(body: Body, loop: Loop, columns: Mapping[int, Reads]) -> None:
-    """Write a loop over the pairs of repetitions, those of the inner loop faster; its results are slots of the body."""
-    outer, inner = body.count, loop.count
-    if outer * inner > LARGEST:
-        raise NotOneBodyError
-    reads = [_pairs(body, column, columns) for column in loop.reads]
-    kinds, firsts, places = list[Kind](), [], list[Nodes]()
-    for use in loop.results:
-        nodes = np.broadcast_to(use.nodes, inner)
-        _, first, place = np.unique(nodes, return_index=True, return_inverse=True)
-        kinds.append("each" if use.kind == "each" else "add")
-        firsts.append((nodes[first], first))
-        places.append(place.astype(np.int64))
-    key = (rows_of(loop.body), outer * inner, tuple(map(digest, reads)), tuple(kinds), tuple(map(digest, places)))
+    """Write a loop over the pairs of repetitions; its results are slots of the body.
+
+    The inner repetitions are the faster ones, but for chains, where the outer ones are.
+    """
+    graph, shape = body.scope.graph, (body.count, loop.count)
+    reads = [_ordered(loop, _pairs(graph, column, columns, body.count)) for column in loop.reads]
+    initial = [_pairs(graph, use.initial, columns, body.count, numbers=False).T.ravel() for use in loop.carries]
+    places = [_places(use, loop.count) for use in loop.results]
+    key = (rows_of(loop.body), shape, *(tuple(map(digest, part)) for part in (reads, initial, places)))
 
     def written() -> Loop:
-        results = []
-        for use, kind, place in zip(loop.results, kinds, places, strict=True):
-            made = np.array(leaves(body.scope.graph, outer * (int(place.max()) + 1)), dtype=np.int64)
-            results.append(LoopResult(use.output, kind, made.reshape(-1, outer)[place].T.ravel()))
-        return replace(loop, count=outer * inner, reads=tuple(reads), results=tuple(results))
+        results = tuple(
+            _result(graph, loop, use, place, shape) for use, place in zip(loop.results, places, strict=True)
+        )
+        pairs = zip(loop.carries, initial, strict=True)
+        carries = tuple(LoopCarry(carry.output, nodes.astype(np.int64)) for carry, nodes in pairs)
+        count = body.count * loop.count
+        return replace(loop, count=count, reads=tuple(reads), results=results, carries=carries)
 
-    for (nodes, first), use in zip(firsts, keep(body.scope, key, written).results, strict=True):
-        table = use.nodes.reshape(outer, inner)
-        body.reads |= {node: np.ascontiguousarray(table[:, k]) for node, k in zip(nodes.tolist(), first, strict=True)}
+    made = keep(body.scope, key, written).results
+    for use, there in zip(loop.results, made, strict=True):
+        table = there.nodes.reshape(shape[::-1]).T if loop.carries else there.nodes.reshape(shape)
+        known = np.broadcast_to(use.nodes, loop.count)  # of several with the same value the last one
+        body.reads |= {node: np.ascontiguousarray(table[:, k]) for k, node in enumerate(known.tolist())}
 
 
-def _pairs(body: Body, column: Reads, columns: Mapping[int, Reads]) -> Reads:
-    """Return what a slot of the inner loop reads in every pair of repetitions."""
+def _places(use: LoopResult, count: int) -> Nodes:
+    """Return for each inner repetition a number of what it computes, or adds to."""
+    if use.kind in ("each", "last"):
+        return np.arange(count)
+    return np.unique(np.broadcast_to(use.nodes, count), return_inverse=True)[1].astype(np.int64)
+
+
+def _result(graph: Graph, loop: Loop, use: LoopResult, place: Nodes, shape: tuple[int, int]) -> LoopResult:
+    made = np.array(leaves(graph, shape[0] * (int(place.max()) + 1)), dtype=np.int64).reshape(-1, shape[0])
+    nodes = _ordered(loop, made[place].T)
+    return LoopResult(use.output, "each" if use.kind in ("each", "last") else "add", nodes.astype(np.int64))
+
+
+def _ordered(loop: Loop, pairs: NDArray[Any]) -> Any:
+    """Return what belongs to pairs, the outer repetitions along the first axis, in the order of the pairs."""
+    return np.ascontiguousarray(pairs.T).ravel() if loop.carries else np.ascontiguousarray(pairs).ravel()
+
+
+def _pairs(
+    graph: Graph, column: Reads, columns: Mapping[int, Reads], count: int, *, numbers: bool = True
+) -> NDArray[Any]:
+    """Return what a slot reads in every pair of repetitions: nodes, or numbers if they are wanted."""
     if not is_nodes(column):
-        same: Reads = np.concatenate([column] * body.count)
-        return same
+        return np.broadcast_to(column, (count, len(column)))
     different, place = np.unique(column, return_inverse=True)
     parts = [columns[node] for node in different.tolist()]
-    if any(map(is_nodes, parts)):
-        parts = [part if is_nodes(part) else constants(body.scope.graph, part) for part in parts]
-    pairs: Any = np.array(parts)[place].T.ravel()
-    return cast(Reads, pairs)
+    if not numbers or any(map(is_nodes, parts)):
+        parts = [part if is_nodes(part) else constants(graph, part) for part in parts]
+    pairs: NDArray[Any] = np.array(parts)[place].T
+    return pairs

@@ -62,7 +62,7 @@ def written_chain(
         after, y = step(first(), x)
         return next_carry(f, after, carry).whole, flat_result(f, y, may_be_none=True).whole
 
-    with body_of(operands.count, f, *operands.leaves, chain=True) as body:
+    with body_of(operands.count, f, *operands.leaves) as body:
         row, first = body.row(operands, reverse=reverse), body.carry(carry)
         tree = result_of(f, body.inner, run)
         own = len(carry.leaves)
@@ -80,7 +80,7 @@ def written_search(f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]]
         after, last = step(first())
         return next_carry(f, after, carry).whole, last
 
-    with body_of(ENDLESS, f, chain=True) as body:
+    with body_of(ENDLESS, f, endless=True) as body:
         first = body.carry(carry)
         arrays = result_of(f, body.inner, run).arrays
         stop = as_truth(body.scope.graph, int(arrays[-1]))
