@@ -98,7 +98,10 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Regions one after the other, `count` times; places move on by the tables' shifts."""
+    """Regions one after the other, `count` times; places move on by the tables' shifts.
+
+    A workspace may be stored again in each round, before that round reads it.
+    """
 
     count: int
     steps: tuple[Step, ...]
