@@ -66,7 +66,7 @@ def failures(found: dict[str, Row]) -> list[str]:
 def rows(options: argparse.Namespace, data: dict[str, Any], say: Any) -> Any:
     """Measure the rows one by one; yield all that is known after each."""
     cases, found = make_cases(), dict(data.get("rows", {}))
-    limits = Limits(options.limit, options.limit)
+    limits = Limits(options.limit, options.peers_limit)
     for name in chosen(list(cases), options.rows):
         known: Row = {} if options.fresh else found.get(name, {})
         row = dict(known)
@@ -139,7 +139,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", default=",".join(make_cases()), help="comma-separated; default: all")
     parser.add_argument("--candidates", default=",".join(CANDIDATES), help="comma-separated; default: all")
     parser.add_argument("--fresh", action="store_true", help="measure every peer again")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of a build")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds of processor time for a build of ours")
+    parser.add_argument("--peers-limit", type=float, default=30.0, help="and of a peer")
     results = Path(__file__).parents[1] / "results" / machine.folder_name()
     parser.add_argument("--output", type=Path, default=results, help="the folder where the report goes")
     return parser.parse_args(arguments)
