@@ -20,13 +20,11 @@ import sympy as sp
 from codegen.limits import check
 from symad.structure.classes import Classes
 from symad.structure.loop import Nodes
-from symad.structure.ragged import terms_of_sums
+from symad.structure.ragged import MEMBERS, WIDE, terms_of_sums
 from symad.structure.templates import Entry, Name, Template, is_uniform
 
-MEMBERS = 8  # nodes of a class that make a loop
 OPERATIONS = 64  # operations in all repetitions of a loop, at least
 GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
-WIDE = 8  # times as many terms as there are such sums
 MANY = 64  # terms
 SAMPLES = 8  # terms of a class that are looked at, to see what they read
 SAMPLE = 200  # rows of such a term
@@ -71,6 +69,7 @@ class _Cover:
         self.templates: list[Template] = []
         self.sums: Sums = {}
         self.plain: set[int] = set()  # sums that were looked through, and have no terms alike
+        self.narrow: set[int] = set()  # sums that were looked through, and are not wide
         self.all_terms: tuple[Nodes, Nodes]  # of sums that are set apart, among others
         self.scratch = np.zeros(len(classes.of), dtype=np.int64)
 
@@ -108,14 +107,10 @@ class _Cover:
         if rest:
             few = np.concatenate(rest)
             self.ask(terms[few].tolist())
-            self.add_to(
-                max(self.classes.of[terms[few]].tolist(), key=self.classes.keys.__getitem__),
-                terms[few],
-                totals[few],
-                True,
-            )
+            kind = max(self.classes.of[terms[few]].tolist(), key=self.classes.keys.__getitem__)
+            self.add_to(kind, terms[few], totals[few], outside=True)
 
-    def add_to(self, kind: int, terms: Nodes, totals: Nodes, outside: bool = False) -> None:
+    def add_to(self, kind: int, terms: Nodes, totals: Nodes, *, outside: bool = False) -> None:
         """Make a template that adds terms to sums."""
         template = Template(len(terms), ())
         entry, new = template.find(self.classes, kind, terms)
@@ -168,11 +163,14 @@ class _Cover:
     def wide(self, kind: int, node: int, count: int) -> bool:
         """Whether sums have so many terms, and are so few, that loops over the terms are shorter than over the sums."""
         classes = self.classes
-        if classes.heads[kind] is not sp.Add or classes.operations[kind] < WIDE * count or node in self.plain:
+        if classes.heads[kind] is not sp.Add or classes.operations[kind] < WIDE * count or node in self.narrow:
             return False
-        terms, _ = self.flattened([node], deep=True)
+        terms, inner = self.flattened([node], deep=True)
         kinds = Counter(kind for kind in classes.of[terms].tolist() if not classes.constant[kind])
-        return max(kinds.values(), default=0) >= max(MANY, WIDE * count)
+        if max(kinds.values(), default=0) >= max(MANY, WIDE * count):
+            return True
+        self.narrow.update(inner)
+        return False
 
     def operands(self, node: int) -> list[int]:
         start = self.classes.start[node]
@@ -256,6 +254,7 @@ class _Cover:
             self.ask(rest)
         else:
             self.plain.update(inner)
+            self.narrow.update(inner)
             self.ask(self.operands(total))
         return groups
 

@@ -1,7 +1,7 @@
-"""Ragged sums: sums of terms alike, but of many lengths, as over the neighbours in a network.
+"""Ragged sums: sums of terms alike, but of many lengths, as over the neighbours in a network; and long ones.
 
-Written out, hardly two of them are alike. So they are set apart: loops over all their terms add each term to its sum,
-and what is made of the sums is looked at as if they were given.
+Written out, hardly two of them are alike, or the body of their loop is long. So they are set apart: loops over all
+their terms add each term to its sum, and what is made of the sums is looked at as if they were given.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from symad.structure.classes import Classes
 from symad.structure.loop import Nodes
 
+MEMBERS = 8  # nodes of a class that make a loop
+WIDE = 8  # times as many terms as there are such sums: then a loop over the terms has all sums in its body
+LONG = 128  # terms of a sum
 SUMS = 16  # that make a family
 SHAPES = 4  # different sums in a family
 DEAR = 4.0  # what a term costs, in pairs of + and *, so that a single one is set apart with the others
@@ -32,7 +35,7 @@ def ragged_sums(classes: Classes) -> Nodes:
     several = _several(totals, chosen, len(classes.of))
     family = _families(totals[several], kinds[several], len(classes.of), len(classes.heads))
     parts = (np.nonzero(several)[0][part] for part in _split(family))
-    found = [part for part in parts if _ragged(totals[part], kinds[part], classes)]
+    found = [part for part in parts if _set_apart(totals[part], kinds[part], classes)]
     if not found:
         return np.empty(0, dtype=np.int64)
     dear = np.zeros(len(classes.heads), dtype=bool)
@@ -55,11 +58,14 @@ def _split(family: Nodes) -> list[Nodes]:
     return np.split(order, np.nonzero(np.diff(family[order]))[0] + 1) if len(order) else []
 
 
-def _ragged(totals: Nodes, kinds: Nodes, classes: Classes) -> bool:
-    """Whether the sums of a family are of many shapes, and most terms are not in sums of one of them."""
+def _set_apart(totals: Nodes, kinds: Nodes, classes: Classes) -> bool:
+    """Whether the sums of a family are of many shapes, and most terms are not in sums of one of them; or are long."""
+    number, terms = len(np.unique(totals)), len(totals)
+    if number >= MEMBERS and terms >= LONG * number and terms < WIDE * number**2:
+        return True
     _, counts = np.unique(classes.of[totals], return_counts=True)
-    many = len(counts) >= max(SHAPES, 2 * len(np.unique(kinds))) and len(np.unique(totals)) >= SUMS
-    return many and int(counts.max()) < USUAL * len(totals)
+    many = len(counts) >= max(SHAPES, 2 * len(np.unique(kinds))) and number >= SUMS
+    return many and int(counts.max()) < USUAL * terms
 
 
 def _families(totals: Nodes, kinds: Nodes, sums: int, classes: int) -> Nodes:

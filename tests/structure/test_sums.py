@@ -26,7 +26,8 @@ from tests.structure.loop_values import flat_values, rolled_values
 from tests.structure.sums_cases import CASES, rosenbrock
 from tests.structure.sums_fuzz import shuffled, try_one
 
-SLOW_OR_PAIRED = ("rosenbrock_10000", "lennard_jones_50", "node_balances")  # the last: what is put together depends
+SLOW = ("rosenbrock_4000", "lennard_jones_50", "kuramoto_150")
+PAIRED = ("node_balances",)  # which terms are put together depends on their order
 
 
 def found_in(program: Program) -> Found:
@@ -64,7 +65,7 @@ def test_loops_that_people_write(name: str) -> None:
     assert (sorted(counts(found)), check_values(program, found)) == (sorted(loops), left)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in SLOW_OR_PAIRED])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in (*SLOW, *PAIRED)])
 def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
     function, shapes, loops, left = CASES[name]
     program = shuffled(traced(function, *(np.ones(shape) for shape in shapes)), 3)
@@ -168,6 +169,6 @@ def test_limits_are_kept() -> None:
 
 
 def test_random_programs() -> None:
-    answers = [try_one(seed) for seed in range(150)]
+    answers = [try_one(seed) for seed in range(100)]
     assert [seed for seed, (wrong, _) in enumerate(answers) if wrong] == []
     assert sum(loops for _, loops in answers) > 50
