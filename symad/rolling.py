@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
 import symad.tracing.containers as containers
-from codegen.regions.region import RolledProgram, regions_of
+from codegen.program import Rows
+from codegen.regions.region import RolledProgram
 from symad.derivatives.choice import record
 from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
@@ -57,7 +57,7 @@ class Primal:
     @property
     def operations(self) -> int:
         """Operations traced, in straight lines and in the bodies of loops that were written down."""
-        return sum(map(bool, self.rows.operands))
+        return operations_of(self.rows) + sum(operations_of(loop.body) for loop in self.traced.loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def rolled(
             return None
         what = f'roll="always" of {name_of(f)}'
         raise ArgumentError(what, why=str(reason), do='use roll="auto", or write the loop down') from None
-    operations, bodies = executed(found.program), found.program.operations
+    operations, bodies = found.program.executed, found.program.operations
     chosen = "rolled" if roll == "always" or worth_it(found.program) else "straight"
     record(f"loops of {name_of(f)}", chosen, {"executed": operations, "in bodies": bodies})
     return found if chosen == "rolled" else None
@@ -100,19 +100,25 @@ def rolled(
 
 def worth_it(program: RolledProgram) -> bool:
     """Whether loops are expected to be faster than straight lines, or as fast and compiled much sooner."""
-    return executed(program) >= max(FEWEST_EXECUTED, FEWEST_COPIES * program.operations)
+    return program.executed >= max(FEWEST_EXECUTED, FEWEST_COPIES * program.operations)
+
+
+def operations_of(rows: Rows) -> int:
+    """Return how many rows are operations."""
+    return sum(map(bool, rows.operands))
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "loop"), counted(2, "loop")
+    ('1 loop', '2 loops')
+    """
+    return f"{number} {what}{'s'[: number != 1]}"
 
 
 class StraightError(Exception):
     """Why a function stays in straight lines."""
-
-
-def executed(program: RolledProgram) -> int:
-    """Return how many operations one call of a rolled program carries out."""
-    return sum(
-        prod(counts) * region.count * sum(map(bool, region.body.operands))
-        for region, counts in regions_of(program.steps)
-    )
 
 
 def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:
@@ -132,7 +138,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     inputs, outputs = np.array(traced.inputs.flat, dtype=np.int64), np.array(traced.outputs.flat, dtype=np.int64)
     rows = plain_rows(graph, inputs, outputs, traced.loops)
     if len(rows.heads) < FEWEST_ROWS and not traced.loops:
-        raise StraightError(f"it has {len(rows.heads)} operations, which is too few for loops")
+        raise StraightError(f"too few operations for loops ({operations_of(rows)})")
     written = [rows.loop(loop) for loop in traced.loops]
     found = find(rows, rows.row_of[inputs], rows.row_of[outputs], written, lambda row: _line(traced, rows, row))
     if not found.loops:

@@ -23,7 +23,6 @@ from symad.rolling import (
     Rolled,
     StraightError,
     differentiated_loops,
-    executed,
     primal_of,
     taken_apart,
     worth_it,
@@ -131,7 +130,7 @@ def loop_report(found: LoopStudy) -> str:
     lines += [
         f"operations traced      {found.primal.operations}",
         f"operations written     {program.operations} in the bodies of the Hessian's loops",
-        f"operations carried out {executed(program)} a call",
+        f"operations carried out {program.executed} a call",
         f"machine operations     {stats.total}",
         f"non-zeros              {len(rows)} in the lower triangle, of {found.size * (found.size + 1) // 2}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",

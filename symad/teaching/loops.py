@@ -16,7 +16,16 @@ from symad.display.shown import Shown
 from symad.graph.let import to_let
 from symad.graph.table import Graph
 from symad.regions.bodies import replayed
-from symad.rolling import Primal, StraightError, differentiated_loops, executed, primal_of, taken_apart, worth_it
+from symad.rolling import (
+    Primal,
+    StraightError,
+    counted,
+    differentiated_loops,
+    operations_of,
+    primal_of,
+    taken_apart,
+    worth_it,
+)
 from symad.structure.loop import Loop, Reads, is_nodes
 from symad.tracing.names import name_of
 from symad.tracing.trace import trace_structured
@@ -53,11 +62,12 @@ class LoopReport(Shown):
 
     def document(self) -> Document:
         """Return what was found, and the first loops with their bodies."""
-        found = "nothing repeats" if not self.loops else f"{len(self.loops)} loop{'s'[: len(self.loops) != 1]} found"
-        head = f"{self.operations} operations traced; {found}. {self.reason[0].upper()}{self.reason[1:]}."
+        found = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
+        traced = counted(self.operations, "operation")
+        head = f"{traced} traced; {found}. {self.reason[0].upper()}{self.reason[1:]}."
         blocks: list[Block] = [Heading(self.title, 1), Paragraph(head)]
         for number, loop in enumerate(self.loops[:SHOWN_LOOPS]):
-            blocks += [Heading(f"Loop {number}"), Paragraph(line_of(loop).capitalize() + "."), *self.tables(loop)]
+            blocks += [Heading(f"Loop {number}"), Paragraph(f"{line_of(loop)}."), *self.tables(loop)]
         if len(self.loops) > SHOWN_LOOPS:
             blocks.append(Paragraph(f"{len(self.loops) - SHOWN_LOOPS} more loops are not shown."))
         return tuple(blocks)
@@ -139,16 +149,14 @@ def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequenc
         return LoopReport(name, primal.operations, primal.loops, False, f"compiled in straight lines: {reason}", primal)
     kept = worth_it(program)
     how = "compiled as loops" if kept else "compiled in straight lines, which are as fast for so little"
-    why = f"{how}: {executed(program)} operations a call, {program.operations} of them written in bodies"
+    why = f"{how}: {program.executed} operations a call, {program.operations} of them written in bodies"
     return LoopReport(name, primal.operations, primal.loops, kept, why, primal)
 
 
 def line_of(loop: Loop) -> str:
     """Return a loop in one line."""
-    operations = sum(map(bool, loop.body.operands))
     where = f" of {loop.origin}" if loop.origin else ""
-    plural = "s"[: operations != 1]
-    return f"{loop.count} copies{where}, {operations} operation{plural} each: one loop"
+    return f"{loop.count} copies{where}, {counted(operations_of(loop.body), 'operation')} each: one loop"
 
 
 def body_lines(body: Program) -> list[tuple[Any, Any]]:
