@@ -17,7 +17,7 @@ from codegen.storage.shelf import ObjectCode
 from codegen.sympy_in import program_from_sympy
 
 A, B, C, D, E, F = sp.symbols("a:f")
-LANES = (None, 1, 2, 4, 8)
+LANES = (1, 2, 8)
 
 
 def run(rolled, values, lanes=None, level=2, **options):
@@ -66,10 +66,10 @@ def lennard_jones(n):
     return program([3 * n], [1, 3 * n], [], Region(body, len(i), gathers, results))
 
 
-@pytest.mark.parametrize("n", [2, 3, 7, 12])
+@pytest.mark.parametrize("n", [2, 7, 12])
 @pytest.mark.parametrize("level", [0, 2])
 def test_pairs_in_runs(n, level):
-    check(lennard_jones(n), [np.random.default_rng(n).normal(size=3 * n) * 3], rtol=1e-11, level=level)
+    check(lennard_jones(n), [np.random.default_rng(n).normal(size=3 * n) * 3], (None, 1, 4, 8), 1e-11, level=level)
 
 
 def test_both_levels_of_code_give_the_same_bits():
@@ -159,7 +159,7 @@ def test_rows_and_packed_sums(n, order):
 
 
 @pytest.mark.parametrize("count", [3, 8, 16, 21])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
 def test_rows(count, size):
     body = program_from_sympy([A], [A * (k + 1) for k in range(size)])
     results = tuple(Result(k, 1, Affine(2 + k, size + 1, count), "store") for k in range(size))
@@ -167,7 +167,7 @@ def test_rows(count, size):
     check(program([count], [2 + count * (size + 1)], [], region), [np.linspace(1, 2, count)])
 
 
-@pytest.mark.parametrize("count", [1, 2, 5, 7, 8, 9, 15, 16, 17])
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 17])
 @pytest.mark.parametrize("rounds", [None, 3])
 def test_sums_a_few_places_apart(count, rounds):
     body = program_from_sympy([A, B], [A * B, A - B, B**2, A + 1])

@@ -183,9 +183,10 @@ class Maker:
         return RolledProgram(inputs, outputs, tuple(buffers), tuple(self.steps))
 
 
-def compare(seed, lanes=(None, 1, 2, 4, 8)):
+def compare(seed):
     maker = Maker(seed)
     rolled = maker.program()
+    lanes = (None, 1, (2, 4, 8)[seed % 3])
     check(rolled, [maker.rng.normal(size=size) for size in maker.inputs], lanes=lanes, rtol=1e-10)
 
 
