@@ -18,7 +18,7 @@ from codegen.sparsity import Format, SparsityPattern
 from symad.regions.draft import Draft
 from symad.regions.layout_copies import copies, cost
 from symad.regions.layout_costs import Entry, writing
-from symad.regions.layout_wide import narrow
+from symad.regions.layout_wide import in_chunks, narrow
 from symad.regions.patterns import arranged, each, keys_of, met_alone
 from symad.regions.pieces import RegionDraft
 
@@ -47,7 +47,7 @@ class Assembly:
             if not isinstance(step, RegionDraft):
                 self.draft.steps.append(step)
             elif step.results:
-                self.draft.steps += [part.region() for part in narrow(step, self.workspace)]
+                self.draft.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
         return self.draft.finish([(array, number) for number, array in enumerate(self.program.inputs)], outputs)
 
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:

@@ -6,23 +6,27 @@ sums block by block, as in a matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from codegen.regions.region import Result
-from codegen.regions.table import Affine
+from codegen.regions.region import Nest, Region, Result, Step
+from codegen.regions.table import Affine, Table
 from symad.regions.pieces import RegionDraft
 
-MOST_SUMS = 32  # of one loop
+FEWEST_SUMS = 64  # of a body that is cut
+MOST_SUMS = 32  # of each loop that it is cut into
 SIDE = 5  # of a block: with ten numbers at hand it makes 25 products
 FEWEST_REPETITIONS = 16
+CHUNKS = range(1024, 2048)  # repetitions, of which some dozens of numbers each are kept in the second cache
+FEWEST_IN_CHUNKS = 4096
 
 
 def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDraft]:
     """Return the regions that a region is cut into; `workspace(size)` makes a buffer."""
     sums = [(node, result) for node, result in draft.results if _is_sum(draft, node, result)]
-    if len(sums) <= MOST_SUMS or draft.count < FEWEST_REPETITIONS:
+    if len(sums) < FEWEST_SUMS or draft.count < FEWEST_REPETITIONS:
         return [draft]
     chosen = {id(result) for _, result in sums}
     others = [(node, result) for node, result in draft.results if id(result) not in chosen]
@@ -67,3 +71,35 @@ def _blocks(draft: RegionDraft, sums: list[tuple[int, Result]]) -> list[list[tup
         ends = enumerate((min(operands[node]), max(operands[node])))
         blocks.setdefault(tuple(rank[side, part] // SIDE for side, part in ends), []).append((node, result))
     return [block[k : k + MOST_SUMS] for block in blocks.values() for k in range(0, len(block), MOST_SUMS)]
+
+
+def in_chunks(regions: Sequence[Region]) -> list[Step]:
+    """Return regions that repeat equally often as a nest over chunks, so that what one stores the next finds near.
+
+    >>> from symad.regions.layout_copies import copies
+    >>> (copy,) = copies(0, np.arange(10_007), 1, np.arange(10_007))
+    >>> [(type(step).__name__, step.count) for step in in_chunks([copy, copy])]
+    [('Nest', 9), ('Region', 2), ('Region', 2)]
+    """
+    count = regions[0].count
+    tables = [use.table for region in regions for use in region.gathers]
+    tables += [use.table for region in regions for use in region.results]
+    if len(regions) < 2 or count < FEWEST_IN_CHUNKS or not all(isinstance(found, Affine) for found in tables):
+        return list(regions)
+    chunk = min(CHUNKS, key=lambda size: count % size)
+    rounds, rest = divmod(count, chunk)
+    steps: list[Step] = [Nest(rounds, tuple(_chunk(region, 0, chunk) for region in regions))]
+    return steps + ([_chunk(region, rounds * chunk, rest) for region in regions] if rest else [])
+
+
+def _chunk(region: Region, begin: int, count: int) -> Region:
+    """Return a part of the repetitions of a region; the first one moves on in each round."""
+
+    def part(found: Table) -> Affine:
+        assert isinstance(found, Affine)
+        shifts = () if begin else (found.step * count,)
+        return Affine(found.start + found.step * begin, found.step, count, shifts)
+
+    gathers = tuple(replace(use, table=part(use.table)) for use in region.gathers)
+    results = tuple(replace(use, table=part(use.table)) for use in region.results)
+    return replace(region, count=count, gathers=gathers, results=results)

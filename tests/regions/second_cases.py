@@ -266,7 +266,7 @@ SCALARS = {
     "Lennard-Jones 5": lambda: lennard_jones(5),
     "Rosenbrock": lambda: rosenbrock(12),
     "logistic": lambda: logistic(20, 3),
-    "logistic, wide": lambda: logistic(20, 9),
+    "logistic, wide": lambda: logistic(20, 11),
     "logistic, wide and few": lambda: logistic(9, 14),
     "accidents": accidents,
     "weighted sums": lambda: weighted_sum(36),
