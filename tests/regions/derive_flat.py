@@ -40,4 +40,5 @@ def agree(found: Iterable[object], expected: Iterable[object]) -> None:
     """Assert that arrays are the same to 1e-12 of their size."""
     for a, b in zip(found, expected, strict=True):
         wanted = np.asarray(b, dtype=float).reshape(np.shape(a))
-        np.testing.assert_allclose(a, wanted, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(wanted).max(initial=0.0)))
+        largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
+        np.testing.assert_allclose(a, wanted, rtol=1e-12, atol=1e-12 * largest)
