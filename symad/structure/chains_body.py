@@ -14,6 +14,7 @@ from symad.structure.chains_needs import is_inverse, passed_on
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes
 from symad.structure.verify_chain import Chain
 
+READ, AGAIN = -1, -2  # instead of a producer
 Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "again", and a number
 
 
@@ -33,6 +34,7 @@ class _Writer:
         self.columns, self.chain, self.shape = columns, chain, chain.shape
         self.reads: dict[bytes, Nodes] = {}
         self.carries: dict[tuple[int, bytes], Nodes] = {}  # by producer: initial nodes
+        self.numbers: dict[tuple[int, bytes], int] = {}  # of slots, and of what the body computes again
         self.again: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop that the body repeats
         self.whole = True
         self.heads: list[Head] = []
@@ -51,18 +53,17 @@ class _Writer:
         for offset in sorted(last - carried):
             self.carry(offset, next(iter(self.carries.values()))[:1])  # never read
         offsets = sorted({*after, *(producer for producer, _ in self.carries)})
+        number = {offset: k for k, offset in enumerate(offsets)}
+        carries = (LoopCarry(number[producer], initial) for (producer, _), initial in self.carries.items())
         period, nodes = self.shape.period, self.columns.nodes[self.chain.start : self.chain.stop]
-        results, carries = [], []
-        for number, offset in enumerate(offsets):
-            if offset in last:
-                results.append(LoopResult(number, "last", nodes[offset - period :][:1]))
-            elif offset in after:
-                results.append(LoopResult(number, "each", nodes[offset::period]))
-        for (producer, _), initial in self.carries.items():
-            carries.append(LoopCarry(offsets.index(producer), initial))
-        example = tuple(nodes[:period].tolist())
-        body = self.body(parts, offsets)
-        return Loop(body, self.chain.count, tuple(self.reads.values()), tuple(results), tuple(carries), example=example)
+        results = (
+            LoopResult(number[offset], "last", nodes[offset - period :][:1])
+            if offset in last
+            else LoopResult(number[offset], "each", nodes[offset::period])
+            for offset in after
+        )
+        slots = tuple(self.reads.values()), tuple(results), tuple(carries)
+        return Loop(self.body(parts, offsets), self.chain.count, *slots, example=tuple(nodes[:period].tolist()))
 
     def part(self, number: int) -> Part:
         """Return what an operand of the body is."""
@@ -95,12 +96,13 @@ class _Writer:
         for row, operands in zip(columns[::-1], parts[::-1], strict=True):
             places = [self.place_of(operand) for operand in operands]
             self.again.setdefault(row.tobytes(), (rows.heads[row[0]], places))
+            self.numbers.setdefault((AGAIN, row.tobytes()), len(self.again) - 1)
         return self.place_of(column)
 
     def place_of(self, column: Nodes) -> Part:
         """Return an operand of what the body computes again."""
-        numbers = list(self.again)
-        return ("again", numbers.index(column.tobytes())) if column.tobytes() in self.again else self.outside(column)
+        number = self.numbers.get((AGAIN, column.tobytes()))
+        return self.outside(column) if number is None else ("again", number)
 
     def is_truth(self, column: Nodes) -> bool:
         """Whether nodes are operations of one head whose values are true or false."""
@@ -118,12 +120,12 @@ class _Writer:
     def read(self, column: Nodes) -> int:
         """Return the number of the slot that reads a column."""
         self.reads.setdefault(column.tobytes(), column.copy())
-        return list(self.reads).index(column.tobytes())
+        return self.numbers.setdefault((READ, column.tobytes()), len(self.reads) - 1)
 
     def carry(self, producer: int, initial: Nodes) -> Part:
         """Return the slot of an operation of the body `len(initial)` repetitions before."""
         self.carries.setdefault((producer, initial.tobytes()), initial.copy())
-        return "carry", list(self.carries).index((producer, initial.tobytes()))
+        return "carry", self.numbers.setdefault((producer, initial.tobytes()), len(self.carries) - 1)
 
     def body(self, parts: list[Part], offsets: list[int]) -> Program:
         """Write the rows of the body; its outputs are the operations at some offsets."""
