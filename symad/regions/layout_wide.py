@@ -79,7 +79,7 @@ def in_chunks(regions: Sequence[Region]) -> list[Step]:
     >>> from symad.regions.layout_copies import copies
     >>> (copy,) = copies(0, np.arange(10_007), 1, np.arange(10_007))
     >>> [(type(step).__name__, step.count) for step in in_chunks([copy, copy])]
-    [('Nest', 9), ('Region', 2), ('Region', 2)]
+    [('Nest', 5), ('Region', 2), ('Region', 2)]
     """
     count = regions[0].count
     tables = [use.table for region in regions for use in region.gathers]
