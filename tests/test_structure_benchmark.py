@@ -14,7 +14,7 @@ import pytest
 
 import benchmarks.structure
 import symad as sa
-from benchmarks.structure import cases, jets, problems, references
+from benchmarks.structure import cases, growth, jets, problems, references
 from benchmarks.structure.__main__ import main, report
 from benchmarks.structure.cases import Case, Family
 from benchmarks.structure.entries import Entries, difference, entries
@@ -156,6 +156,19 @@ def test_a_report_says_who_is_best_and_what_is_missed(tmp_path: Path) -> None:
     numbers.write_text(json.dumps({"rows": {"lj50-hessian": {"auto": {"difference": 1e-9}}}}), encoding="utf-8")
     with pytest.raises(SystemExit, match="unknown: nothing"):
         main(["--rows", "nothing", "--output", str(tmp_path)])
+
+
+def test_growth_is_called_what_it_is() -> None:
+    def build(traced: int, rest: float, lines: int) -> dict[str, Any]:
+        facts = {"traced": traced, "trace": 0.1, "detect": 0.2, "rest": rest, "lines": lines, "workspace": 1024}
+        return {"facts": facts, "mebibytes": 2.0, "seconds": 1.0}
+
+    series = {"10": build(90, 0.1, 70), "20": build(180, 0.1, 70), "30": build(2**20, 0.3, 71)}
+    text = growth.report({"a series": series})
+    assert "| 20 | 180 | 0.1 | 0.2 | 0.1 | 70 | 1 | 2 |" in text
+    assert "From 20 to 30: IR lines x 1.01 (flat), time after trace and detection x 3.00 (not flat)" in text
+    assert "2 bytes to each operation traced" in text
+    assert "Too few sizes" in growth.report({"a series": {"10": build(90, 0.1, 70), "20": {"reason": "build > 60 s"}}})
 
 
 @pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(benchmarks.structure.__path__)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from benchmarks.structure.cases import make_series
@@ -14,7 +14,7 @@ GIGABYTES = 10.0
 HEADER = (
     "n", "operations traced", "trace, s", "detect, s", "rest, s", "IR lines", "workspace, KiB", "peak memory, MiB",
 )  # fmt: skip
-FLAT = 1.5  # from the second size to the largest: growth of IR lines below which it is called flat
+FLAT = 1.5  # growth from the second size to the largest, below which it is called flat
 Found = dict[str, dict[str, Any]]
 
 
@@ -61,23 +61,25 @@ def _cells(size: str, build: Mapping[str, Any]) -> list[str]:
 
 
 def _line(series: Found) -> str:
-    """Say how the last columns grow from the second size on, when constant parts no longer hide it."""
+    """Say how lines and time grow from the second size on, and what memory is to one repetition."""
     good = {int(size): build for size, build in series.items() if "reason" not in build}
     if len(good) < 3:
         return "Too few sizes were built to say how it grows."
     sizes = sorted(good)
-    first, last = good[sizes[1]], good[sizes[-1]]
-    parts = [f"From {sizes[1]} to {sizes[-1]} (x {sizes[-1] / sizes[1]:.0f}):"]
-    lines = _growth([first["facts"].get("lines", 0), last["facts"].get("lines", 0)])
-    parts.append(f"IR lines x {lines:.2f} ({'flat' if lines < FLAT else 'not flat'}),")
-    parts.append(f"rest x {_growth([first['facts']['rest'], last['facts']['rest']]):.2f},")
-    parts.append(f"peak memory x {_growth([first['mebibytes'], last['mebibytes']]):.1f}.")
-    return " ".join(parts)
+    first, last = good[sizes[1]]["facts"], good[sizes[-1]]["facts"]
+    lines, rest = (_growth(first.get(key, 0.0), last.get(key, 0.0)) for key in ("lines", "rest"))
+    traced = last["traced"] if last["traced"] > first["traced"] else sizes[-1]
+    unit = "operation traced" if last["traced"] > first["traced"] else "repetition"
+    return (
+        f"From {sizes[1]} to {sizes[-1]}: IR lines x {lines:.2f} ({'flat' if lines < FLAT else 'not flat'}), "
+        f"time after trace and detection x {rest:.2f} ({'flat' if rest < FLAT else 'not flat'}); peak memory at the "
+        f"largest: {good[sizes[-1]]['mebibytes'] * 2**20 / traced:.0f} bytes to each {unit}."
+    )
 
 
-def _growth(ends: Sequence[float]) -> float:
+def _growth(first: float, last: float) -> float:
     """
-    >>> _growth([2.0, 3.0])
+    >>> _growth(2.0, 3.0)
     1.5
     """
-    return ends[1] / max(ends[0], 1e-9)
+    return last / max(first, 1e-9)
