@@ -39,12 +39,12 @@ class LaneFunction(Function):
     def splat(self, value: str) -> str:
         return self.vector_of("double", value)
 
-    def switched(self, value: str) -> str:
+    def switched(self, value: str, zero: str = "") -> str:
         """The value, in lanes that have no repetition a zero."""
         kind = self.lanes.type
         if not self.masked:
             return value
-        return self.new(f"select {self.lanes.truth} {self.mask},{kind} {value},{kind} {self.zero}")
+        return self.new(f"select {self.lanes.truth} {self.mask},{kind} {value},{kind} {zero or self.zero}")
 
     def lanes_on(self, length: str, k: str = "%k") -> str:
         """Which lanes have a repetition."""

@@ -84,7 +84,7 @@ class _Vector(LaneFunction):
             self.phi(f"%v{c}", first, f"%v{c}.next")
         for c, overlap in self.overlapping.items():
             if overlap.distances[c]:
-                self.phi(f"%b{c}", self.zero, f"%b{c}.next")
+                self.phi(f"%b{c}", "zeroinitializer", f"%b{c}.next")
         self.mask = self.lanes_on(self.length) if self.masked else self.lanes.splat("true", "i1")
         self.numbers = self.lane_numbers() if any(_in_steps(c) for c in (*self.reads, *self.results)) else []
         self.body([fixed.get(c) or self.read(column) for c, column in enumerate(self.reads)], self.leave)
@@ -92,7 +92,7 @@ class _Vector(LaneFunction):
         self.write(f"%k.next=add i64 %k,{self.lanes.width}")
         self.write(f"br i1 {self.new(f'icmp ult i64 %k.next,{self.length}')},label %vector,label %endrun", "endrun:")
         for overlap in self.overlaps:  # what has moved beyond the last vector
-            left = [self.moved_up(far, f"%b{c}.next", self.zero) for c, far in overlap.distances.items() if far]
+            left = [self.moved_up(far, f"%b{c}.next", "zeroinitializer") for c, far in overlap.distances.items() if far]
             if left:
                 self.leave_overlap(overlap, left, "%k.next")
 
@@ -148,7 +148,7 @@ class _Vector(LaneFunction):
             self.write(f"%v{c}.next=fadd {vector} %v{c},{self.switched(value)}")
         elif c in self.overlapping:
             overlap = self.overlapping[c]
-            self.write(f"%b{c}.next=bitcast {vector} {self.switched(value)} to {vector}")
+            self.write(f"%b{c}.next=bitcast {vector} {self.switched(value, 'zeroinitializer')} to {vector}")
             distance = overlap.distances[c]
             self.moved[c] = self.moved_up(distance, f"%b{c}", f"%b{c}.next") if distance else f"%b{c}.next"
             if self.moved.keys() >= overlap.distances.keys():

@@ -190,6 +190,14 @@ def test_sums_a_few_places_apart_beside_other_places(count):
     check(program([2 * count + 7], [count + 1, 3 * count, count + 1], [], region), [np.linspace(1, 2, 2 * count + 7)])
 
 
+def test_places_between_sums_are_plain_zeros():
+    body = program_from_sympy([A], [A + 1, 2 * A])
+    results = (Result(0, 1, Affine(0, 1, 2), "add"), Result(1, 1, Affine(5, 1, 2), "add"))
+    (found,) = run(program([2], [7], [], Region(body, 2, (Gather(0, Affine(0, 1, 2)),), results)), [[1.0, 2.0]], 8)
+    assert found.tolist() == [2.0, 3.0, 0.0, 0.0, 0.0, 2.0, 4.0]
+    assert not np.signbit(found).any()
+
+
 def test_sums_of_which_one_meets_another():
     body = program_from_sympy([A], [A, 2 * A, 3 * A])
     places = [np.array([0, 10]), np.array([1, 11]), np.array([1, 25])]
