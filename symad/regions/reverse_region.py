@@ -3,6 +3,9 @@
 A carried region runs from its last repetition to its first; what it needs of its carries was stored going forward, one
 number for each repetition. Only carries of lag 1 are known here: `single_lags` writes longer ones as several.
 
+The cotangents of carries begin with the number 0, where nothing is read after the last repetition. Straight lines have
+no product there; here an infinite partial derivative in just that repetition gives NaN, and never another number.
+
 `counts` are the rounds of the nests around, which run backward too; FIXED for one whose rounds run as they are, and
 whose rounds use the same workspace one after the other.
 """

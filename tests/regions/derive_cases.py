@@ -240,6 +240,23 @@ def two_levels(rounds: int = 2, inner: int = 3, count: int = 2) -> RolledProgram
     return made.program(Nest(rounds, (Nest(inner, (square, total)),)))
 
 
+def chain_in_two_nests(outer: int = 2, inner: int = 3, count: int = 2) -> RolledProgram:
+    """A chain of lag 2 in a nest in a nest; each begins with the ends of the two before."""
+    rounds = outer * inner
+    made = Made({"start": (2,), "a": (rounds, count)}, {"f": ()}, {"ends": (rounds + 2,), "sum": ()})
+    step = region(
+        lambda a, x, y: (a * np.cos(x) + y * x, x * y), count, [made.at("a", run(count, 0, 1, (inner * count, count)))],
+        [made.to(0, "ends", Affine(2, 0, 1, (inner, 1)), "last"), made.to(1, "sum", Affine(0, 0, count), "add")],
+        [Carry(0, tuple(made.at("ends", Affine(k, 0, 1, (inner, 1))) for k in range(2))),
+         Carry(0, (made.at("ends", Affine(1, 0, 1, (inner, 1))),))],
+    )  # fmt: skip
+    return made.program(
+        region(lambda x: (x,), 2, [made.at("start", run(2))], [made.to(0, "ends", run(2))]),
+        Nest(outer, (Nest(inner, (step,)),)),
+        region(lambda s, e: (s * e,), 1, [made.at("sum", 0), made.at("ends", rounds + 1)], [made.to(0, "f", 0)]),
+    )
+
+
 def stopping(count: int = 8) -> RolledProgram:
     """Newton's iteration for a square root, until it moves no more."""
     made = Made({"a": ()}, {"root": ()})
@@ -264,4 +281,6 @@ CASES = {
     "nested": nested,
     "scan_of_scan": scan_of_scan,
     "two_levels": two_levels,
+    "chain_in_two_nests": chain_in_two_nests,
+    "longer_chain_in_two_nests": lambda: chain_in_two_nests(3, 2, 19),
 }
