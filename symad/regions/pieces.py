@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from codegen.program import Input, Output, Program, Rows, reachable
 from codegen.regions.region import Gather, Region, Result, RolledProgram
@@ -26,6 +27,7 @@ from symad.regions.writers import FIXED, ZERO, Writers
 
 MOST_PIECES = 64  # of one region
 MOST_INNER = 64
+MOST_EXPONENTS = 8  # different constants that are exponents: each has a body of its own
 
 Role = Literal["active", "fixed", "inner"]
 
@@ -237,23 +239,36 @@ class _Expander:
     def body(self, region: Region, chosen: Places, rows: Sequence[int]) -> list[int]:
         """Write the rows of a body for some repetitions; return the nodes of the wanted ones."""
         graph, body, made = self.build.graph, region.body, dict[int, int]()
+        powers = {parts[1] for head, parts in zip(body.heads, body.operands, strict=True) if head is sp.Pow}
         for row in reachable(body, rows):
             if row < len(region.gathers):
                 gather = region.gathers[row]
-                made[row] = self.read(gather.buffer, gather.table.places()[chosen])
+                made[row] = self.read(gather.buffer, gather.table.places()[chosen], exponent=row in powers)
             elif body.operands[row]:
                 made[row] = graph.node(body.heads[row], *[made[operand] for operand in body.operands[row]])
             else:
                 made[row] = graph.leaf(body.atoms[row])
         return [made[row] for row in rows]
 
-    def read(self, buffer: int, places: Places) -> int:
+    def constant(self, buffer: int, values: NDArray[np.float64], places: Places, *, exponent: bool) -> int:
+        """Return the number that is read; a leaf for different ones, unless they are a few exponents.
+
+        The derivative of x**1 is 1 and its second derivative nothing, where a rule for any exponent has 0 * x**-1.
+        """
+        read = values[places]
+        if (read.view(np.int64) == read[:1].view(np.int64)).all():
+            number = float(read[0])
+            return self.build.number(int(number) if exponent and number.is_integer() else number)
+        different, kinds = np.unique(read, return_inverse=True)
+        if exponent and len(different) <= MOST_EXPONENTS:
+            raise _MixedReadsError(kinds)
+        return self.leaf(buffer, places, "fixed")
+
+    def read(self, buffer: int, places: Places, *, exponent: bool = False) -> int:
         """Return the node of what is read from places of a buffer."""
         values = self.writers.program.buffers[buffer].values
         if values is not None:
-            first = values[places[0]]
-            same = (values[places].view(np.int64) == first.view(np.int64)).all()
-            return self.build.number(float(first)) if same else self.leaf(buffer, places, "fixed")
+            return self.constant(buffer, values, places, exponent=exponent)
         if buffer not in self.writers.of:
             return self.leaf(buffer, places, "active" if buffer in self.writers.inputs else "fixed")
         kinds = self.writers.kinds(buffer, places)

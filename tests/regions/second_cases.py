@@ -245,6 +245,14 @@ def reaction_diffusion_plane(n):
     return made.program((n, n))
 
 
+def powers(n):
+    """Exponents that are data: 1, 2, 3 and 2.5, of which the first has no second derivative."""
+    made, k = Rolled((n,)), np.arange(n)
+    exponents = made.constants(np.array([1.0, 2.0, 3.0, 2.5])[k % 4])
+    made.region(lambda a, c: (a**c,), [(0, k), (exponents, k)], [("add", ~0, 0)])
+    return made.program(())
+
+
 def normalised(n):
     """Each number by the sum of all, and the sum of squares of the results: two outputs."""
     made, k = Rolled((n,)), np.arange(n)

@@ -18,6 +18,7 @@ from tests.regions.second_cases import (
     logistic,
     numbers_of,
     points_of,
+    powers,
     reaction_diffusion,
     rosenbrock,
 )
@@ -66,6 +67,12 @@ def test_a_wide_body_is_cut_into_loops_of_few_sums():
     found = hessian(logistic(20, 11), 0, "lower", "regions")
     assert len(found.steps) > 1
     assert max(sum(use.kind == "add" for use in region.results) for region in found.steps) <= MOST_SUMS
+
+
+def test_exponents_that_are_data():
+    found = hessian(powers(8), 0, "lower", "coo")
+    assert found.outputs[0].pattern.rows.tolist() == [1, 2, 3, 5, 6, 7]  # x**1 has no second derivative
+    np.testing.assert_allclose(numbers_of(found, [np.zeros(8)])[0], [2.0, 0.0, 0.0] * 2)
 
 
 def test_many_repetitions_of_a_wide_body_run_in_chunks():
