@@ -10,11 +10,13 @@ import sympy as sp
 from numpy.random import Generator
 
 from codegen.interpret import evaluate
-from codegen.program import Input, Output
+from codegen.program import Input, Output, Program
 from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
-from codegen.regions.table import Affine, Indexed, Table, table
+from codegen.regions.table import Affine, Indexed, table
+from codegen.regions.table import Table as Places
 from codegen.regions.unroll import unroll
 from codegen.sympy_in import program_from_sympy
+from codegen.table import Table
 
 A, B, C, D = sp.symbols("a b c d")
 
@@ -78,7 +80,26 @@ def newton(bound: int = 50) -> RolledProgram:
     return RolledProgram((Input("square", ()),), outputs, buffers, (region,), "newton")
 
 
-KNOWN = {"pairs": pairs(), "heat": heat(), "momentum": momentum(), "newton": newton()}
+def long_body(operations: int = 1200, count: int = 20) -> RolledProgram:
+    """A body of several chunk functions, from both ends of an array."""
+    random = np.random.default_rng(0)
+    heads: list[Any] = [sp.Symbol, sp.Symbol]
+    operands: list[tuple[int, ...]] = [(), ()]
+    for row in range(2, operations):
+        first, second = (int(part) for part in random.integers(max(0, row - 40), row, 2))
+        heads.append((sp.Add, sp.sin, sp.Max)[row % 3])
+        operands.append((first,) if row % 3 == 1 else (first, second))
+    inputs, outputs = (Input("a", ()), Input("b", ())), (Output((), (operations - 1,)), Output((), (operations - 2,)))
+    body = Program(heads, operands, {0: A, 1: B}, inputs, outputs)
+    region = Region(
+        body, count, (Gather(0, Affine(0, 1, count)), Gather(0, Affine(count - 1, -1, count))),
+        (Result(0, 1, Affine(0, 1, count), "store"), Result(1, 2, Affine(0, 0, count), "add")), origin="long*/a.py:1",
+    )  # fmt: skip
+    buffers = (Buffer("input", count), Buffer("output", count), Buffer("output", 1))
+    return RolledProgram((Input("x", (count,)),), (Output((count,), ()), Output((), ())), buffers, (region,), "long")
+
+
+KNOWN = {"pairs": pairs(), "heat": heat(), "momentum": momentum(), "newton": newton(), "long": long_body()}
 
 
 def arrays_for(program: RolledProgram, seed: int = 0) -> list[np.ndarray[Any, Any]]:
@@ -125,7 +146,7 @@ class _Drafts:
     def number(self, low: int, high: int) -> int:
         return int(self.random.integers(low, high))
 
-    def places(self, size: int, count: int, *, distinct: bool = False) -> Table:
+    def places(self, size: int, count: int, *, distinct: bool = False) -> Places:
         """Some places of a buffer, affine or not."""
         if distinct:
             way = self.number(0, 2)
@@ -197,15 +218,23 @@ class _Drafts:
         self.workspaces += [width * (rounds + 1), 3]
         return Nest(rounds, (first, inner))
 
-    def body(self, slots: int) -> Any:
+    def body(self, slots: int) -> Program:
         """Three outputs that stay bounded, and one that is true or false."""
-        names = list(sp.symbols(f"s:{slots}"))
-        values: list[Any] = [*names, sp.Float(0.5), sp.Integer(1)]
+        table = Table()
+        values = [table.leaf(sp.Symbol(f"s{k}")) for k in range(slots)]
+        half, minus, two, yes = map(table.leaf, (sp.Float(0.5), sp.Integer(-1), sp.Integer(2), sp.true))
+        values += [half, table.leaf(sp.Integer(1))]
+        forms = {
+            sp.Add: lambda u, v: (u, v), sp.Mul: lambda u, v: (u, v), sp.sin: lambda u, v: (u,),
+            sp.tanh: lambda u, v: (table.row(sp.Mul, (u, v)),), sp.Max: lambda u, v: (u, v),
+            sp.Pow: lambda u, v: (table.row(sp.Add, (two, table.row(sp.Mul, (u, u)))), minus),
+            sp.Piecewise: lambda u, v: (u, table.row(sp.Lt, (v, half)), v, yes),
+        }  # fmt: skip
         for _ in range(self.number(2, 7)):
             u, v = (values[self.number(0, len(values))] for _ in range(2))
-            form = self.number(0, 8)
-            new = (u + v, u - v, u * v, sp.sin(u) + v, sp.tanh(u * v), u / (2 + v**2), sp.Max(u, v),
-                   sp.Piecewise((u, v < 0.5), (v, True)))[form]  # fmt: skip
-            values.append(new)
-        found = [sp.tanh(values[-k]) for k in (1, 2, 3)]
-        return program_from_sympy(names, [*found, sp.Gt(values[-1], 0.9) if values[-1].free_symbols else sp.false])
+            head = list(forms)[self.number(0, len(forms))]
+            values.append(table.row(head, forms[head](u, v)))
+        found = [table.row(sp.tanh, (values[-k],)) for k in (1, 2, 3)]
+        found.append(table.row(sp.Gt, (values[-1], half)))
+        inputs = tuple(Input(f"s{k}", ()) for k in range(slots))
+        return Program(table.heads, table.operands, table.atoms, inputs, tuple(Output((), (row,)) for row in found))

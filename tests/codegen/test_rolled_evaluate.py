@@ -136,7 +136,7 @@ def test_unrolling_has_a_limit() -> None:
 
 
 def test_a_kernel_of_straight_lines_is_right_too() -> None:
-    for program in KNOWN.values():
+    for program in (pairs(), heat(), momentum(), newton()):
         arrays = arrays_for(program)
         found = compile_program(unroll(program), tier="fast")(*arrays)
         found = found if isinstance(found, tuple) else (found,)

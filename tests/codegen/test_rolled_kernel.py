@@ -82,6 +82,11 @@ def test_statistics_name_the_loops() -> None:
     assert list(stats.seconds) == ["lower", "schedule", "emit", "parse", "codegen"]
 
 
+def test_the_lock_of_python_is_given_back_by_the_operations_that_are_run() -> None:
+    few, many = (compile_program(pairs(count), tier="fast") for count in (4, 300))
+    assert (few._compiled.release, many._compiled.release) == (False, True)
+
+
 def test_code_does_not_grow_with_the_data() -> None:
     lines = [
         compile_program(heat(points, steps), tier="fast").llvm.count("\n") for points, steps in ((400, 50), (4000, 500))
