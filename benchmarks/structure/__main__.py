@@ -22,10 +22,12 @@ from benchmarks.structure import growth, meta
 from benchmarks.structure.candidates import CANDIDATES, FLAT, OURS, PEERS
 from benchmarks.structure.cases import Case, make_cases
 from benchmarks.structure.measure import Limits, Row, measure
-from benchmarks.structure.report import ABOUT, best_peer, peers_table, structure_table, time_of
+from benchmarks.structure.report import ABOUT, best_peer, peers_table, structure_table
 
 WRONG = 1e-11  # relative difference to right values above which a run fails: no rounding explains it
-NEAR = 1.5  # times the best peer's time: who is farther keeps the numbers of an earlier run
+NEAR = 2.0  # times the best peer's time: who is farther keeps the numbers of an earlier run,
+FAR, CHEAP = 5.0, 10.0  # or, if a build takes no more than ten seconds, who is five times as far
+LASTING = ("build >", "not tried")  # reasons that a later run takes for granted
 START = time.perf_counter()
 
 
@@ -88,24 +90,36 @@ def told_before(case: Case, found: dict[str, Row], candidate: str) -> dict[str, 
         return found[case.twin][candidate]
     if candidate in FLAT and case.kind in case.family.huge:
         return {"reason": "not tried: over 10^6 operations"}
-    gave_up = [row for row in case.easier if "reason" in found.get(row, {}).get(candidate, {})]
+    gave_up = [row for row in case.easier if _reason(found, row, candidate).startswith(LASTING)]
     return {"reason": f"not tried after {gave_up[0]}"} if gave_up else None
 
 
-def asked_for(case: Case, known: Row, names: Sequence[str]) -> list[str]:
-    """Return the candidates that are measured now: ours, new peers, and the peers near the best one.
+def _reason(found: dict[str, Row], row: str, candidate: str) -> str:
+    return str(found.get(row, {}).get(candidate, {}).get("reason", ""))
 
-    >>> known = {"jax": {"microseconds": 3.0}, "heyoka": {"microseconds": 9.0}, "casadi": {"reason": "build > 60 s"}}
+
+def asked_for(case: Case, known: Row, names: Sequence[str]) -> list[str]:
+    """Return the candidates that are measured now: ours, and the peers that are new or may be the best one.
+
+    >>> known = {"jax": {"microseconds": 3.0, "seconds": 1.0}, "heyoka": {"microseconds": 9.0, "seconds": 40.0}}
+    >>> known |= {"casadi": {"reason": "build > 60 s"}}
     >>> asked_for(make_cases()["lj10-gradient"], known, ["auto", "rows", "casadi", "heyoka", "jax", "symengine"])
     ['auto', 'jax', 'symengine']
     """
     best = best_peer(known)
-    limit = NEAR * known[best]["microseconds"] if best else 0.0
-    matrix = case.kind in ("hessian", "jacobian")
-    huge = case.kind in case.family.huge  # one build takes long: what is chosen is loops
+    fastest = known[best]["microseconds"] if best else 0.0
+    matrix, huge = case.kind in ("hessian", "jacobian"), case.kind in case.family.huge
     ours = [name for name in names if name in OURS and (matrix or name != "rows") and (name == "auto" or not huge)]
-    peers = [name for name in names if name in PEERS]
-    return ours + [name for name in peers if name not in known or (time_of(known[name]) or limit + 1) <= limit]
+    return ours + [name for name in names if name in PEERS and asked_again(known.get(name), fastest)]
+
+
+def asked_again(found: dict[str, Any] | None, fastest: float) -> bool:
+    """Whether a peer is measured, given what an earlier run found, perhaps on a busy machine."""
+    if found is None:
+        return True
+    if "reason" in found:
+        return not found["reason"].startswith(LASTING)
+    return bool(found["microseconds"] <= fastest * (FAR if found["seconds"] <= CHEAP else NEAR))
 
 
 def report(data: dict[str, Any]) -> str:
