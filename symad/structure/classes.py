@@ -55,6 +55,12 @@ class Classes:
     constant: list[bool]
     set_apart: dict[int, Nodes]  # sums that are set apart, by class
 
+    def parts(self, row: int) -> list[int]:
+        """Return the operands of a row; none of a sum that is set apart."""
+        start = self.start[row]
+        found: list[int] = self.flat[start : start + len(self.operands[self.of[row]])].tolist()
+        return found
+
 
 @dataclass(eq=False)
 class _Kinds:

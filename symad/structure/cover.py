@@ -19,6 +19,7 @@ import sympy as sp
 
 from codegen.limits import check
 from symad.structure.classes import Classes
+from symad.structure.cover_sums import Group, companions, flattened, terms_in
 from symad.structure.loop import Nodes
 from symad.structure.ragged import MEMBERS, WIDE, terms_of_sums
 from symad.structure.templates import Entry, Name, Template, is_uniform
@@ -26,8 +27,6 @@ from symad.structure.templates import Entry, Name, Template, is_uniform
 OPERATIONS = 64  # operations in all repetitions of a loop, at least
 GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
 MANY = 64  # terms
-SAMPLES = 8  # terms of a class that are looked at, to see what they read
-SAMPLE = 200  # rows of such a term
 
 Sums: TypeAlias = dict[int, tuple[int, ...]]
 
@@ -38,15 +37,6 @@ class _Demand:
 
     nodes: list[int] = field(default_factory=list)
     columns: list[tuple[Template, Entry]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Terms of one class in a sum."""
-
-    total: int
-    kind: int
-    terms: Nodes
 
 
 def cover(classes: Classes, wanted: Nodes, first: int, refused: Set[Name]) -> tuple[list[Template], Sums]:
@@ -82,7 +72,7 @@ class _Cover:
         while self.heap:
             check("looking for sums")
             level = self.pending.pop(-heapq.heappop(self.heap))
-            groups: list[_Group] = []
+            groups: list[Group] = []
             for kind in sorted(level):
                 if kind in self.classes.set_apart:
                     self.scatter(self.classes.set_apart[kind])
@@ -137,7 +127,7 @@ class _Cover:
             if heads[kind] is not None:
                 self.demand(kind).nodes.append(node)
 
-    def settle(self, kind: int, demand: _Demand) -> list[_Group]:
+    def settle(self, kind: int, demand: _Demand) -> list[Group]:
         """Decide on a class; return the groups of terms of its members that are straight sums."""
         nodes = sorted(set(demand.nodes))
         nodes = self.cut(kind, nodes, demand.columns)
@@ -151,7 +141,7 @@ class _Cover:
         if self.classes.heads[kind] is sp.Add:
             return [group for node in nodes for group in self.add_up(node)]
         for node in nodes:
-            self.ask(self.operands(node))
+            self.ask(self.classes.parts(node))
         return []
 
     def is_map(self, kind: int, nodes: Sequence[int]) -> bool:
@@ -165,18 +155,12 @@ class _Cover:
         classes = self.classes
         if classes.heads[kind] is not sp.Add or classes.operations[kind] < WIDE * count or node in self.narrow:
             return False
-        terms, inner = self.flattened([node], deep=True)
+        terms, inner = flattened(classes, node, deep=True)
         kinds = Counter(kind for kind in classes.of[terms].tolist() if not classes.constant[kind])
         if max(kinds.values(), default=0) >= max(MANY, WIDE * count):
             return True
         self.narrow.update(inner)
         return False
-
-    def operands(self, node: int) -> list[int]:
-        start = self.classes.start[node]
-        width = len(self.classes.operands[self.classes.of[node]])
-        found: list[int] = self.classes.flat[start : start + width].tolist()
-        return found
 
     def ordered(self, nodes: Nodes) -> Nodes:
         """Sort nodes by the leaf that they read first."""
@@ -234,19 +218,19 @@ class _Cover:
         self.scratch[every] = numbers
         return int(np.count_nonzero(self.scratch[every] == numbers))
 
-    def add_up(self, total: int) -> list[_Group]:
+    def add_up(self, total: int) -> list[Group]:
         """Take a sum apart; ask for the terms that are few of their class, and return the groups of the others."""
         if total in self.plain:
-            self.ask(self.operands(total))
+            self.ask(self.classes.parts(total))
             return []
-        terms, inner = self.terms(total)
+        terms, inner = terms_in(self.classes, total)
         by_class = defaultdict(list)
         for term in sorted(terms):
             by_class[int(self.classes.of[term])].append(term)
         groups, rest = [], []
         for kind, members in by_class.items():
             if self.is_group(total, kind, len(members)):
-                groups.append(_Group(total, kind, self.ordered(np.array(members))))
+                groups.append(Group(total, kind, self.ordered(np.array(members))))
             else:
                 rest += [member for member in members if member not in self.classes.zeros]
         if groups:
@@ -255,7 +239,7 @@ class _Cover:
         else:
             self.plain.update(inner)
             self.narrow.update(inner)
-            self.ask(self.operands(total))
+            self.ask(self.classes.parts(total))
         return groups
 
     def is_group(self, total: int, kind: int, count: int) -> bool:
@@ -263,45 +247,11 @@ class _Cover:
             return False
         return (self.classes.operations[kind] + 1) * count >= OPERATIONS
 
-    def terms(self, total: int) -> tuple[list[int], list[int]]:
-        """Return the terms of a sum, and the sums inside it.
-
-        Those are used nowhere else, and few of their class; or any, where that leaves fewer classes of terms: sums
-        of several lengths, over the neighbours of this and that, are one sum over all pairs.
-        """
-        terms, inner = self.flattened([total], deep=False)
-        kinds = {int(self.classes.of[term]) for term in terms}
-        if len(kinds) > 1 and any(self.classes.heads[kind] is sp.Add for kind in kinds):
-            deep, more = self.flattened([total], deep=True)
-            if len({int(self.classes.of[term]) for term in deep if term not in self.classes.zeros}) < len(kinds):
-                return deep, more
-        return terms, inner
-
-    def flattened(self, totals: list[int], *, deep: bool) -> tuple[list[int], list[int]]:
-        """Return the terms of sums, and the sums inside them, all if `deep`: but x + 1 is no sum then."""
-        classes = self.classes
-        of, heads, members, uses = classes.of, classes.heads, classes.members, classes.uses
-        stack, terms, inner = [part for total in totals for part in self.operands(total)], [], []
-        while stack:
-            node = stack.pop()
-            kind = of[node]
-            if heads[kind] is sp.Add and uses[node] == 1 and (members[kind] < MEMBERS or (deep and self.adds(node))):
-                inner.append(node)
-                stack += self.operands(node)
-            else:
-                terms.append(node)
-        return terms, inner
-
-    def adds(self, node: int) -> bool:
-        """Whether a sum has no constants but 0."""
-        classes = self.classes
-        return all(part in classes.zeros or not classes.constant[classes.of[part]] for part in self.operands(node))
-
-    def reduce(self, groups: Sequence[_Group]) -> None:
+    def reduce(self, groups: Sequence[Group]) -> None:
         """Make templates of groups of terms; those that read the same, term by term, go together."""
         alone = {total for total, number in Counter(group.total for group in groups).items() if number == 1}
         alone = {total for total in alone if not self.sums[total]}
-        for together in self.companions(groups):
+        for together in companions(self.classes, groups):
             template = Template(len(together[0].terms), tuple((group.total, group.kind) for group in together))
             self.templates.append(template)
             for group in together:
@@ -315,35 +265,3 @@ class _Cover:
                     self.next += 1
                 if new and entry.role == "open":
                     self.demand(entry.kind).columns.append((template, entry))
-
-    def companions(self, groups: Sequence[_Group]) -> list[list[_Group]]:
-        """Put groups together that have as many terms, and whose terms read the same inputs."""
-        found: list[tuple[list[set[int]], list[_Group]]] = []
-        for group in sorted(groups, key=lambda group: (len(group.terms), group.total, group.kind)):
-            places = np.linspace(0, len(group.terms) - 1, SAMPLES).astype(int)
-            samples = [self.reads_of(term) for term in group.terms[places].tolist()]
-            common = set.intersection(*samples)
-            samples = [sample - common for sample in samples]
-            for others, together in found:
-                same = len(together[0].terms) == len(group.terms)
-                if same and all(one & other for one, other in zip(samples, others, strict=True)):
-                    together.append(group)
-                    break
-            else:
-                found.append((samples, [group]))
-        return [together for _, together in found]
-
-    def reads_of(self, node: int) -> set[int]:
-        """Return inputs that a node reads, of a large one some."""
-        stack, seen, leaves = [node], set[int](), set[int]()
-        while stack and len(seen) < SAMPLE:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            kind = self.classes.of[node]
-            if self.classes.heads[kind] is not None:
-                stack += self.operands(node)
-            elif not self.classes.constant[kind]:
-                leaves.add(node)
-        return leaves

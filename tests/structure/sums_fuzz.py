@@ -100,6 +100,8 @@ class Author:
     def phase(self) -> list[int]:
         """Some templates, repeated: rows that are results, or go on to what comes next."""
         makers = [self.maker(int(self.random.integers(1, 5))) for _ in range(self.random.integers(1, 4))]
+        if self.random.random() < 0.01:
+            return [self.total([makers[0](k + 3 * j) for k in range(130)]) for j in range(9)]
         counts = [int(self.random.choice([3, 7, 8, 9, 16, 30])) for _ in makers]
         if self.random.random() < 0.5:
             counts = counts[:1] * len(makers)
