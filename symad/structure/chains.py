@@ -18,7 +18,7 @@ from codegen.limits import check
 from codegen.program import Rows
 from symad.structure.chains_body import loop_of
 from symad.structure.chains_columns import Columns, columns_of
-from symad.structure.chains_forms import aligned, apart
+from symad.structure.chains_forms import aligned, apart, divided
 from symad.structure.chains_needs import needed_after
 from symad.structure.chains_phase import phase
 from symad.structure.chains_recurrence import recurs
@@ -102,6 +102,7 @@ class _Cover:
         low = self.taken[gap - 1].stop if gap else 0
         high = self.taken[gap].start if gap < len(self.taken) else len(self.columns)
         chain = verify(self.columns, start, (run.stop - start) // run.period, run.period, low, high)
+        chain = chain and divided(self.columns, chain)
         if chain is None or chain.count < LEAST_COUNT or chain.stop - chain.start < LEAST_OPERATIONS:
             return None
         inside = slice(chain.start, chain.stop)

@@ -10,7 +10,7 @@ from sympy.logic.boolalg import Boolean
 
 from codegen.program import Head, Input, Output, Program
 from symad.structure.chains_columns import CONSTANT, LITERAL, OPERATION, Columns, Flags
-from symad.structure.chains_needs import is_inverse, passed_on
+from symad.structure.chains_needs import passed_on
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes
 from symad.structure.verify_chain import Chain
 
@@ -68,13 +68,29 @@ class _Writer:
     def part(self, number: int) -> Part:
         """Return what an operand of the body is."""
         column, shape = self.chain.operands[:, number], self.shape
+        is_factor = self.columns.heads[self.columns.codes[shape.model + shape.consumer[number]]] is sp.Mul
         if shape.carried[number]:
             producer, lag = int(shape.producer[number]), int(shape.lag[number])
+            if lag and is_factor and self.columns.inverse[shape.model + producer]:
+                return self.carried_inverse(producer, column[:lag])
             return self.carry(producer, column[:lag]) if lag else ("row", producer)
-        consumer = self.columns.heads[self.columns.codes[shape.model + shape.consumer[number]]]
-        if self.is_truth(column) or (consumer is sp.Mul and self.is_inverse(column)):
+        if self.is_truth(column) or (is_factor and self.is_inverse(column)):
             return self.repeated(column)
         return self.outside(column)
+
+    def carried_inverse(self, producer: int, initial: Nodes) -> Part:
+        """Return 1 / v of `len(initial)` repetitions before: v is carried, and the body computes 1 / v again."""
+        shape, operands = self.shape, self.chain.operands
+        base = int(np.searchsorted(shape.consumer, producer))
+        bases = np.array([self.columns.rows.operands[node][0] for node in initial.tolist()])
+        if shape.carried[base]:
+            first = np.concatenate([bases, operands[: shape.lag[base], base]])
+            slot = self.carry(int(shape.producer[base]), first)
+        else:
+            slot = self.outside(np.concatenate([bases, operands[: -len(bases), base]]))
+        key = str(slot).encode()
+        self.again.setdefault(key, (sp.Pow, [slot, ("literal", int(operands[0, base + 1]))]))
+        return "again", self.numbers.setdefault((AGAIN, key), len(self.again) - 1)
 
     def outside(self, column: Nodes) -> Part:
         """Return an operand that is from before the loop."""
@@ -114,8 +130,8 @@ class _Writer:
 
     def is_inverse(self, column: Nodes) -> bool:
         """Whether nodes are 1 / v: as factors of u they are not read, for u / v is rounded only once."""
-        kinds, rows = self.columns.kinds, self.columns.rows
-        return all(kinds[node] == OPERATION and is_inverse(rows, node) for node in column.tolist())
+        place = self.columns.place[column]
+        return bool((self.columns.inverse[place] & (place >= 0)).all())
 
     def read(self, column: Nodes) -> int:
         """Return the number of the slot that reads a column."""

@@ -51,6 +51,7 @@ class Columns:
     literal: Flags  # whether an operand must be the same constant in all repetitions
     pair: Flags  # by operation: two operands that commute
     truth: Flags  # by operation: whether its value is true or false
+    inverse: Flags  # by operation: whether it is 1 / v
     last_use: Nodes  # by operation: position of the last operation that reads it, -1 for none
     wanted: Flags  # by operation: whether it is an output, or a loop that is done reads it
 
@@ -85,7 +86,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) 
     np.maximum.at(last_use, source[inner], np.repeat(np.arange(len(nodes)), arity[nodes])[inner])
     return Columns(
         rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
-        _of(heads, codes, (Boolean,)), last_use, wanted[nodes],
+        _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, wanted[nodes],
     )  # fmt: skip
 
 
@@ -154,6 +155,14 @@ def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Fla
     large = [isinstance(atom, sp.Integer) and abs(atom) > LARGEST_LITERAL for atom in atoms]
     literal[base + 1] = (constant & ~np.array(large, dtype=bool))[number]
     literal[base] = ~constant[number] & is_constant[base]
+
+
+def _inverses(rows: Rows, codes: Codes, heads: Sequence[Head], first: Nodes, operand: Nodes) -> Flags:
+    """Return which operations are 1 / v; as a factor of u that is u / v, which is rounded only once."""
+    inverse = _of(heads, codes, (sp.Pow,))
+    minus_one = [node for node, atom in rows.atoms.items() if atom is sp.S.NegativeOne]
+    inverse[inverse] = np.isin(operand[first[:-1][inverse] + 1], minus_one)
+    return inverse
 
 
 def _sort_pairs(operand: Nodes, place: Nodes, kind: NDArray[np.int8], left: Nodes) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
 
 from symad.structure.chains_columns import OPERATION, Columns
 from symad.structure.verify_chain import Chain, Matrix
@@ -22,17 +25,29 @@ def apart(columns: Columns, chains: Sequence[Chain]) -> list[Chain]:
     found = []
     for chain in chains:
         reads = np.nonzero(~chain.shape.carried & (chain.shape.kind == OPERATION))[0]
-        origin = owner[columns.place[chain.operands[:, reads]]]
-        breaks = np.nonzero((origin[1:] != origin[:-1]).any(axis=1))[0] + 1
-        edges = np.concatenate([[0], breaks, [chain.count]])
-        longest = int(np.argmax(np.diff(edges)))
-        if np.diff(edges)[longest] >= KEPT * chain.count:
-            chain = chain.part(int(edges[longest]), int(edges[longest + 1]))
+        alike = _longest_alike(chain, owner[columns.place[chain.operands[:, reads]]])
+        chain = alike if alike.count >= KEPT * chain.count else chain
         period = chain.shape.period
         owner[chain.start : chain.stop] = numbers + np.tile(np.arange(period), chain.count)
         numbers += period
         found.append(chain)
     return found
+
+
+def divided(columns: Columns, chain: Chain) -> Chain:
+    """Shorten a chain so that a factor is 1 / v in all repetitions or in none: u / v is rounded only once."""
+    heads = np.array([head is sp.Mul for head in columns.heads])
+    factors = heads[columns.codes[chain.shape.model + chain.shape.consumer]]
+    place = columns.place[chain.operands[:, factors]]
+    return _longest_alike(chain, columns.inverse[place] & (place >= 0))
+
+
+def _longest_alike(chain: Chain, features: NDArray[Any]) -> Chain:
+    """Return the longest part of a chain whose repetitions have the same features."""
+    breaks = np.nonzero((features[1:] != features[:-1]).any(axis=1))[0] + 1
+    edges = np.concatenate([[0], breaks, [chain.count]])
+    longest = int(np.argmax(np.diff(edges)))
+    return chain.part(int(edges[longest]), int(edges[longest + 1]))
 
 
 def aligned(chain: Chain) -> Chain:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import sympy as sp
 
-from codegen.program import Rows
 from symad.structure.chains_columns import Columns, Flags
 from symad.structure.verify_chain import Chain
 
@@ -23,8 +21,7 @@ def passed_on(columns: Columns, chain: Chain) -> Flags:
     """
     shape = chain.shape
     model = slice(shape.model, shape.model + shape.period)
-    inverse = np.array([is_inverse(columns.rows, node) for node in columns.nodes[model].tolist()])
-    again = columns.truth[model] | inverse
+    again = columns.truth[model] | columns.inverse[model]
     needed = needed_after(columns, chain)
     needed[:, again] = _wanted(columns, chain)[:, again]
     left = _read_later(columns, chain) & again
@@ -45,16 +42,3 @@ def _read_later(columns: Columns, chain: Chain) -> Flags:
 
 def _wanted(columns: Columns, chain: Chain) -> Flags:
     return columns.wanted[chain.start : chain.stop].reshape(chain.count, chain.shape.period)
-
-
-def is_inverse(rows: Rows, node: int) -> bool:
-    """Whether a node is 1 / v.
-
-    >>> from codegen.sympy_in import program_from_sympy
-    >>> x = sp.Symbol("x")
-    >>> program = program_from_sympy([x], [1 / x])
-    >>> is_inverse(program, program.outputs[0].rows[0])
-    True
-    """
-    operands = rows.operands[node]
-    return rows.heads[node] is sp.Pow and rows.atoms.get(operands[1]) is sp.S.NegativeOne

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 import symad
@@ -13,7 +14,6 @@ from codegen.interpret import evaluate
 from codegen.program import Program, reachable
 from symad.programs import to_program
 from symad.structure.chains import find_chains
-from symad.structure.chains_needs import is_inverse
 from symad.structure.loop import Loop, is_nodes
 
 
@@ -58,13 +58,14 @@ def repeats(program: Program, node: int) -> bool:
     return issubclass(program.heads[node], Boolean) or is_inverse(program, node)
 
 
+def is_inverse(rows: Program, node: int) -> bool:
+    """Whether a node is 1 / v."""
+    return rows.heads[node] is sp.Pow and rows.atoms.get(rows.operands[node][1]) is sp.S.NegativeOne
+
+
 def rounds_twice(program: Program, loop: Loop) -> bool:
-    """Whether a slot has 1 / v: where it is a factor of u, straight lines have u / v, which is rounded only once."""
-    nodes = {node for carry in loop.carries for node in carry.initial.tolist()}
-    nodes |= {node for reads in loop.reads if is_nodes(reads) for node in reads.tolist()}
-    rows = {output.rows[0] for output in loop.body.outputs}
-    is_operation = [node for node in nodes if program.operands[node]]
-    return any(is_inverse(program, node) for node in is_operation) or any(is_inverse(loop.body, row) for row in rows)
+    """Whether 1 / v is an output: who multiplies it later has two roundings, and straight lines, u / v, have one."""
+    return any(is_inverse(program, node) for result in loop.results for node in result.nodes.tolist())
 
 
 def check(program: Program, loops: Sequence[Loop], seed: int = 0) -> float:
