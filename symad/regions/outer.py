@@ -126,23 +126,24 @@ class InnerJacobian:
             draft.result(node, coefficients, np.searchsorted(met, keys))
         self.assembly.steps.append(draft)
         into, of = met // len(self.inner), met % len(self.inner)
-        for number in distinct(into).tolist():
-            self.combine_row(number, of[into == number], coefficients, np.nonzero(into == number)[0])
+        rows = {number: np.nonzero(into == number)[0] for number in distinct(into).tolist()}
+        for numbers in _alike({number: of[places] for number, places in rows.items()}):
+            self.combine_rows(numbers, of[rows[numbers[0]]], coefficients, np.array([rows[n] for n in numbers]))
 
-    def combine_row(self, number: int, others: Places, coefficients: int, places: Places) -> None:
-        """Add multiples of some rows to one."""
+    def combine_rows(self, numbers: Sequence[int], others: Places, coefficients: int, places: Places) -> None:
+        """Add multiples of some rows to several; `places[i, j]` is where the coefficient of row j for row i is."""
         columns = distinct(np.concatenate([self.support.of(other) for other in others.tolist()]))
         if not len(columns):
             return
-        draft = flat_draft(len(columns))
+        across, targets = np.tile(columns, len(numbers)), np.repeat(numbers, len(columns))
+        draft = flat_draft(len(across))
         terms = []
-        for other, place in zip(others.tolist(), places.tolist(), strict=True):
-            factor = draft.slot(coefficients, np.full(len(columns), place))
-            row = draft.slot(self.buffer, other * self.width + columns)
+        for position, other in enumerate(others.tolist()):
+            factor = draft.slot(coefficients, np.repeat(places[:, position], len(columns)))
+            row = draft.slot(self.buffer, other * self.width + across)
             terms.append(times(draft.build, factor, row, guarded=self.guarded))
-        total = sum_of(draft.build, terms)
-        draft.result(total, self.buffer, number * self.width + columns)
-        self.support.add(np.full(len(columns), number), columns)
+        draft.result(sum_of(draft.build, terms), self.buffer, targets * self.width + across)
+        self.support.add(targets, across)
         self.assembly.steps.append(draft)
 
 
@@ -210,27 +211,37 @@ class LowRank:
         if not self.curving.columns:
             return dict.fromkeys(self.crossing.columns, self.crossed)
         buffer = self.assembly.workspace(len(self.inner) * self.width)
-        for number in sorted(self.numbers):
-            self.right_row(buffer, number, jacobian)
+        made = {n: np.append(self.curving.of(n), -np.append(self.crossing.of(n), -2)) for n in sorted(self.numbers)}
+        for numbers in _alike(made):
+            self.right_rows(buffer, numbers, jacobian)
         return dict.fromkeys(sorted(self.numbers), buffer)
 
-    def right_row(self, buffer: int, number: int, jacobian: InnerJacobian) -> None:
-        """Write a row of R."""
-        others = self.curving.of(number).tolist()
-        columns = distinct(np.concatenate([self.crossing.of(number), *(jacobian.support.of(o) for o in others)]))
+    def right_rows(self, buffer: int, numbers: Sequence[int], jacobian: InnerJacobian) -> None:
+        """Write rows of R that are made of the same rows of Z, and of L_zx at the same places."""
+        others, crossing = self.curving.of(numbers[0]).tolist(), self.crossing.of(numbers[0])
+        columns = distinct(np.concatenate([crossing, *(jacobian.support.of(other) for other in others)]))
         if not len(columns):
             return
-        draft, begin = flat_draft(len(columns)), number * self.width
+        across, targets = np.tile(columns, len(numbers)), np.repeat(numbers, len(columns))
+        draft = flat_draft(len(across))
         build, terms = draft.build, []
         for other in others:
-            weight = draft.slot(self.curved, np.full(len(columns), number * len(self.inner) + other))
+            weight = draft.slot(self.curved, targets * len(self.inner) + other)
             weight = build.mul(build.half, weight) if self.crossing.columns else weight
-            row = draft.slot(jacobian.buffer, other * self.width + columns)
+            row = draft.slot(jacobian.buffer, other * self.width + across)
             terms.append(times(build, weight, row, guarded=self.guarded))
-        if len(self.crossing.of(number)):
-            terms.append(draft.slot(self.crossed, begin + columns))
-        draft.result(sum_of(build, terms), buffer, begin + columns, "store")
+        if len(crossing):
+            terms.append(draft.slot(self.crossed, targets * self.width + across))
+        draft.result(sum_of(build, terms), buffer, targets * self.width + across, "store")
         self.assembly.steps.append(draft)
+
+
+def _alike(rows: dict[int, Places]) -> list[list[int]]:
+    """Return the keys of equal values together, by the first of each."""
+    groups: dict[bytes, list[int]] = {}
+    for number, values in rows.items():
+        groups.setdefault(values.tobytes(), []).append(number)
+    return list(groups.values())
 
 
 def chooses(pieces: Sequence[Piece]) -> bool:
