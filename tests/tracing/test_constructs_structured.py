@@ -1,6 +1,7 @@
 """trace_structured: each body once, as a loop between nodes, which computes what the loop computes when carried out."""
 
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -74,6 +75,16 @@ def newton(x):
     return while_loop(lambda r: abs(r * r - x) > 1e-12, lambda r: (r + x / r) / 2, x, max_steps=12)
 
 
+def consumed(x):
+    weights = iter([1.0, 2.0, 3.0, 4.0])
+    return sum_over(lambda b: b * x * next(weights), B)
+
+
+def shuffled(x):
+    generator, state = random.Random(1), np.random.RandomState(2)
+    return sum_over(lambda b: b * x * generator.random() + state.rand(), B)
+
+
 # name: (function, argument, the counts of its loops, the operations of their bodies, at most)
 CASES = {
     "sum": (lambda x: sum_over(lambda row, b: np.log(1 + np.exp(-b * (row @ x))), A, B), X, [4], 12),
@@ -142,6 +153,8 @@ CASES = {
     "an array of traced values": (lambda x: sum_over(lambda u: u * u, np.array([x[0], x[1], 2.0])), X, [3], 1),
     "a body that stores outside": (kept, X, [], 0),
     "a body that draws numbers": (drawn, 0.3, [], 0),
+    "a body that draws them in other ways": (shuffled, 0.3, [], 0),
+    "a body that uses an iterator up": (consumed, 0.3, [], 0),
 }  # fmt: skip
 
 

@@ -132,6 +132,8 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
     if scope is None or scope.loops is None or count < 2 or (endless and scope.gather is not None):
         raise NotOneBodyError
     surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
+    if surroundings.runs_out:
+        raise NotOneBodyError
     try:
         with open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph))

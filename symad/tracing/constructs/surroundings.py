@@ -12,7 +12,7 @@ import functools
 import random
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class Surroundings:
         self._shared: list[tuple[Callable[[], Any], Any, str]] = []  # (state now, state, global name)
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
         self._name = ""  # of the global that is being looked at
+        self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
         self._note(random.getstate, random.setstate)
         self._note(np.random.get_state, np.random.set_state)
         seen = set[int]()
@@ -90,6 +91,15 @@ class Surroundings:
         if isinstance(value, np.random.Generator):
             generator = value.bit_generator
             self._note(lambda: generator.state, lambda old: setattr(generator, "state", old))
+            return []
+        if isinstance(value, np.random.RandomState):
+            self._note(value.get_state, value.set_state)
+            return []
+        if isinstance(value, random.Random):
+            self._note(value.getstate, value.setstate)
+            return []
+        if isinstance(value, Iterator):
+            self.runs_out = True
             return []
         if isinstance(value, list | deque | bytearray):
             self._note(lambda: tuple(value), lambda old: (value.clear(), value.extend(old)))
