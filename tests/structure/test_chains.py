@@ -304,6 +304,21 @@ def test_factors_from_before_are_divided_by() -> None:
     assert loop.body.heads.count(sp.Pow) == 2
 
 
+def test_divisors_of_the_repetition_before() -> None:
+    """u * v**-1 with a power of the step before is u / v: v is carried, so that it is rounded once."""
+
+    def run(x: Any, y: Any) -> Any:
+        part = y**-1
+        for _ in range(100):
+            new = (np.cos(x) * x + 2) ** -1
+            x, part = np.tanh(x) * new + np.sin(x) * part, new
+        return x
+
+    _, (loop,) = rows_of(run, 0.3, 0.4)
+    assert loop.body.heads.count(sp.Pow) == 2
+    assert len(loop.carries) == 2  # x and v
+
+
 def test_truth_values_are_not_read() -> None:
     """The sweep backward chooses as the one forward did: it compares again."""
     function, arguments, _ = CASES["choice"]
