@@ -15,12 +15,13 @@ import numpy as np
 
 import symad.tracing.containers as containers
 from codegen.program import Rows
+from codegen.regions.cost import OPERATION, rolled_nanoseconds, straight_nanoseconds
 from codegen.regions.region import RolledProgram
 from symad.derivatives.choice import record
 from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.derivatives.sparse import SparseMatrix
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, WorkbenchError
 from symad.programs import input_arrays, patterns_of, skeleton
 from symad.regions.arrays import select
 from symad.regions.checkpoints import Checkpoints, check_checkpoints
@@ -28,6 +29,7 @@ from symad.regions.hessian import hessian
 from symad.regions.jacobian import jacobian
 from symad.regions.pullback import gradient
 from symad.regions.pushforward import pushforward
+from symad.strategy import cost_of, seeded_program
 from symad.structure.agreement import agree
 from symad.structure.find import find
 from symad.structure.loop import Loop
@@ -41,7 +43,7 @@ from symad.tracing.trace import StructuredTrace, trace_structured
 Roll = Literal["auto", "never", "always"]
 Function = Callable[..., Any]
 FEWEST_ROWS = 128  # a primal of fewer operations has no loops worth their while
-FEWEST_EXECUTED = 3000  # operations of one call, below which straight lines are as fast and compile quickly
+LARGEST_SWEEP = 5000  # operations of a function whose matrix may be swept column by column
 FEWEST_COPIES = 8  # operations carried out for one that is written
 
 
@@ -92,15 +94,29 @@ def rolled(
             return None
         what = f'roll="always" of {name_of(f)}'
         raise ArgumentError(what, why=str(reason), do='use roll="auto", or write the loop down') from None
-    operations, bodies = found.program.executed, found.program.operations
-    chosen = "rolled" if roll == "always" or worth_it(found.program) else "straight"
-    record(f"loops of {name_of(f)}", chosen, {"executed": operations, "in bodies": bodies})
+    operations = {"executed": found.program.executed, "in bodies": found.program.operations}
+    kept = roll == "always" or (worth_it(found.program) and not _sweep_is_cheaper(f, args, found, max_paths))
+    chosen = "rolled" if kept else "straight"
+    record(f"loops of {name_of(f)}", chosen, operations)
     return found if chosen == "rolled" else None
 
 
 def worth_it(program: RolledProgram) -> bool:
-    """Whether loops are expected to be faster than straight lines, or as fast and compiled much sooner."""
-    return program.executed >= max(FEWEST_EXECUTED, FEWEST_COPIES * program.operations)
+    """Whether loops are expected to be as fast as straight lines, at least, with much less to compile."""
+    if program.executed < FEWEST_COPIES * program.operations:
+        return False
+    return rolled_nanoseconds(program) <= straight_nanoseconds(program)
+
+
+def _sweep_is_cheaper(f: Function, args: tuple[Any, ...], found: Rolled, max_paths: int) -> bool:
+    """Whether a dense matrix costs less by columns of straight lines (see `symad.strategy`)."""
+    if found.primal.operations > LARGEST_SWEEP:
+        return False
+    try:
+        program = seeded_program(f, args, max_paths)
+    except WorkbenchError:
+        return False
+    return program is not None and OPERATION * cost_of(program).sweep < rolled_nanoseconds(found.program)
 
 
 def operations_of(rows: Rows) -> int:
