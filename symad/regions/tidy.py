@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from codegen.regions.region import Carry, Nest, Region, Result, Step, regions_of
-from codegen.regions.table import Affine, Table
+from codegen.regions.table import Affine, Table, distinct
 from symad.regions.bodies import body_part, slots_behind
 from symad.regions.joined import key_of
 
@@ -129,7 +129,7 @@ def _different(tables: Sequence[Table]) -> bool:
     if len(tables) == 1 and isinstance(tables[0], Affine):
         return True
     places = np.concatenate([table.places() for table in tables])
-    return len(np.unique(places)) == len(places)
+    return len(distinct(places)) == len(places)
 
 
 def _with_stores(step: Step, stored: Collection[int]) -> Step:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codegen.regions.runs import SHORTEST
+from codegen.regions.table import distinct
 from symad.structure.classes import Classes
 from symad.structure.loop import Loop, Nodes
 from symad.structure.templates import Template, is_uniform
@@ -47,7 +48,7 @@ def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
     order = np.arange(template.count)
     if not columns or runs(columns, order) * _ENOUGH <= template.count:
         return order
-    by_variety = sorted(columns, key=lambda column: (len(np.unique(column)), int(column.sum())), reverse=True)
+    by_variety = sorted(columns, key=lambda column: (len(distinct(column)), int(column.sum())), reverse=True)
     orders = [order, np.lexsort(by_variety), *(np.argsort(column, kind="stable") for column in columns[-1:])]
     return min(orders, key=lambda candidate: runs(columns, candidate))
 
