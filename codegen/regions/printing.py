@@ -22,8 +22,8 @@ import sympy as sp
 
 from codegen.heads import Alias
 from codegen.program import Program, reachable
-from codegen.regions.region import Carry, Gather, Region, Result, RolledProgram, Step
-from codegen.regions.table import Affine, Table
+from codegen.regions.region import Carry, Gather, Region, Result, RolledProgram, Step, regions_of
+from codegen.regions.table import Affine, Indexed, Table
 
 ROUNDS = "rsuvw"
 SHOWN = 8  # numbers of a table
@@ -54,6 +54,7 @@ class _Printer:
 
     def __init__(self, program: RolledProgram) -> None:
         self.program = program
+        self.bases = _bases(program)
         self.tables: dict[bytes, str] = {}
         self.shown: dict[bytes, str] = {}
         outputs = len(program.outputs)
@@ -138,10 +139,13 @@ class _Printer:
             terms = [(table.step if table.count > 1 else 0, "k")]
             start = table.start
         else:
-            terms, start = [(1, f"{self.named(table.index)}(k)")], 0
+            base = self.bases[_steps_of(table.index)]
+            terms, start = [(1, f"{self.named(base)}(k)")], int(table.index[0] - base[0])
         terms += [(shift, _round(depth)) for depth, shift in enumerate(table.shifts)]
-        parts = [name if factor == 1 else f"{factor}*{name}" for factor, name in terms if factor]
-        return " + ".join([*parts, *([str(start)] if start or not parts else [])]).replace("+ -", "- ")
+        parts = [{1: name, -1: f"-{name}"}.get(factor, f"{factor}*{name}") for factor, name in terms if factor]
+        if start or not parts:
+            parts.insert(0 if parts and parts[0].startswith("-") else len(parts), str(start))
+        return " + ".join(parts).replace("+ -", "- ")
 
     def named(self, places: np.ndarray) -> str:
         """The name of a table that is not affine; equal ones have one name."""
@@ -153,6 +157,24 @@ class _Printer:
             self.tables[key] = name
             self.shown[key] = f"{name}(k) = {_numbers(places)}"
         return self.tables[key]
+
+
+def _bases(program: RolledProgram) -> dict[bytes, np.ndarray]:
+    """Tables that differ by a number only are named once, by the lowest."""
+    found: dict[bytes, np.ndarray] = {}
+    for region, _ in regions_of(program.steps):
+        initial = [use for carry in region.carries for use in carry.initial]
+        uses: list[Gather | Result] = [*region.gathers, *initial, *region.results]
+        for places in (use.table.index for use in uses if isinstance(use.table, Indexed)):
+            lowest = found.setdefault(_steps_of(places), places)
+            if places[0] < lowest[0]:
+                found[_steps_of(places)] = places
+    return found
+
+
+def _steps_of(places: np.ndarray) -> bytes:
+    moved: np.ndarray = places - places[0]
+    return moved.tobytes()
 
 
 def _let(body: Program, slots: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
-from rolled_programs import KNOWN, A, heat, momentum, newton, pairs, random_program
+from rolled_programs import KNOWN, A, B, heat, momentum, newton, pairs, random_program
 
 from codegen import Input, Output, Program
 from codegen.regions.printing import text
 from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine
+from codegen.regions.table import Affine, table
 from codegen.sympy_in import program_from_sympy
 
 
@@ -59,7 +59,7 @@ def test_a_carry_of_some_repetitions_before() -> None:
     assert text(program).split("\n")[1:] == [
         "a = x[0], x[1], ...  # its value 2 repetitions before",
         "for k in range(5):",
-        "    out[-1*k + 4] = a + 1",
+        "    out[4 - k] = a + 1",
         "    a = a + 1",
     ]
 
@@ -78,6 +78,21 @@ def test_every_program_can_be_printed(seed: int) -> None:
     found = text(random_program(seed))
     assert found.count("for k in range") <= found.count("\n")
     assert found.startswith(f"random{seed}(x0[")
+
+
+def test_tables_that_differ_by_a_number_have_one_name() -> None:
+    body = program_from_sympy([A, B], [A * B])
+    places = np.array([3, 9, 6, 0])
+    gathers = (Gather(0, table(places + 2)), Gather(0, table(places)))
+    region = Region(body, 4, gathers, (Result(0, 1, Affine(0, 0, 4), "add"),))
+    buffers = (Buffer("input", 12), Buffer("output", 1))
+    program = RolledProgram((Input("x", (4, 3)),), (Output((), ()),), buffers, (region,), "products")
+    assert text(program).split("\n")[:4] == [
+        "products(x[4, 3]) -> out",
+        "i(k) = 3, 9, 6, 0",
+        "for k in range(4):",
+        "    a, b = x[i(k) + 2], x[i(k)]",
+    ]
 
 
 def test_long_tables_are_cut_short() -> None:
