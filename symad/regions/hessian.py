@@ -37,7 +37,8 @@ def hessian(
 
     Without a triangle it is dense, of the shape of the input twice; else packed in a format, with the exact pattern.
 
-    >>>     >>> from codegen.program import Input, Output
+    >>> import sympy as sp
+    >>> from codegen.program import Input, Output
     >>> from codegen.regions.region import Buffer, Gather, Result
     >>> from codegen.regions.table import Affine
     >>> from codegen.sympy_in import program_from_sympy
