@@ -94,3 +94,16 @@ def check(program: Program, loops: Sequence[Loop], seed: int = 0) -> float:
     total = sum(1 for row in reachable(program, outputs.tolist()) if program.operands[row])
     assert straight + repeated <= total
     return repeated / max(total, 1)
+
+
+def counts(loops: list[Loop]) -> list[tuple[int, int, int]]:
+    """Count, operations and carries."""
+    return [(loop.count, len(loop.example), len(loop.carries)) for loop in loops]
+
+
+def rows_of(function: Any, *arguments: Any) -> tuple[Program, list[Loop]]:
+    """Return straight lines and the loops in them, that were compared with each other."""
+    program = flat(function, *arguments)
+    loops = found(program)
+    check(program, loops)
+    return program, loops
