@@ -56,7 +56,8 @@ def _nanoseconds(region: Region) -> float:
         return OPERATION * operations
     if not region.parallel:
         return CHAIN * operations * region.count + begin
-    found = runs([use.table for use in (*region.gathers, *region.results)], region.count)
+    tables = [use.table for use in region.gathers] + [use.table for use in region.results]
+    found = runs(tables, region.count)
     if found is None:  # places are read from tables, one by one
         return OPERATION * (operations + len(region.gathers) + len(region.results)) * region.count + begin
     vectors = int(sum(ceil(length / LANES) for length in found.lengths.tolist()))
