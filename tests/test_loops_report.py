@@ -1,0 +1,85 @@
+"""loops: what repeats, said in words, and what `symad hessian` prints of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import symad as sa
+from symad.cli import main
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def chain(x):
+    for k in range(50):
+        x = np.sin(x) * (k + 0.5) + x
+    return x
+
+
+def test_a_sum_and_its_lines(tmp_path):
+    source = tmp_path / "Springs.py"
+    source.write_text(
+        "def energy(x):\n    total = 0.0\n    for i in range(20):\n        for j in range(i):\n"
+        "            stretch = x[i] - x[j]\n            total = total + stretch**4 - stretch\n    return total\n"
+    )
+    space: dict = {}
+    exec(compile(source.read_text(), str(source), "exec"), space)
+    found = sa.loops(sa.hessian(space["energy"]), np.linspace(0, 1, 20))
+    assert found.lines == ["190 copies of Springs.py:5-6, 4 operations each: one loop"]
+    text = found.text()
+    assert "out0     summed" in text
+    assert "x_0, x_0, x_1, ..., x_18" in text
+
+
+def test_a_chain_and_its_carry():
+    found = sa.loops(chain, 1.0)
+    (loop,) = found.loops
+    assert loop.carries
+    text = found.text()
+    assert "of one repetition before" in text
+    assert "the last one is kept" in text
+    assert "0.5" in text
+
+
+def test_loops_that_feed_loops_are_named():
+    found = sa.loops(lambda x: np.sum(np.tanh(np.outer(np.arange(1.0, 20.0), x) @ x) ** 2), np.ones(12))
+    assert found.loops
+    assert found.title.startswith("Loops of")
+
+
+def test_nothing_repeats():
+    found = sa.loops(lambda x: x[0] * x[1], np.ones(2))
+    assert (found.lines, found.kept) == ([], False)
+    assert (
+        "1 operation traced; nothing repeats. Compiled in straight lines: too few operations for loops" in found.text()
+    )
+
+
+def test_what_was_written_down_counts_as_traced():
+    found = sa.loops(lambda x: sa.sum_over(lambda u: np.sin(u) * u, x), np.ones(500))
+    assert found.operations >= 2
+    assert found.lines[0].startswith("500 copies")
+
+
+def test_the_command_says_which_loops_it_compiles(capsys):
+    assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "always"]) == 0
+    text = capsys.readouterr().out
+    assert "copies of lennard_jones.py:21-23, 18 operations each: one loop" in text
+    assert "operations written" in text
+    assert "evaluated in 50 digits" in text
+
+
+def test_the_command_compiles_straight_lines_when_asked(capsys):
+    assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "never"]) == 0
+    assert "operations before CSE" in capsys.readouterr().out
+
+
+def test_the_command_says_why_there_are_no_loops(capsys, tmp_path):
+    file = tmp_path / "small.py"
+    file.write_text("import numpy as np\ndef f(x=np.ones(2)):\n    return x[0] ** 2 * x[1]\n")
+    assert main(["hessian", f"{file}:f"]) == 0
+    assert "too few operations for loops" in capsys.readouterr().out
+    assert main(["hessian", f"{file}:f", "--roll", "always"]) == 2
+    assert "too few operations for loops" in capsys.readouterr().err
