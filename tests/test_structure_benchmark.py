@@ -147,10 +147,12 @@ def test_a_report_says_who_is_best_and_what_is_missed(tmp_path: Path) -> None:
     mine = {"microseconds": 2.0, "difference": 1e-16, "to straight": 0.0, "facts": facts, "seconds": 1.0}
     peer = {"microseconds": 8.0, "difference": 1e-16, "seconds": 1.0}
     found = {"auto": mine, "always": mine, "never": {"reason": "build > 60 s"}, "jax": peer}
+    found["fast"] = {**mine, "microseconds": 1.0}
     text = report({"rows": {"lj50-hessian": found, "lj10-hessian": found | {"heyoka": {**peer, "microseconds": 1.0}}}})
-    assert "| JAX by hand, 8 | 4 | 0.0e+00 |" in text
-    assert "goal 5 x missed: 4 x" in text
-    assert "| heyoka, 1 | 0.5 |" in text
+    assert "| 1 | JAX by hand, 8 | 4 | 8 | 0.0e+00 |" in text
+    assert "goal 5 x met by fast only" in text
+    assert "goal 1 x met by fast only" in text
+    assert "| heyoka, 1 | 0.5 | 1 |" in text
     assert "symad, straight: build > 60 s" in text
     numbers = tmp_path / "structure.json"
     numbers.write_text(json.dumps({"rows": {"lj50-hessian": {"auto": {"difference": 1e-9}}}}), encoding="utf-8")

@@ -27,7 +27,7 @@ from benchmarks.structure.report import ABOUT, best_peer, peers_table, structure
 WRONG = 1e-11  # relative difference to right values above which a run fails: no rounding explains it
 NEAR = 2.0  # times the best peer's time: who is farther keeps the numbers of an earlier run,
 FAR, CHEAP = 5.0, 10.0  # or, if a build takes no more than ten seconds, who is five times as far
-LASTING = ("build >", "not tried")  # reasons that a later run takes for granted
+LASTING = ("build >", "not tried", "out of memory")  # reasons that a later run takes for granted
 START = time.perf_counter()
 
 
@@ -60,7 +60,7 @@ def failures(found: dict[str, Row]) -> list[str]:
     return [
         f"{name}: {mine} " + (row[mine].get("reason") or f"is off by {row[mine]['difference']:.0e}")
         for name, row in found.items()
-        for mine in ("auto", "always", "rows", "never")
+        for mine in OURS
         if mine in row and ("failed" in row[mine].get("reason", "") or row[mine].get("difference", 0.0) > WRONG)
     ]
 
@@ -108,9 +108,12 @@ def asked_for(case: Case, known: Row, names: Sequence[str]) -> list[str]:
     """
     best = best_peer(known)
     fastest = known[best]["microseconds"] if best else 0.0
-    matrix, huge = case.kind in ("hessian", "jacobian"), case.kind in case.family.huge
-    ours = [name for name in names if name in OURS and (matrix or name != "rows") and (name == "auto" or not huge)]
-    return ours + [name for name in names if name in PEERS and asked_again(known.get(name), fastest)]
+    wanted = set(OURS) if case.kind in ("hessian", "jacobian") else set(OURS) - {"rows"}
+    if case.kind in case.family.huge:
+        wanted = {"auto"} if case.family.written == "plain" else {"auto", "fast"}
+    return [name for name in names if name in wanted] + [
+        name for name in names if name in PEERS and asked_again(known.get(name), fastest)
+    ]
 
 
 def asked_again(found: dict[str, Any] | None, fastest: float) -> bool:

@@ -3,11 +3,12 @@
 from benchmarks.peers.base import Candidate
 from benchmarks.structure.flat_peers import FlatCasadi, FlatCasadiC, FlatHeyoka, FlatSymengine
 from benchmarks.structure.mapped_casadi import MappedCasadi
-from benchmarks.structure.ours import Symad, SymadAlways, SymadNever, SymadRows
+from benchmarks.structure.ours import Symad, SymadAlways, SymadFast, SymadNever, SymadRows
 from benchmarks.structure.vectorised_jax import VectorisedJax
 
 OURS: dict[str, type[Candidate]] = {
     "auto": Symad,
+    "fast": SymadFast,
     "always": SymadAlways,
     "rows": SymadRows,
     "never": SymadNever,

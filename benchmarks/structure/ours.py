@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Symad(Candidate):
     package = "symad"
     call = "`kernel(x, out=buffer)`"
     roll: ClassVar[Roll] = "auto"
+    accuracy: ClassVar[Literal["strict", "fast"]] = "strict"
 
     def build(self, problem: Any) -> Evaluator:
         case: Case = problem
@@ -36,7 +37,9 @@ class Symad(Candidate):
         watch = Stopwatch()
         with watch.running():
             start = time.perf_counter()
-            kernel: Any = sa.compile(_derivative(case, self.layout), *arguments, roll=self.roll, cache=False)
+            kernel: Any = sa.compile(
+                _derivative(case, self.layout), *arguments, roll=self.roll, accuracy=self.accuracy, cache=False
+            )
             watch.seconds["rest"] = time.perf_counter() - start - sum(watch.seconds.values())
         self.facts = _facts(kernel, watch.seconds, watch.found)
         output = kernel.program.outputs[0].shape
@@ -58,6 +61,13 @@ class Symad(Candidate):
     def layout(self) -> str:
         """Order of a sparse matrix's entries: as loops write them fastest."""
         return "regions"
+
+
+class SymadFast(Symad):
+    """symad as it chooses, with the functions of the fast accuracy: what `-ffast-math` is to C."""
+
+    name = "symad, fast accuracy"
+    accuracy = "fast"
 
 
 class SymadAlways(Symad):
