@@ -230,6 +230,88 @@ def test_bodies_with_side_effects_are_carried_out_as_written():
     assert found[2] == expected[2] == 3
 
 
+class Counter:
+    """Counts its calls in its class, in itself, or in a slot."""
+
+    __slots__ = ("__dict__", "own")
+    total = 0
+
+    def __init__(self):
+        self.own = 0
+        type(self).total = 0
+
+    def in_class(self):
+        type(self).total += 1
+        return self.total
+
+    @classmethod
+    def of_class(cls):
+        cls.total += 1
+        return cls.total
+
+    def in_slot(self):
+        self.own += 1
+        return self.own
+
+
+def counted_in_a_function():
+    def count(a):
+        count.calls += 1
+        return a * count.calls
+
+    count.calls = 0
+    return count
+
+
+def counted_in_a_default():
+    def count(a, *, calls=[0]):  # noqa: B006
+        calls[0] += 1
+        return a * calls[0]
+
+    return count
+
+
+def counted_by(name):
+    kind = type("LocalCounter", (Counter,), {})
+
+    def make():
+        count = getattr(kind(), name)
+        return lambda a: a * count()
+
+    return make
+
+
+BODIES = [counted_in_a_function, counted_in_a_default, *map(counted_by, ("in_class", "of_class", "in_slot"))]
+
+
+@pytest.mark.parametrize("make", BODIES)
+def test_what_a_body_counts_is_counted_in_each_repetition(make):
+    def f(x):
+        return sum_over(make(), x)
+
+    x = np.array([1.0, 10.0, 100.0])
+    assert sa.compile(f, x)(x) == f(x) == 321.0
+    assert sa.compile(sa.grad(f), x)(x).tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("limit", [12, None])
+def test_a_condition_with_side_effects(limit):
+    def f(x):
+        asked = [0]
+
+        def below(c):
+            asked[0] += 1
+            return c < 1000 / asked[0]
+
+        return while_loop(below, lambda c: 2 * c, x, max_steps=limit)
+
+    if limit is None:
+        with pytest.raises(sa.TraceError, match="max_steps"):
+            sa.compile(f, 1.0)
+    else:
+        assert sa.compile(f, 1.0, roll="never")(1.0) == sa.compile(f, 1.0)(1.0) == f(1.0) == 128.0
+
+
 def test_a_value_kept_from_a_closed_level_is_refused():
     kept = []
     sa.grad(lambda x: sum_over(lambda a: kept.append(a * x) or a * x, STEPS))(1.0)

@@ -1,5 +1,7 @@
 """Loops that cannot be: each is refused by name, with the user's line where there is one."""
 
+import importlib
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -119,3 +121,20 @@ def test_an_index_outside_of_an_array():
     for run in (lambda: f(X), lambda: sa.grad(f)(X), lambda: sa.compile(f, X)):
         with pytest.raises(IndexError, match="index 3 is out of bounds"):
             run()
+
+
+def test_a_body_that_changes_a_module(tmp_path, monkeypatch):
+    (tmp_path / "steps_taken.py").write_text("total = 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("steps_taken")
+    monkeypatch.setitem(globals(), "steps_taken", module)
+
+    def f(x):
+        def body(a):
+            steps_taken.total += 1  # noqa: F821
+            return a * steps_taken.total  # noqa: F821
+
+        return sum_over(body, x)
+
+    with pytest.raises(sa.TraceError, match=r"refused\.py:\d+.*changes steps_taken\.total: .*traced once"):
+        sa.compile(f, X)

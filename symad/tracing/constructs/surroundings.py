@@ -118,11 +118,32 @@ class Surroundings:
             return [value.func, *value.args, *value.keywords.values()]
         if isinstance(value, types.FunctionType):
             self._globals(value)
-            return [*self._cells(value), *(value.__defaults__ or ())]
-        kind = type(value)
-        if kind.__module__.split(".")[0] in _LIBRARIES or not hasattr(value, "__dict__"):
+            attributes = [] if _is_ours(value) else [vars(value)]
+            return [
+                *self._cells(value),
+                *(value.__defaults__ or ()),
+                *(value.__kwdefaults__ or {}).values(),
+                *attributes,
+            ]
+        if isinstance(value, property | staticmethod | classmethod):
+            return [getattr(value, name) for name in ("fget", "__func__") if hasattr(value, name)]
+        return self._keep_class(value) if isinstance(value, type) else self._keep_object(value)
+
+    def _keep_class(self, kind: type) -> list[Any]:
+        """Note the attributes of a class of the user's; return its methods, and the classes below it."""
+        if kind.__module__.split(".")[0] in _LIBRARIES:
             return []
-        return [vars(value), *(vars(base).get("__call__") for base in kind.__mro__)]
+        self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old))
+        return [*vars(kind).values(), *kind.__bases__]
+
+    def _keep_object(self, value: Any) -> list[Any]:
+        kind = type(value)
+        if kind.__module__.split(".")[0] in _LIBRARIES:
+            return []
+        names = [name for base in kind.__mro__ for name in _slots(base)]
+        if names:
+            self._note(lambda: _held(value, names), lambda old: _set_attributes(value, _held(value, names), old))
+        return [kind, *_held(value, names).values(), *([vars(value)] if hasattr(value, "__dict__") else [])]
 
     def _cells(self, f: types.FunctionType) -> list[Any]:
         """Note the variables of enclosing functions; of our own functions only the functions in them matter."""
@@ -143,8 +164,16 @@ class Surroundings:
         for code in codes:
             codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
             for name in set(code.co_names) & space.keys():
-                self._shared.append((functools.partial(space.get, name), space[name], name))
-                self._names.setdefault(id(space[name]), (name, space[name]))
+                self._share(space, name, name)
+                if isinstance(space[name], types.ModuleType) and not is_library(
+                    getattr(space[name], "__file__", "") or ""
+                ):
+                    for attribute in set(code.co_names) & vars(space[name]).keys():
+                        self._share(vars(space[name]), attribute, f"{name}.{attribute}")
+
+    def _share(self, space: dict[str, Any], key: str, name: str) -> None:
+        self._shared.append((functools.partial(space.get, key), space[key], name))
+        self._names.setdefault(id(space[key]), (name, space[key]))
 
 
 def _is_ours(f: Any) -> bool:
@@ -161,6 +190,22 @@ def _contents(cell: types.CellType) -> list[Any]:
 
 def _refill_cell(cell: types.CellType, old: list[Any]) -> None:
     cell.cell_contents = old[0]
+
+
+def _slots(kind: type) -> list[str]:
+    """Return the names of the attributes that a class has slots for."""
+    return [name for name, member in vars(kind).items() if isinstance(member, types.MemberDescriptorType)]
+
+
+def _held(value: Any, names: list[str]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _set_attributes(value: Any, now: dict[str, Any], before: dict[str, Any]) -> None:
+    for name in now.keys() - before.keys():
+        delattr(value, name)
+    for name in [name for name in before if name not in now or now[name] is not before[name]]:
+        setattr(value, name, before[name])
 
 
 def _entries(value: Any) -> Any:

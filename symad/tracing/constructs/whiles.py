@@ -69,7 +69,7 @@ def _search(cond: Callable[[Any], Any], body: Body, carry: Flat) -> Any:
         after, _ = next_step(cond, body, carry_of(before, "init"), bounded=True)
         return after.whole, np.logical_not(predicate_of(cond, after))
 
-    return written_search(body, masked, carry)
+    return written_search(body, masked, carry, cond)
 
 
 def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: Flat, limit: int) -> Any:
@@ -77,7 +77,7 @@ def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: Flat, limit: in
         return next_step(cond, body, carry_of(before, "init"), bounded=True)[0].whole, None
 
     nothing = operands_of((None,), [], [], limit)
-    return written_chain(body, masked, carry, nothing)[0]
+    return written_chain(body, masked, carry, nothing, cond)[0]
 
 
 def step(body: Body, carry: Flat) -> Flat:

@@ -53,16 +53,16 @@ def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool
 
 
 def written_chain(
-    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, *, reverse: bool = False
+    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, *reached: Any, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f."""
+    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f and what else is `reached`."""
 
     def run() -> tuple[Any, Any]:
         (x,) = row()
         after, y = step(first(), x)
         return next_carry(f, after, carry).whole, flat_result(f, y, may_be_none=True).whole
 
-    with body_of(operands.count, f, *operands.leaves) as body:
+    with body_of(operands.count, f, *reached, *operands.leaves) as body:
         row, first = body.row(operands, reverse=reverse), body.carry(carry)
         tree = result_of(f, body.inner, run)
         own = len(carry.leaves)
@@ -73,14 +73,16 @@ def written_chain(
     return after, ys
 
 
-def written_search(f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]], carry: Flat) -> Any:
+def written_search(
+    f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]], carry: Flat, condition: Callable[..., Any]
+) -> Any:
     """Return the carry after the first repetition of `step(carry) -> (carry, whether it was the last one)`."""
 
     def run() -> tuple[Any, Any]:
         after, last = step(first())
         return next_carry(f, after, carry).whole, last
 
-    with body_of(ENDLESS, f, endless=True) as body:
+    with body_of(ENDLESS, f, condition, endless=True) as body:
         first = body.carry(carry)
         arrays = result_of(f, body.inner, run).arrays
         stop = as_truth(body.scope.graph, int(arrays[-1]))
