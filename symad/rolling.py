@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 import symad.tracing.containers as containers
 from codegen.program import Rows
 from codegen.regions.cost import OPERATION, rolled_nanoseconds, straight_nanoseconds
@@ -151,7 +149,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     graph = traced.graph
     if differentiated and graph.rules:
         raise StraightError("a custom or implicit derivative belongs to one node, and not to a loop")
-    inputs, outputs = np.array(traced.inputs.flat, dtype=np.int64), np.array(traced.outputs.flat, dtype=np.int64)
+    inputs, outputs = (tree.nodes for tree in (traced.inputs, traced.outputs))
     rows = plain_rows(graph, inputs, outputs, traced.loops)
     if len(rows.heads) < FEWEST_ROWS and not traced.loops:
         raise StraightError(f"too few operations for loops ({operations_of(rows)})")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from codegen.program import Rows
 from symad.structure.chains import find_chains
+from symad.structure.cover import OPERATIONS
 from symad.structure.loop import Loop, Nodes
 from symad.structure.sums import Found, find_sums
 
@@ -16,6 +17,8 @@ Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that 
 
 def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], line_of: Line) -> Found:
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
+    if 2 * sum(map(bool, rows.operands)) < OPERATIONS:
+        return Found(list(written), {})
     chains = find_chains(rows, inputs, outputs, written)
     given = [*written, *chains]
     top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]

@@ -35,6 +35,11 @@ class Tree:
         return [node for array in self.arrays for node in array.ravel().tolist()]
 
     @property
+    def nodes(self) -> Nodes:
+        """All nodes in flat order, as an array."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *(array.ravel() for array in self.arrays)])
+
+    @property
     def shapes(self) -> list[tuple[int, ...]]:
         """The shape of each leaf."""
         return [array.shape for array in self.arrays]
