@@ -30,6 +30,7 @@ from symad.regions.pushforward import pushforward
 from symad.strategy import cost_of, seeded_program
 from symad.structure.agreement import agree
 from symad.structure.find import find
+from symad.structure.long_bodies import with_loops
 from symad.structure.loop import Loop
 from symad.structure.place import Arrays, place
 from symad.structure.plain import PlainRows, plain_rows
@@ -42,6 +43,7 @@ Roll = Literal["auto", "never", "always"]
 Function = Callable[..., Any]
 FEWEST_ROWS = 128  # a primal of fewer operations has no loops worth their while
 LARGEST_SWEEP = 5000  # operations of a function whose matrix may be swept column by column
+AS_FAST = 1.1
 FEWEST_COPIES = 8  # operations carried out for one that is written
 
 
@@ -93,17 +95,23 @@ def rolled(
         what = f'roll="always" of {name_of(f)}'
         raise ArgumentError(what, why=str(reason), do='use roll="auto", or write the loop down') from None
     operations = {"executed": found.program.executed, "in bodies": found.program.operations}
-    kept = roll == "always" or (worth_it(found.program) and not _sweep_is_cheaper(f, args, found, max_paths))
+    kept = roll == "always" or (worth_it(found) and not _sweep_is_cheaper(f, args, found, max_paths))
     chosen = "rolled" if kept else "straight"
     record(f"loops of {name_of(f)}", chosen, operations)
     return found if chosen == "rolled" else None
 
 
-def worth_it(program: RolledProgram) -> bool:
-    """Whether loops are expected to be as fast as straight lines, at least, with much less to compile."""
+def worth_it(found: Rolled) -> bool:
+    """Whether loops are expected to be about as fast as straight lines, at least, with much less to compile.
+
+    Where no transform was applied to the loops, the straight lines are there to be counted.
+    """
+    program, written = found.program, found.primal.traced.loops
     if program.executed < FEWEST_COPIES * program.operations:
         return False
-    return rolled_nanoseconds(program) <= straight_nanoseconds(program)
+    known = program is found.primal.program and not written
+    straight = straight_nanoseconds(found.primal.operations if known else program.executed)
+    return rolled_nanoseconds(program) <= AS_FAST * straight
 
 
 def _sweep_is_cheaper(f: Function, args: tuple[Any, ...], found: Rolled, max_paths: int) -> bool:
@@ -153,7 +161,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     rows = plain_rows(graph, inputs, outputs, traced.loops)
     if len(rows.heads) < FEWEST_ROWS and not traced.loops:
         raise StraightError(f"too few operations for loops ({operations_of(rows)})")
-    written = [rows.loop(loop) for loop in traced.loops]
+    written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     found = find(rows, rows.row_of[inputs], rows.row_of[outputs], written, lambda row: _line(traced, rows, row))
     if not found.loops:
         raise StraightError("nothing is repeated in it")

@@ -88,7 +88,7 @@ def study_loops(
         if roll == "always":
             raise ArgumentError(f"--roll always of {name}", why=str(reason), do="leave the option out") from None
         return None
-    if roll == "auto" and not worth_it(found.program):
+    if roll == "auto" and not worth_it(found):
         return None
     kernel: Kernel = timed("compile", lambda: compile_rolled(found, tier=tier, accuracy=accuracy, cache=False))
     values = np.asarray(kernel(*arguments))

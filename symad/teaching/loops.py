@@ -144,10 +144,10 @@ def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
 def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> LoopReport:
     """Return what repeats in a traced function, and whether it is compiled as loops."""
     try:
-        program = differentiated_loops(primal, args, recipes).program
+        found = differentiated_loops(primal, args, recipes)
     except StraightError as reason:
         return LoopReport(name, primal.operations, primal.loops, False, f"compiled in straight lines: {reason}", primal)
-    kept = worth_it(program)
+    kept, program = worth_it(found), found.program
     how = "compiled as loops" if kept else "compiled in straight lines, which are as fast for so little"
     why = f"{how}: {program.executed} operations a call, {program.operations} of them written in bodies"
     return LoopReport(name, primal.operations, primal.loops, kept, why, primal)
