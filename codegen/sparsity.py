@@ -269,7 +269,7 @@ def _check_places(pattern: SparsityPattern) -> None:
     if np.any((rows < 0) | (rows >= height) | (columns < 0) | (columns >= width)):
         raise ArgumentError(f"entries outside of a matrix of shape {pattern.shape}", why="indices count from 0")
     if pattern.format == "regions":
-        if not np.all(np.diff(np.sort(rows * width + columns))):
+        if not np.all(np.diff(np.sort(rows * width + columns, kind="stable"))):
             raise ArgumentError("entries at the same place", why="each place is stored once")
         return
     major, minor = (columns, rows) if pattern.format == "csc" else (rows, columns)

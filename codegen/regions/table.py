@@ -106,6 +106,6 @@ def distinct(places: Places) -> Places:
     """
     if not len(places) or (places == places[0]).all():
         return places[:1]
-    found: Places = np.sort(places)
+    found: Places = np.sort(places, kind="stable")  # stretches that rise are merged, not sorted
     kept: Places = found[np.concatenate([[True], found[1:] != found[:-1]])]
     return kept

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen.regions.region import Region, RolledProgram
+from codegen.regions.table import distinct
 from codegen.sparsity import Format
 from symad.derivatives.linear import linearize
 from symad.derivatives.second_order import edge_pushing
@@ -23,7 +24,7 @@ from symad.regions.columns_of_regions import FEWEST_OPERATIONS, hessian_by_colum
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
 from symad.regions.outer import InnerJacobian, LowRank, chooses, draft_of, flat_draft, parameters_of, sum_of, times
-from symad.regions.patterns import distinct, each
+from symad.regions.patterns import each
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.regions.waists import with_waists
 

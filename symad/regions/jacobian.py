@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codegen.regions.region import Region, RolledProgram
-from codegen.regions.table import Places
+from codegen.regions.table import Places, distinct
 from codegen.sparsity import Format
 from symad.regions.accumulations import with_sums
 from symad.regions.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
@@ -29,7 +29,6 @@ from symad.regions.outer import (
     sum_of,
     times,
 )
-from symad.regions.patterns import distinct
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.regions.waists import with_waists
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from codegen.regions.table import Places
+from codegen.regions.table import Places, distinct
 from symad.derivatives.linear import linearize
 from symad.derivatives.modes import jacobians
 from symad.derivatives.sparse import Triangle
@@ -21,7 +21,6 @@ from symad.graph.builder import Builder
 from symad.graph.table import Graph
 from symad.regions.layout import Assembly
 from symad.regions.layout_costs import Entry
-from symad.regions.patterns import distinct
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot
 from symad.rules.overrides import GATES
 

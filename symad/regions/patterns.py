@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.regions.table import Affine, Places, Table, table
+from codegen.regions.table import Affine, Places, Table, distinct, table
 from codegen.sparsity import SparsityPattern
 
 
@@ -54,7 +54,7 @@ def arranged(entries: Sequence[tuple[Places, Places]], shape: tuple[int, int]) -
             stored.append(keys[members[0]])
         else:
             shortened = [keys[k][:1] if is_uniform(keys[k]) else keys[k] for k in members]
-            places, inverse = np.unique(np.concatenate(shortened), return_inverse=True)
+            places, inverse = _numbered(np.concatenate(shortened))
             parts = np.split(inverse + begin, np.cumsum([len(column) for column in shortened])[:-1])
             for k, part in zip(members, parts, strict=True):
                 positions[k] = np.broadcast_to(part, len(keys[k])) if len(part) == 1 else part
@@ -64,17 +64,14 @@ def arranged(entries: Sequence[tuple[Places, Places]], shape: tuple[int, int]) -
     return Arranged(positions, alone, places // width, places % width, shape)
 
 
-def distinct(places: Places) -> Places:
-    """Return the different places in rising order; by sorting, which `np.unique` does not do any more.
-
-    >>> distinct(np.array([3, 1, 3]))
-    array([1, 3])
-    """
-    if not len(places) or (places == places[0]).all():
-        return places[:1]
-    found: Places = np.sort(places)
-    kept: Places = found[np.concatenate([[True], found[1:] != found[:-1]])]
-    return kept
+def _numbered(places: Places) -> tuple[Places, Places]:
+    """Return the different places in rising order, and the number of each; columns that rise are merged, not sorted."""
+    order = np.argsort(places, kind="stable")
+    found = places[order]
+    new = np.concatenate([[True], found[1:] != found[:-1]])
+    numbers = np.empty_like(places)
+    numbers[order] = np.cumsum(new) - 1
+    return found[new], numbers
 
 
 def met_alone(keys: Sequence[Places]) -> list[bool]:

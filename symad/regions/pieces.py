@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from codegen.program import Input, Output, Program, Rows, reachable
 from codegen.regions.region import Gather, Region, Result, RolledProgram
-from codegen.regions.table import Places
+from codegen.regions.table import Places, distinct
 from codegen.table import Table
 from symad.graph.builder import Builder
 from symad.graph.table import Graph
-from symad.regions.patterns import distinct, table_of, uniform
+from symad.regions.patterns import table_of, uniform
 from symad.regions.writers import FIXED, ZERO, Writers
 
 MOST_PIECES = 64  # of one region

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from codegen.program import Program
 from codegen.regions.region import Gather, Region, Result, RolledProgram
-from codegen.regions.table import Places
-from symad.regions.patterns import distinct
+from codegen.regions.table import Places, distinct
 
 MOST_WRITERS = 32  # of a place that is written where it is read
 MOST_ROWS = 400

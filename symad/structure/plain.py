@@ -82,7 +82,7 @@ def _as_it_is(graph: Graph, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     for node in unneeded:
         heads[node], operands[node] = sp.Symbol, ()
     same = np.arange(size)
-    return PlainRows(heads, operands, atoms | dict.fromkeys((*leaves.tolist(), *unneeded), _LEAF), same, same)
+    return PlainRows(heads, operands, atoms | dict.fromkeys(unneeded, _LEAF), same, same)
 
 
 def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int]) -> list[int]:
