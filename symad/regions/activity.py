@@ -13,18 +13,30 @@ from dataclasses import dataclass
 
 from codegen.regions.region import Region, Step, regions_of
 from symad.regions.bodies import Replay, Replays
-from symad.regions.bodies_linear import has_gates, outputs_guarded, outputs_reached, slots_guarded, slots_reached
+from symad.regions.bodies_linear import (
+    has_gates,
+    outputs_guarded,
+    outputs_infinite,
+    outputs_reached,
+    slots_guarded,
+    slots_reached,
+)
 
 
 @dataclass(frozen=True)
 class Forward:
-    """The active buffers, those with guards among them; for each region its active slots, and those with guards."""
+    """The active buffers, those with guards among them; for each region its active slots, and those with guards.
+
+    `infinite` are buffers of numbers that may be infinite or NaN although all inputs are finite.
+    """
 
     buffers: frozenset[int]
     slots: dict[Region, tuple[int, ...]]
     guarded: frozenset[int]
     guarded_slots: dict[Region, tuple[int, ...]]
     replays: Replays
+    infinite: frozenset[int]
+    infinite_slots: dict[Region, frozenset[int]]
 
     def replay(self, region: Region) -> Replay:
         """Return the body of a region with its active slots."""
@@ -45,12 +57,15 @@ class Backward:
     guarded_carries: dict[Region, frozenset[int]]
 
 
-def forward(steps: Sequence[Step], active: Iterable[int], replays: Replays | None = None) -> Forward:
-    """Return what depends on some buffers."""
-    found = _Forward(set(active), _has_gates(steps), replays or Replays())
+def forward(
+    steps: Sequence[Step], active: Iterable[int], replays: Replays | None = None, infinite: Iterable[int] = ()
+) -> Forward:
+    """Return what depends on some buffers; some that are there before the steps may hold infinite numbers."""
+    found = _Forward(set(active), _has_gates(steps), replays or Replays(), set(infinite))
     found.run(steps)
     buffers, guarded = frozenset(found.buffers), frozenset(found.guarded)
-    return Forward(buffers, found.slots, guarded, found.guarded_slots, found.replays)
+    infinite_buffers, slots = frozenset(found.infinite), found.infinite_slots
+    return Forward(buffers, found.slots, guarded, found.guarded_slots, found.replays, infinite_buffers, slots)
 
 
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
@@ -68,8 +83,9 @@ def _has_gates(steps: Sequence[Step]) -> bool:
 
 
 class _Forward:
-    def __init__(self, buffers: set[int], gates: bool, replays: Replays) -> None:
-        self.buffers, self.gates, self.replays = buffers, gates, replays
+    def __init__(self, buffers: set[int], gates: bool, replays: Replays, infinite: set[int]) -> None:
+        self.buffers, self.gates, self.replays, self.infinite = buffers, gates, replays, infinite
+        self.infinite_slots: dict[Region, frozenset[int]] = {}
         self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
@@ -80,9 +96,14 @@ class _Forward:
                 self.visit(step)
                 continue
             before = -1
-            while len(self.buffers) + len(self.guarded) > before:
-                before = len(self.buffers) + len(self.guarded)
+            while self.found > before:
+                before = self.found
                 self.run(step.steps)
+
+    @property
+    def found(self) -> int:
+        """How much is known; it only grows."""
+        return len(self.buffers) + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
         first = len(region.gathers)
@@ -96,6 +117,19 @@ class _Forward:
         self.slots[region] = tuple(sorted(slots))
         self.buffers.update(use.buffer for use in region.results if use.output in outputs)
         self.guards(region, slots)
+        self.infinities(region)
+
+    def infinities(self, region: Region) -> None:
+        """Find the slots and buffers that may hold infinite numbers."""
+        first, slots = len(region.gathers), _reading(region, self.infinite)
+        while True:
+            outputs = outputs_infinite(region.body, slots)
+            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
+            if not more:
+                self.infinite.update(use.buffer for use in region.results if use.output in outputs)
+                break
+            slots |= more
+        self.infinite_slots[region] = frozenset(slots)
 
     def guards(self, region: Region, slots: set[int]) -> None:
         """Find the slots and buffers with guards."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen.program import Input, Output, Program
 from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
@@ -24,6 +25,11 @@ class Draft:
         self.steps: list[Step] = []
         self.numbers: dict[float, int] = {}
         self.read_once: set[int] = set()  # buffers each place of which is read by one repetition of one region
+
+    @property
+    def infinite(self) -> list[int]:
+        """Constants that are not all finite."""
+        return [k for k, found in enumerate(self.buffers) if found.values is not None and not _finite(found.values)]
 
     def workspace(self, size: int) -> int:
         """Return a new buffer."""
@@ -62,6 +68,10 @@ class Draft:
 
     def _at(self, buffer: int) -> Buffer:
         return self.buffers[buffer]
+
+
+def _finite(values: NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(values).all())
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ def pushforward(program: RolledProgram, active: Sequence[int]) -> RolledProgram:
     Outputs are all outputs, then their tangents, each in its array's shape and with its pattern.
     """
     draft = Draft(program)
-    ahead = forward(program.steps, active)
+    ahead = forward(program.steps, active, infinite=draft.infinite)
     tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}
     first = program.first_output
     for buffer in range(first, len(program.buffers)):
@@ -54,7 +54,9 @@ class _Pushed:
         first = len(region.gathers)
         asked = {use.output for use in region.results if use.buffer in self.guards}
         asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
-        body, tangents = body_pushforward(self.ahead.replay(region), guarded, sorted(asked))
+        body, tangents = body_pushforward(
+            self.ahead.replay(region), guarded, sorted(asked), self.ahead.infinite_slots[region]
+        )
         slots = len(region.body.inputs)
         tangent_slot, guard_slot = _numbered(active, slots), _numbered(guarded, slots + len(active))
         tangent_output = _numbered(tangents, len(region.body.outputs))

@@ -8,8 +8,7 @@ from dataclasses import replace
 from codegen.regions.region import Carry, Gather, Nest, Region, Step
 from codegen.regions.table import Table
 from symad.errors import ArgumentError
-from symad.regions.activity import backward, forward
-from symad.regions.bodies import Replays
+from symad.regions.activity import Forward, backward, forward
 from symad.regions.checkpoints import Checkpoints, segmented, segments_of
 from symad.regions.draft import Draft
 from symad.regions.reverse_region import FIXED, BackwardRegion, Needs, Place, backward_table
@@ -27,11 +26,15 @@ class Reverse:
         active: Collection[int],
         given: dict[int, Place],
         checkpoints: Checkpoints,
-        replays: Replays | None = None,
+        ahead: Forward | None = None,
     ) -> None:
-        """Take the buffers that are active before the steps, and the cotangents of what is there after them."""
+        """Take the buffers that are active before the steps, and the cotangents of what is there after them.
+
+        `ahead` is known of steps that these are part of.
+        """
         self.draft, self.steps, self.checkpoints = draft, steps, checkpoints
-        self.ahead = forward(steps, active, replays)
+        infinite = draft.infinite if ahead is None else ahead.infinite
+        self.ahead = forward(steps, active, None if ahead is None else ahead.replays, infinite)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
         self.behind = backward(steps, self.ahead, given, guarded)
         self.cotangents = {
@@ -69,7 +72,7 @@ class Reverse:
             return region, self.again(region, counts)
         needs = Needs(
             self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region], self.cotangents,
-            self.behind.guarded_carries[region],
+            self.behind.guarded_carries[region], self.ahead.infinite_slots[region],
         )  # fmt: skip
         made = BackwardRegion(self.draft, region, counts, needs)
         return made.forward, made.steps
@@ -79,9 +82,7 @@ class Reverse:
         first, depth = len(self.draft.buffers), len(counts)
         turned = _rounds_backward(region, counts)
         steps = segmented(self.draft, turned, segments_of(self.checkpoints, region, depth), depth)
-        inner = Reverse(
-            self.draft, steps, self.ahead.buffers, self.cotangents, self.checkpoints, self.ahead.replays
-        )  # fmt: skip
+        inner = Reverse(self.draft, steps, self.ahead.buffers, self.cotangents, self.checkpoints, self.ahead)
         there, back = inner.both_ways(steps, (FIXED,) * depth)
         return [*_only_into(there, first), *back]
 

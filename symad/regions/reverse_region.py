@@ -43,7 +43,7 @@ class Place:
 class Needs:
     """What a region needs to run backward: its body, the slots and outputs with cotangents, where these are.
 
-    `guarded` are the carries whose cotangents have guards.
+    `guarded` are the carries whose cotangents have guards, `infinite` the slots that may read infinite numbers.
     """
 
     replay: Replay
@@ -51,6 +51,7 @@ class Needs:
     outputs: Sequence[int]
     cotangents: dict[int, Place]  # of buffers
     guarded: Collection[int]
+    infinite: Collection[int]
 
 
 class BackwardRegion:
@@ -83,7 +84,7 @@ class BackwardRegion:
         guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
         guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
         asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
-        body, found = body_pullback(needs.replay, joined, ones, guarded, asked)
+        body, found = body_pullback(needs.replay, joined, ones, guarded, asked, needs.infinite)
         inputs, outputs = len(region.body.inputs), len(region.body.outputs)
         output = {slot: k for k, slot in enumerate(found, outputs)}
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}

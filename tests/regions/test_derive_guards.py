@@ -65,7 +65,35 @@ def chain_in_a_nest() -> RolledProgram:
     )
 
 
-CASES: tuple[Callable[[], RolledProgram], ...] = (choice_first, choice_last, chain, chain_in_a_nest)
+def product_of_infinities() -> RolledProgram:
+    """A product has a finite derivative where its factors are finite, and 1/x of another loop is not."""
+    made = Made({"x": (4,)}, {"f": ()}, {"r": (4,), "s": (4,), "t": (4,)})
+    return made.program(
+        region(lambda x: (1 / x,), 4, [made.at("x", table(4))], [made.to(0, "r", table(4))]),
+        region(lambda r: (r + 1,), 4, [made.at("r", table(4))], [made.to(0, "s", table(4))]),
+        region(lambda s, x: (s * x,), 4, [made.at("s", table(4)), made.at("x", table(4, 3, -1))],
+               [made.to(0, "t", table(4))]),
+        region(lambda t, x: (np.where(x != 0, t * x, 0.0),), 4, [made.at("t", table(4)), made.at("x", table(4))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+
+
+def chain_of_infinities() -> RolledProgram:
+    """The same of a carry that becomes infinite in a branch that is not taken."""
+    made = Made({"x": (4,)}, {"f": ()}, {"t": (4,)})
+    step = region(
+        lambda x, c: (c / x, c * x), 4, [made.at("x", table(4))], [made.to(1, "t", table(4))],
+        [Carry(0, (made.at("x", 0),))],
+    )  # fmt: skip
+    return made.program(step, region(
+        lambda t, x: (np.where(x > 0, t * x, 0.0),), 3, [made.at("t", table(3)), made.at("x", table(3))],
+        [made.to(0, "f", table(3, 0, 0), "add")],
+    ))  # fmt: skip
+
+
+CASES: tuple[Callable[[], RolledProgram], ...] = (
+    choice_first, choice_last, chain, chain_in_a_nest, product_of_infinities, chain_of_infinities,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
