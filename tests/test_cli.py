@@ -64,6 +64,14 @@ def test_emit(capsys, emit, part):
     assert part in out
 
 
+def test_names_in_latex_are_different(capsys, tmp_path):
+    (tmp_path / "square.py").write_text("import numpy as np\ndef f(x=np.ones(2)):\n    return np.exp(x[0] * x[1])\n")
+    assert main(["hessian", f"{tmp_path / 'square.py'}:f", "--emit", "latex"]) == 0
+    lines = capsys.readouterr().out.split("\\begin{align*}")[1]
+    assert "x_{0} &=" not in lines
+    assert r"\mathit{x0} &= e^{x_{0} \cdot x_{1}}" in lines.replace("x_{0} x_{1}", r"x_{0} \cdot x_{1}")
+
+
 def test_output_holds_the_matrix(capsys, tmp_path):
     path = tmp_path / "hessian.txt"
     status, out, _ = run(

@@ -73,7 +73,22 @@ def test_the_command_says_which_loops_it_compiles(capsys):
 
 def test_the_command_compiles_straight_lines_when_asked(capsys):
     assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "never"]) == 0
-    assert "operations before CSE" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "operations before CSE" in text
+    assert "compiled in straight lines: --roll never\n" in text
+
+
+def test_the_command_does_not_forget_that_loops_were_asked_for(capsys):
+    for option in (["--emit", "let"], ["--mode", "edge"]):
+        assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "always", *option]) == 2
+        assert f"--roll always with {' '.join(option)}: that is of straight lines" in capsys.readouterr().err
+
+
+def test_names_are_read_as_python_reads_them(capsys, tmp_path):
+    file = tmp_path / "greek.py"
+    file.write_text("import numpy as np\ndef \u00b5_λ(θ=np.ones(2)):\n    return θ[0] ** 2 * θ[1]\n", encoding="utf-8")
+    assert main(["hessian", f"{file}:\u00b5_λ"]) == 0
+    assert "2 variables" in capsys.readouterr().out
 
 
 def test_the_command_says_why_there_are_no_loops(capsys, tmp_path):

@@ -20,7 +20,9 @@ from symad.commands.loading import load_function
 from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops
 from symad.commands.stages import Stage, Stopwatch, show_progress, table, time_call
 from symad.derivatives.sparse import Triangle
+from symad.display.printers import Latex
 from symad.display.shown import write_text
+from symad.errors import ArgumentError
 from symad.native import compile_trace
 from symad.strategy import cost_of, seeded_program
 from symad.teaching.loops import LoopReport, loops
@@ -66,12 +68,11 @@ def run(options: argparse.Namespace) -> int:
         "name": options.target.rpartition(":")[2], "tier": "fast" if options.fast else "default",
         "accuracy": options.accuracy, "progress": show_progress,
     }  # fmt: skip
-    rolled = None
-    if options.roll != "never" and options.mode == "auto" and options.emit not in ("let", "latex"):
-        rolled = study_loops(function, arguments, roll=options.roll, **how)
+    straight = _straight_option(options)
+    rolled = None if straight else study_loops(function, arguments, roll=options.roll, **how)
     found = rolled or study(function, arguments, mode=options.mode, **how)
     show_progress("")
-    print(report(found) if isinstance(found, Study) else loop_report(found))
+    print(report(found, straight) if isinstance(found, Study) else loop_report(found))
     text = emitted(found, options.emit) if options.emit else values(found, options.sparse)
     if options.output is not None:
         write_text(options.output, text)
@@ -79,6 +80,17 @@ def run(options: argparse.Namespace) -> int:
     elif options.emit or options.sparse:
         print("\n" + text)
     return 0
+
+
+def _straight_option(options: argparse.Namespace) -> str:
+    """Return the option that asks for straight lines, "" where none does; ArgumentError if loops are asked for too."""
+    asked = {"roll": options.roll == "never", "mode": options.mode != "auto", "emit": options.emit in ("let", "latex")}
+    option = next((f"--{name} {getattr(options, name)}" for name in asked if asked[name]), "")
+    if option and options.roll == "always":
+        raise ArgumentError(
+            f"--roll always with {option}", why="that is of straight lines", do="leave out one of the two"
+        )
+    return option
 
 
 @dataclass(frozen=True)
@@ -154,8 +166,8 @@ def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) 
     return None if program is None else cost_of(program).sweep
 
 
-def report(found: Study) -> str:
-    """Return the study as text: stage table, pattern, check."""
+def report(found: Study, straight: str = "") -> str:
+    """Return the study as text: stage table, pattern, check; `straight` is the option that asked for straight lines."""
     stats = found.kernel.stats
     lines = [f"Hessian of {found.name}, {found.matrix.shape[0]} variables", ""]
     lines += table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
@@ -168,11 +180,12 @@ def report(found: Study) -> str:
         f"time per call          {found.call_seconds * 1e6:.3g} us",
     ]
     lines += [f"loops                  {line}" for line in found.loops.lines[:SHOWN_LOOPS]]
-    if not found.loops.kept:
-        lines.append("loops                  " + found.loops.reason)
+    if straight or not found.loops.kept:
+        reason = f"compiled in straight lines: {straight}" if straight else found.loops.reason
+        lines.append("loops                  " + reason)
     if found.sweep is not None:
-        straight = found.derivative.count_ops()
-        lines.append(f"strategy               straight-line, {straight}; the dense matrix by a sweep: {found.sweep}")
+        operations = found.derivative.count_ops()
+        lines.append(f"strategy               straight-line, {operations}; the dense matrix by a sweep: {found.sweep}")
     lines.append("")
     rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
     lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
@@ -200,7 +213,7 @@ def values(found: Study | LoopStudy, sparse: bool) -> str:
     return "".join(f"{i} {j} {value!r}\n" for i, j, value in places)
 
 
-def _let_lines(found: Study) -> list[tuple[sp.Expr, sp.Expr]]:
+def _let_lines(found: Study) -> list[tuple[sp.Symbol, sp.Expr]]:
     replacements, reduced = found.derivative.let()
     size = found.matrix.shape[0]
     pattern = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
@@ -214,10 +227,11 @@ def _let_text(found: Study) -> str:
 
 
 def _let_latex(found: Study) -> str:
-    body = [
-        sp.latex(name).replace("H[", "H_{").replace("]", "}") + " &= " + sp.latex(value)
-        for name, value in _let_lines(found)
+    latex = Latex().doprint  # x0 is not x_0
+    lines = [
+        (name.name if name.name.startswith("H[") else latex(name), latex(value)) for name, value in _let_lines(found)
     ]
+    body = [name.replace("H[", "H_{").replace("]", "}") + " &= " + value for name, value in lines]
     return "\\begin{align*}\n" + " \\\\\n".join(body) + "\n\\end{align*}\n"
 
 

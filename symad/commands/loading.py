@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +31,7 @@ def load_function(target: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     if not path.is_file():
         raise ArgumentError(f"no file {path_text!r}", where=str(Path.cwd()), do="check the path")
     module = _import_file(path)
-    function = getattr(module, name, None)
+    function = getattr(module, unicodedata.normalize("NFKC", name), None)  # as Python does with names in a file
     if not callable(function):
         known = [key for key, value in vars(module).items() if inspect.isfunction(value) and not key.startswith("_")]
         raise ArgumentError(

@@ -20,6 +20,7 @@ from symad.checking.comparison.step_errors import step_errors
 from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
 from symad.teaching.confusion.exhibit import exhibit
+from symad.tracing.trace import trace_structured
 
 X = sp.Symbol("x")
 
@@ -42,6 +43,7 @@ def kernel() -> symad.Kernel:
 
 FORMS = {
     "Trace": Made(symad.trace, lambda: symad.trace(symad.grad(wave), 1.0)),
+    "StructuredTrace": Made(trace_structured, lambda: trace_structured(symad.grad(wave), 1.0)),
     "Formula": Made(symad.from_sympy, lambda: symad.from_sympy([X], X * sp.sin(X))),
     "Expansion": Made(symad.expand, lambda: symad.expand("exp(x*y)", ["x", "y"], [[1, 0], [0, 1]])),
     "Explanation": Made(symad.explain, lambda: symad.explain(symad.grad(symad.grad(wave)), 1.0)),
@@ -59,6 +61,7 @@ FORMS = {
     "BoxVerification": Made(symad.verify, lambda: symad.verify(kernel(), box=(0, 1), points=20)),
     "RangeEnclosure": Made(enclose_range, lambda: enclose_range(kernel(), (0, 1))),
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
+    "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
 }  # fmt: skip
 
