@@ -95,11 +95,13 @@ def compile(
         example_args = _real(example_args)
     with limits(max_ops, max_seconds), complex_points(options.get("dtype") == "complex128"):
         found = _rolled(f, example_args, roll, strategy, max_paths, checkpoints, options)
-        if found is not None:
+        if isinstance(found, Rolled):
             return compile_rolled(found, cache=cache, **options)
+        if isinstance(found, Trace):
+            return compile_trace(found, name=name_of(f), cache=cache, **options)
         if options.get("dtype", "float64") != "float64" and strategy == "auto":
             strategy = "straight"
-        chosen = choose(f, example_args, strategy, max_paths)
+        chosen = choose(f, example_args, strategy, max_paths, found)
         if isinstance(chosen, Program):
             return codegen.compile_program(chosen, cache=cache, **options)
         return compile_trace(chosen, name=name_of(f), cache=cache, **options)
@@ -129,6 +131,7 @@ def compile_rolled(found: Rolled, *, cache: Setting = None, **options: typing.Un
 
     >>> from symad.rolling import rolled
     >>> found = rolled(lambda x: np.sum(np.sin(x) * x), (np.zeros(200),), "always")
+    >>> assert isinstance(found, Rolled)
     >>> compile_rolled(found).stats.strategy
     'rolled'
     """
@@ -187,8 +190,8 @@ def _rolled(
     max_paths: int,
     checkpoints: Checkpoints,
     options: OptionFields,
-) -> Rolled | None:
-    """Return f as a rolled program, None where it is compiled without loops."""
+) -> Rolled | Trace | Program | None:
+    """Return f as a rolled program, or what is known of it where it is compiled without loops."""
     number = options.get("dtype", "float64")
     without = {
         f"strategy={strategy!r}": strategy != "auto", f"dtype={number!r}": number != "float64",

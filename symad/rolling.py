@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import symad.tracing.containers as containers
-from codegen.program import Rows
+from codegen.program import Program, Rows
 from codegen.regions.cost import OPERATION, rolled_nanoseconds, straight_nanoseconds
 from codegen.regions.region import RolledProgram
 from symad.derivatives.choice import record
+from symad.derivatives.columns import columns_of
 from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.derivatives.sparse import SparseMatrix
@@ -37,7 +38,7 @@ from symad.structure.plain import PlainRows, plain_rows
 from symad.tracing.names import name_of
 from symad.tracing.paths import MAX_PATHS
 from symad.tracing.place import written_place
-from symad.tracing.trace import StructuredTrace, trace_structured
+from symad.tracing.trace import StructuredTrace, Trace, trace_structured
 
 Roll = Literal["auto", "never", "always"]
 Function = Callable[..., Any]
@@ -74,8 +75,10 @@ class Rolled:
 
 def rolled(
     f: Function, args: tuple[Any, ...], roll: Roll, max_paths: int = MAX_PATHS, checkpoints: Checkpoints = "all"
-) -> Rolled | None:
-    """Return a function as a rolled program; None where straight lines are cheaper, or it has no loops.
+) -> Rolled | Trace | Program | None:
+    """Return a function as a rolled program, or what is known of it where it is not to be one.
+
+    That is its trace, its matrix as a sweep over columns (see `symad.strategy`), or nothing.
 
     `checkpoints` says what reverse mode keeps of chains (see `symad.regions.checkpoints`). ArgumentError for
     roll="always" of a function that cannot be rolled, with the reason. `choices` shows what "auto" chose.
@@ -87,18 +90,19 @@ def rolled(
         return None
     base, recipes = taken_apart(f)
     traced = trace_structured(base, *args, max_paths=max_paths)
+    straight = None if recipes or traced.loops or columns_of(f) is not None else traced
     try:
         found = differentiated_loops(primal_of(traced, name_of(f), bool(recipes)), args, recipes, checkpoints)
     except StraightError as reason:
         if roll == "auto":
-            return None
+            return straight
         what = f'roll="always" of {name_of(f)}'
         raise ArgumentError(what, why=str(reason), do='use roll="auto", or write the loop down') from None
     operations = {"executed": found.program.executed, "in bodies": found.program.operations}
-    kept = roll == "always" or (worth_it(found) and not _sweep_is_cheaper(f, args, found, max_paths))
-    chosen = "rolled" if kept else "straight"
-    record(f"loops of {name_of(f)}", chosen, operations)
-    return found if chosen == "rolled" else None
+    swept = _cheaper_sweep(f, args, found, max_paths) if roll == "auto" and worth_it(found) else None
+    kept = roll == "always" or (swept is None and worth_it(found))
+    record(f"loops of {name_of(f)}", "rolled" if kept else "straight", operations)
+    return found if kept else swept or straight
 
 
 def worth_it(found: Rolled) -> bool:
@@ -114,15 +118,17 @@ def worth_it(found: Rolled) -> bool:
     return rolled_nanoseconds(program) <= AS_FAST * straight
 
 
-def _sweep_is_cheaper(f: Function, args: tuple[Any, ...], found: Rolled, max_paths: int) -> bool:
-    """Whether a dense matrix costs less by columns of straight lines (see `symad.strategy`)."""
+def _cheaper_sweep(f: Function, args: tuple[Any, ...], found: Rolled, max_paths: int) -> Program | None:
+    """Return a dense matrix by columns of straight lines, if that costs less (see `symad.strategy`)."""
     if found.primal.operations > LARGEST_SWEEP:
-        return False
+        return None
     try:
         program = seeded_program(f, args, max_paths)
     except WorkbenchError:
-        return False
-    return program is not None and OPERATION * cost_of(program).sweep < rolled_nanoseconds(found.program)
+        return None
+    if program is None or OPERATION * cost_of(program).sweep >= rolled_nanoseconds(found.program):
+        return None
+    return program
 
 
 def operations_of(rows: Rows) -> int:

@@ -51,15 +51,19 @@ def seeded_program(f: Callable[..., Any], args: tuple[Any, ...], max_paths: int)
     return replace(program, outputs=(swept,), seeded=True)
 
 
-def choose(f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max_paths: int) -> Trace | Program:
+def choose(
+    f: Callable[..., Any], args: tuple[Any, ...], strategy: Strategy, max_paths: int, sweep: Program | None = None
+) -> Trace | Program:
     """Return the trace of a function or, where that is the cheaper kernel, its matrix as a sweep over columns.
 
-    `choices` shows what "auto" chose, and the operations. ArgumentError for strategy="sweep" of a function that is
-    not a dense Hessian or Jacobian of one array.
+    `sweep` is what `seeded_program` returned, where it was called already. `choices` shows what "auto" chose, and the
+    operations. ArgumentError for strategy="sweep" of a function that is not a dense Hessian or Jacobian of one array.
     """
     if strategy not in ("auto", "straight", "sweep"):
         raise ArgumentError(f"strategy={strategy!r}", do="use one of auto, straight, sweep")
-    program = None if strategy == "straight" else _seeded_or_none(f, args, strategy, max_paths)
+    program = sweep
+    if program is None and strategy != "straight":
+        program = _seeded_or_none(f, args, strategy, max_paths)
     if program is None or (strategy == "auto" and program.inputs[-1].size < FEWEST_COLUMNS):
         if strategy == "sweep":
             raise ArgumentError(

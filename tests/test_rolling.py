@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
+from symad import rolling, strategy
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.3, 1.2, 60)
@@ -216,3 +217,27 @@ def test_checkpoints_give_the_same_gradient_from_less_memory(policy):
         <= kernel.stats.workspace
         <= {"all": 9000, "sqrt": 900, "none": 400}[policy]
     )
+
+
+@pytest.mark.parametrize("size", [3, 40])
+def test_a_function_without_transforms_is_traced_once(size):
+    calls = []
+
+    def f(x):
+        calls.append(len(x))
+        return np.sum(np.sin(x) * x)
+
+    for roll in ("auto", "never"):
+        calls.clear()
+        sa.compile(f, np.ones(size), roll=roll)
+        assert calls == [size]
+
+
+def test_a_sweep_is_traced_once(monkeypatch):
+    calls = []
+    made = rolling.seeded_program
+    for module in (rolling, strategy):
+        monkeypatch.setattr(module, "seeded_program", lambda *args: calls.append(1) or made(*args))
+    weights = np.random.default_rng(0).normal(size=(16, 8))
+    kernel = sa.compile(sa.hessian(lambda x: np.sum(np.tanh(weights.T @ np.tanh(weights @ x)))), np.ones(8))
+    assert (kernel.stats.strategy, len(calls)) == ("sweep", 1)
