@@ -7,7 +7,8 @@ nodes into buffers and makes a rolled program (`codegen.regions.region`) of loop
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -48,6 +49,10 @@ class Loop:
     `reads[s][k]` is the node that slot s reads in repetition k. The nodes of results are computed by this loop: what
     the graph says of them (operands, or a leaf that stands for them) is not looked at. `stop` is the number of a
     Boolean output: the repetition in which it is true is the last one.
+
+    A body may have loops `inside`, between its own rows: slots, leaves that stand for what they compute, and the rest.
+    `sums` overrides rows of the body: a node of it is the sum of other nodes, from left to right. Such a loop becomes
+    a nest, and is a chain: its carries are of lag 1, its results are "each" and "last", and nothing stops it.
     """
 
     body: Program
@@ -58,6 +63,8 @@ class Loop:
     stop: int | None = None
     origin: str = ""  # where the body was written: "forces.py:12-16"
     example: tuple[int, ...] = ()  # rows of one repetition, where the loop was found in straight lines
+    inside: tuple[Loop, ...] = ()
+    sums: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def is_nodes(reads: Reads) -> TypeGuard[Nodes]:

@@ -15,12 +15,14 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.lowering.constants import leaf_constant, to_float
-from codegen.program import Head, Input, Output, Program, Rows
-from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.program import Input, Output, Program, Rows
+from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.regions.table import Affine, distinct, table
 from codegen.sparsity import SparsityPattern
 from symad.errors import ArgumentError
 from symad.structure.loop import Loop, LoopResult, Nodes, Reads, is_nodes
+from symad.structure.pieces import piece_of
+from symad.structure.rounds import Spot, added_to, in_rounds
 
 Sums = Mapping[int, tuple[int, ...]]
 IDENTITY = Program([sp.Symbol], [()], {0: sp.Symbol("value")}, (Input("value", ()),), (Output((), (0,)),), "copy")
@@ -49,7 +51,9 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
     >>> [(region.count, region.results[0].kind) for region in rolled.steps]
     [(3, 'add')]
     """
-    return _Placer(rows, arrays, loops, sums, name).program()
+    placer = _Placer(rows, arrays, loops, sums, name)
+    placer.run()
+    return placer.rolled()
 
 
 class _Placer:
@@ -71,7 +75,7 @@ class _Placer:
         self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)  # where a node is
         for number, (_, nodes) in enumerate(arrays.inputs):
             self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
-        self.steps: list[Region] = []
+        self.steps: list[Step] = []
         self.read = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
         for nodes in self.read_nodes(loops):
             self.read[nodes] = True
@@ -101,7 +105,7 @@ class _Placer:
             yield from (reads for reads in loop.reads if is_nodes(reads))
             yield from (carry.initial for carry in loop.carries)
 
-    def program(self) -> RolledProgram:
+    def run(self) -> None:
         """Run the stages: loops, then what straight lines make of them."""
         stages = self.stages()
         straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
@@ -115,10 +119,9 @@ class _Placer:
         for stage, nodes in enumerate(pieces):
             for number, loop in enumerate(self.loops):
                 if stages[~number] == stage:
-                    self.write_loop(loop)
+                    self.write_nest(loop) if loop.inside else self.write_loop(loop)
             self.write_piece(nodes)
         self.write_outputs()
-        return self.rolled()
 
     def rolled(self) -> RolledProgram:
         """The regions with the buffers of the outputs behind all others."""
@@ -212,6 +215,93 @@ class _Placer:
         if results:
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
 
+    def write_nest(self, loop: Loop) -> None:
+        """Write a chain with loops in its body: what it carries has places of its own in every round."""
+        wanted = [use for use in loop.results if (self.read | self.shown)[use.nodes].any()]
+        if not wanted:
+            return
+        width = len(loop.carries)
+        history = self.new_buffer((loop.count + 1) * width)
+        self.copy(np.concatenate([carry.initial for carry in loop.carries]), history, np.arange(width))
+        reads = self.columns(loop.reads, loop.count) + [Spot(history, k, width) for k in range(width)]
+        found: dict[int, list[LoopResult]] = {}
+        for use in wanted:
+            if use.kind == "each":
+                found.setdefault(self.array_of(int(use.nodes[0])), []).append(use)
+        self.steps, ahead = [], self.steps
+        spots = [self.spot_of(np.stack([use.nodes for use in uses], axis=1)) for uses in found.values()]
+        self.steps, after = ahead, self.steps
+        outputs = [[carry.output for carry in loop.carries], *([use.output for use in uses] for uses in found.values())]
+        self.steps += [self.nest(loop, reads, outputs, [Spot(history, width, width), *spots]), *after]
+        carried = {carry.output: k for k, carry in enumerate(loop.carries)}
+        for use in wanted:
+            if use.kind == "last":
+                self.buffer[use.nodes], self.spot[use.nodes] = history, loop.count * width + carried[use.output]
+
+    def nest(self, loop: Loop, reads: Sequence[Spot], outputs: Sequence[Sequence[int]], places: Sequence[Spot]) -> Nest:
+        """Return the regions of a body, which reads its slots and leaves its outputs at places that move on."""
+        groups = {key: k for k, key in enumerate(dict.fromkeys((spot.buffer, spot.shift) for spot in reads))}
+        nowhere = np.empty(0, dtype=np.int64)
+        rows = [np.array([loop.body.outputs[output].rows[0] for output in part]) for part in outputs]
+        inner = _Placer(
+            loop.body, Arrays([("", nowhere)] * len(groups), [(part, None) for part in rows]),
+            loop.inside, loop.sums, self.name,
+        )  # fmt: skip
+        for slot, spot in enumerate(reads):
+            inner.buffer[slot], inner.spot[slot] = groups[spot.buffer, spot.shift], spot.start
+        inner.run()
+        spots = {k: Spot(buffer, 0, shift) for (buffer, shift), k in groups.items()}
+        spots |= {~k: spot for k, spot in enumerate(places)}
+        again = added_to(inner.steps)
+        for number, buffer in enumerate(inner.buffers, len(groups)):
+            rounds = loop.count if number in again else 1
+            made = self.new_buffer(buffer.size * rounds, buffer.values)
+            spots[number] = Spot(made, 0, buffer.size if rounds > 1 else 0)
+        return Nest(loop.count, tuple(in_rounds(step, spots) for step in inner.steps))
+
+    def columns(self, columns: Sequence[Reads], count: int) -> list[Spot]:
+        """Return where slots of a nest read; what does not move on evenly is put into a buffer, round by round."""
+        found: dict[int, Spot] = {}
+        apart: list[int] = []
+        numbers: dict[int, NDArray[np.float64]] = {}
+        for slot, reads in enumerate(columns):
+            if not is_nodes(reads):
+                numbers[slot] = np.asarray(reads, dtype=np.float64)
+                continue
+            buffers, places = self.buffer[reads], self.spot[reads]
+            steps, together = np.diff(places), (buffers == buffers[0]).all()
+            if together and buffers[0] < 0:
+                numbers[slot] = self.values(reads)
+            elif together and (steps == steps[0]).all():
+                found[slot] = Spot(int(buffers[0]), int(places[0]), int(steps[0]))
+            else:
+                apart.append(slot)
+        if numbers:
+            made = self.new_buffer(count * len(numbers), np.stack(list(numbers.values()), axis=1).ravel())
+            found |= {slot: Spot(made, k, len(numbers)) for k, slot in enumerate(numbers)}
+        if apart:
+            made = self.new_buffer(count * len(apart))
+            nodes = np.stack([columns[slot] for slot in apart], axis=1).ravel()
+            self.copy(nodes.astype(np.int64), made, np.arange(nodes.size))
+            found |= {slot: Spot(made, k, len(apart)) for k, slot in enumerate(apart)}
+        return [found[slot] for slot in range(len(columns))]
+
+    def array_of(self, node: int) -> int:
+        """Return the output array that a node is in; -1 for none, or several."""
+        return int(np.searchsorted(self.begins, self.target[node], "right")) - 1 if self.target[node] >= 0 else -1
+
+    def spot_of(self, nodes: Nodes) -> Spot:
+        """Give the results of a nest, one row for each round, their places; they are copied there if need be."""
+        buffer, places = self.keep(nodes.ravel())
+        places = places.reshape(nodes.shape)
+        moves = np.diff(places[:, 0])
+        if (np.diff(places, axis=1) == 1).all() and (np.diff(places, axis=0) == moves[0]).all():
+            return Spot(buffer, int(places[0, 0]), int(moves[0]))
+        apart, count = self.new_buffer(nodes.size), nodes.size
+        result = Result(0, buffer, table(places.ravel()), "store")
+        self.steps.append(Region(IDENTITY, count, (Gather(apart, Affine(0, 1, count)),), (result,), origin="copies"))
+        return Spot(apart, 0, nodes.shape[1])
+
     def add(self, result: LoopResult) -> Result:
         """Return where a loop adds; the first loop gives places to all nodes that others add to with it."""
         together = self.adders[int(self.owner[result.nodes[0]])]
@@ -269,7 +359,7 @@ class _Placer:
         results = [node for node in nodes if self.read[node] or self.shown[node]]
         if not results:
             return
-        body, outside = self.piece(nodes, results)
+        body, outside = piece_of(self.rows, self.sums, nodes, results, self.buffer)
         gathers = tuple(Gather(int(self.buffer[node]), Affine(int(self.spot[node]), 0, 1)) for node in outside)
         direct = [node for node in results if self.target[node] >= 0 and not self.read[node]]
         kept = [node for node in results if node not in set(direct)]
@@ -282,28 +372,6 @@ class _Placer:
         )
         self.steps.append(Region(body, 1, gathers, stores, origin="straight lines"))
 
-    def piece(self, nodes: Sequence[int], results: Sequence[int]) -> tuple[Program, list[int]]:
-        """Return straight lines as a program, and the nodes from outside that its inputs stand for."""
-        inside = set(nodes)
-        met = dict.fromkeys(part for node in nodes for part in self.operands(node) if part not in inside)
-        outside = [node for node in met if self.buffer[node] >= 0]
-        row_of = {node: row for row, node in enumerate(outside)}
-        heads: list[Head] = [sp.Symbol] * len(outside)
-        operands: list[tuple[int, ...]] = [()] * len(outside)
-        atoms: dict[int, sp.Basic] = {row: sp.Symbol(f"z{row}") for row in range(len(outside))}
-        for node in [*(node for node in met if self.buffer[node] < 0), *nodes]:
-            row_of[node] = len(heads)
-            if node in inside:
-                heads.append(sp.Add if node in self.sums else self.rows.heads[node])
-                operands.append(tuple(row_of[part] for part in self.operands(node)))
-            else:
-                atoms[len(heads)] = self.rows.atoms[node]
-                heads.append(self.rows.heads[node])
-                operands.append(())
-        inputs = tuple(Input(f"z{row}", ()) for row in range(len(outside)))
-        outputs = tuple(Output((), (row_of[node],)) for node in results)
-        return Program(heads, operands, atoms, inputs, outputs, "straight"), outside
-
     def write_outputs(self) -> None:
         """Write what is not yet in the output arrays."""
         for number, (nodes, _) in enumerate(self.arrays.outputs):
@@ -313,7 +381,9 @@ class _Placer:
                 self.copy(flat[missing], ~number, missing)
 
 
-def _renumbered(region: Region, first: int) -> Region:
-    """Return a region whose output buffers, written ~number so far, have their numbers."""
-    results = tuple(replace(use, buffer=first + ~use.buffer) if use.buffer < 0 else use for use in region.results)
-    return replace(region, results=results)
+def _renumbered(step: Step, first: int) -> Step:
+    """Return a step whose output buffers, written ~number so far, have their numbers."""
+    if isinstance(step, Nest):
+        return Nest(step.count, tuple(_renumbered(inner, first) for inner in step.steps))
+    results = tuple(replace(use, buffer=first + ~use.buffer) if use.buffer < 0 else use for use in step.results)
+    return replace(step, results=results)

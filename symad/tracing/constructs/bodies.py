@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ import sympy as sp
 
 import symad.tracing.containers as containers
 from codegen.program import Input, Output, Program
+from codegen.regions.table import distinct
 from codegen.sympy_forms import can_be_input
 from codegen.table import Table
 from symad.errors import LimitError
@@ -41,6 +42,7 @@ Kind = Literal["each", "sum", "last", "add"]
 
 
 Written = tuple[list[int], list[Nodes]]
+GRID, EDGES = 64, 8  # numbers that are carried, as many of them for each that is held
 ENDLESS = 2**62  # repetitions of a loop that runs until it stops
 
 
@@ -60,6 +62,7 @@ class Body:
     whole: dict[int, Nodes] = field(default_factory=dict)  # the values of slots that are whole numbers
     gathers: dict[bytes, int] = field(default_factory=dict)  # the slots of `x[k]`, by what they read
     start: int = 0  # the nodes of the body are not below
+    made: dict[int, Loop] = field(default_factory=dict)  # what loops in the body compute
 
     def row(self, operands: Operands, *, reverse: bool = False) -> Callable[[], Any]:
         """Return what makes the arguments of the repetition that stands for all, afresh: slots in place of pieces."""
@@ -173,14 +176,15 @@ def write_down(
     """
     graph, scope = body.scope.graph, body.scope
     after = dict(zip(body.carries, ends, strict=True))
-    for slot in [slot for slot, node in after.items() if slot == node and body.count != ENDLESS]:
+    for slot in _held(after) if body.count != ENDLESS else []:
         body.reads[slot] = np.full(body.count, body.carries[slot])  # the same in all repetitions
     moving = [slot for slot in after if slot not in body.reads]
     wanted = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
-    program, reads, first = _program(body, moving, wanted if stop is None else [*wanted, stop])
+    program, reads, first, loops = _program(body, moving, wanted if stop is None else [*wanted, stop])
     if not numbers and not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
         raise NotOneBodyError
-    key = (rows_of(program), body.count, tuple(map(digest, reads)), tuple(first), kind, stop is None)
+    inside = tuple(map(key_of, loops))
+    key = (rows_of(program), body.count, tuple(map(digest, reads)), tuple(first), kind, stop is None, inside)
 
     def written() -> Loop:
         last: Kind = "last"
@@ -189,11 +193,17 @@ def write_down(
         outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
         carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
         final = None if stop is None else len(wanted)
-        return Loop(program, body.count, tuple(reads), results, carries, final, _origin())
+        return Loop(program, body.count, tuple(reads), results, carries, final, _origin(), inside=loops)
 
     found = [result.nodes for result in keep(scope, key, written).results]
     becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
     return list(becomes.values()), found[len(moving) :]
+
+
+def _held(after: dict[int, int]) -> list[int]:
+    """Return the slots that keep their value; those at the edges of a grid are carried along, side by side with it."""
+    held = [slot for slot, node in after.items() if slot == node]
+    return [] if len(after) >= GRID and EDGES * len(held) <= len(after) else held
 
 
 def _results(body: Body, kind: Kind) -> Nodes:
@@ -209,8 +219,11 @@ def keep(scope: Scope, key: Any, make: Callable[[], Loop]) -> Loop:
     return scope.loops[key]
 
 
-def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> tuple[Program, list[Reads], list[int]]:
-    """Return the body as a program of scalars, what its first slots read, and the initial nodes of the others.
+Parts = tuple[Program, list[Reads], list[int], tuple[Loop, ...]]
+
+
+def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> Parts:
+    """Return the body as a program of scalars, what its first slots read, the initial nodes of the others, its loops.
 
     What does not change is read in every repetition; where nobody knows how many there are, it is carried along.
     """
@@ -220,15 +233,34 @@ def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> tuple
     carried = {slot: body.carries[slot] for slot in moving}
     endless = body.count == ENDLESS
     if not endless:
-        reads |= {node: np.full(body.count, node) for node in invariant}
+        reads |= {node: np.broadcast_to(np.int64(node), (body.count,)) for node in invariant}
     slots = [*reads, *carried, *(invariant if endless else [])]
     table = Table()
     row_of = {slot: table.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
+    row_of |= {node: table.leaf(sp.Symbol(f"inner_{node}", real=True)) for node in sorted(inside & body.made.keys())}
     add_rows(table, row_of, graph, sorted(inside), graph.atoms.__getitem__)
     inputs = tuple(Input(f"slot_{k}", ()) for k in range(len(slots)))
     results = tuple(Output((), (row_of[node],)) for node in [*outputs, *slots[len(reads) + len(carried) :]])
     program = Program(table.heads, table.operands, table.atoms, inputs, results, "body")
-    return program, list(reads.values()), [*carried.values(), *(invariant if endless else [])]
+    needed = {id(loop): loop for node, loop in body.made.items() if node in inside}
+    loops = tuple(_between_rows(loop, table, row_of) for loop in needed.values())
+    return program, list(reads.values()), [*carried.values(), *(invariant if endless else [])], loops
+
+
+def _between_rows(loop: Loop, table: Table, row_of: dict[int, int]) -> Loop:
+    """Return a loop of the graph as one between the rows of a body."""
+
+    def at(nodes: Nodes) -> Nodes:
+        different, where = np.unique(nodes, return_inverse=True)
+        return np.array([row_of[node] for node in different.tolist()], dtype=np.int64)[where]
+
+    for node in (node for use in loop.results for node in use.nodes.tolist()):
+        if node not in row_of:  # not needed, but written
+            row_of[node] = table.leaf(sp.Symbol(f"inner_{node}", real=True))
+    reads = tuple(at(column) if is_nodes(column) else column for column in loop.reads)
+    results = tuple(replace(use, nodes=at(use.nodes)) for use in loop.results)
+    carries = tuple(replace(use, initial=at(use.initial)) for use in loop.carries)
+    return replace(loop, reads=reads, results=results, carries=carries)
 
 
 def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
@@ -244,6 +276,7 @@ def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], 
                 raise NotOneBodyError
             inside.add(node)
             stack += graph.operands[node]
+            stack += read_by(body.made[node]) if node in body.made else []
         else:
             invariant[node] = None
     return inside, sorted(invariant)
@@ -262,10 +295,16 @@ def moving_nodes(graph: Graph, body: Body, outputs: Sequence[int]) -> set[int]:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            stack += [operand for operand in graph.operands[node] if operand >= body.start]
+            parts = read_by(body.made[node]) if node in body.made else graph.operands[node]
+            stack += [part for part in parts if part >= body.start]
     moving = set[int]()
     for node in sorted(seen):
-        if node in body.reads or node in body.carries or not moving.isdisjoint(graph.operands[node]):
+        if (
+            node in body.reads
+            or node in body.carries
+            or node in body.made
+            or not moving.isdisjoint(graph.operands[node])
+        ):
             moving.add(node)
     return moving
 
@@ -286,6 +325,21 @@ def leaves(graph: Graph, count: int) -> Sequence[int]:
     return graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
 
 
+def read_by(loop: Loop) -> list[int]:
+    """Return the nodes that a loop reads."""
+    columns = [column for column in (*loop.reads, *(use.initial for use in loop.carries)) if is_nodes(column)]
+    found: list[int] = distinct(np.concatenate([distinct(column) for column in columns])).tolist() if columns else []
+    return found
+
+
+def key_of(loop: Loop) -> Any:
+    """Return what tells loops apart."""
+    columns = [*loop.reads, *(use.initial for use in loop.carries), *(use.nodes for use in loop.results)]
+    kinds = tuple((use.output, use.kind) for use in loop.results)
+    outputs = tuple(use.output for use in loop.carries)
+    return rows_of(loop.body), loop.count, tuple(map(digest, columns)), kinds, outputs, tuple(map(key_of, loop.inside))
+
+
 def rows_of(program: Program) -> Any:
     """Return what tells programs apart."""
     outputs = tuple(output.rows for output in program.outputs)
@@ -295,6 +349,8 @@ def rows_of(program: Program) -> Any:
 
 def digest(column: Reads) -> bytes:
     """Return what tells columns apart."""
+    if column.strides == (0,):
+        return b"%d times %d" % (len(column), column[0])
     return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
 
 

@@ -1,4 +1,4 @@
-"""Nests: a loop in the body of a sum or map becomes one loop over all pairs of repetitions.
+"""Nests: a loop in the body of a sum or map becomes one loop over all pairs of repetitions; a chain has it inside.
 
 What the inner loop reads is known for every pair: pieces of the outer operands, what does not change, and what the
 outer body computes before, which is then a loop of its own. The results of the inner loop are slots of the outer body.
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.regions.table import distinct
 from symad.graph.table import Graph
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.tracing.constructs.bodies import (
@@ -24,26 +23,44 @@ from symad.tracing.constructs.bodies import (
     keep,
     leaves,
     moving_nodes,
+    read_by,
     rows_of,
     write_down,
 )
 from symad.tracing.node_arrays import constants
 
 LARGEST = 2**24  # pairs of repetitions
+FEWEST = 500  # operations of the loops in a chain
+
+
+def enclose(body: Body) -> None:
+    """Let a chain have the loops that its body has written down; NotOneBodyError if there is little in them."""
+    written = body.inner.loops or {}
+    for key, loop in list(written.items()):
+        if moving_nodes(body.scope.graph, body, read_by(loop)):
+            body.made |= {node: loop for use in loop.results for node in use.nodes.tolist()}
+        else:
+            _hoist(body, key, loop)
+    inside = {id(loop): loop for loop in body.made.values()}.values()
+    if inside and sum(map(_executed, inside)) < FEWEST:
+        raise NotOneBodyError
+
+
+def _executed(loop: Loop) -> int:
+    return loop.count * (sum(map(bool, loop.body.operands)) + sum(map(_executed, loop.inside)))
 
 
 def flatten(body: Body) -> None:
     """Write the loops that a body has written down as loops beside it, and let it read their results."""
     for key, loop in list((body.inner.loops or {}).items()):
-        read = [column for column in (*loop.reads, *(use.initial for use in loop.carries)) if is_nodes(column)]
-        nodes = distinct(np.concatenate(read)) if read else np.empty(0, dtype=np.int64)
-        moving = moving_nodes(body.scope.graph, body, nodes.tolist())
+        nodes = read_by(loop)
+        moving = moving_nodes(body.scope.graph, body, nodes)
         if not moving:
             _hoist(body, key, loop)
-        elif body.count * loop.count > LARGEST:
+        elif loop.inside or body.count * loop.count > LARGEST:
             raise NotOneBodyError
         else:
-            _write_pairs(body, loop, _columns(body, nodes.tolist(), moving))
+            _write_pairs(body, loop, _columns(body, nodes, moving))
 
 
 def _hoist(body: Body, key: object, loop: Loop) -> None:

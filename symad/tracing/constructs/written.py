@@ -14,7 +14,7 @@ from symad.structure.loop import Nodes
 from symad.tracing.constants import as_truth, is_boolean
 from symad.tracing.constructs.bodies import ENDLESS, Kind, NotOneBodyError, body_of, result_of, write_down
 from symad.tracing.constructs.carries import next_carry
-from symad.tracing.constructs.nests import flatten
+from symad.tracing.constructs.nests import enclose, flatten
 from symad.tracing.constructs.operands import Operands
 from symad.tracing.constructs.results import Flat, flat_result
 from symad.tracing.containers import from_nodes
@@ -55,17 +55,28 @@ def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool
 def written_chain(
     f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, *reached: Any, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f and what else is `reached`."""
+    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f and what else is `reached`.
 
+    Loops in f are inside the chain; if there is little in them, they are unrolled.
+    """
+    with suppress(NotOneBodyError):
+        return _chain(f, step, carry, operands, reached, reverse, nested=True)
+    return _chain(f, step, carry, operands, reached, reverse, nested=False)
+
+
+def _chain(
+    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, reached: Any, reverse: bool, nested: bool
+) -> tuple[Any, Any]:
     def run() -> tuple[Any, Any]:
         (x,) = row()
         after, y = step(first(), x)
         return next_carry(f, after, carry).whole, flat_result(f, y, may_be_none=True).whole
 
-    with body_of(operands.count, f, *reached, *operands.leaves) as body:
+    with body_of(operands.count, f, *reached, *operands.leaves, nested=nested) as body:
         row, first = body.row(operands, reverse=reverse), body.carry(carry)
         tree = result_of(f, body.inner, run)
         own = len(carry.leaves)
+        enclose(body)
         last, columns = write_down(body, _flat(tree.arrays[:own]), _flat(tree.arrays[own:]), "each")
     ends = _wrapped(body.scope, tree.arrays[:own], last)
     columns = [column[::-1] if reverse else column for column in columns]
