@@ -52,5 +52,15 @@ def runs(tables: Sequence[Table], count: int) -> Runs | None:
 
 def _usual_step(places: Places) -> int:
     steps = np.diff(places)
-    values, counts = np.unique(steps[:: max(1, len(steps) // SAMPLE)], return_counts=True)
-    return int(values[np.argmax(counts)])
+    return usual(steps[:: max(1, len(steps) // SAMPLE)])
+
+
+def usual(numbers: Places) -> int:
+    """Return the number that comes most often, the lowest of several; by sorting, faster than `np.unique`.
+
+    >>> usual(np.array([3, 1, 3, 1, 2]))
+    1
+    """
+    found = np.sort(numbers)
+    begins = np.concatenate([[0], np.nonzero(found[1:] != found[:-1])[0] + 1, [len(found)]])
+    return int(found[begins[np.argmax(begins[1:] - begins[:-1])]])

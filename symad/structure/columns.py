@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.regions.runs import SHORTEST
+from codegen.regions.runs import SHORTEST, usual
 from codegen.regions.table import distinct
 from symad.structure.classes import Classes
 from symad.structure.loop import Loop, Nodes
@@ -72,7 +72,8 @@ def runs(columns: Sequence[Nodes], order: Nodes) -> int:
     """
     broken = np.zeros(max(len(order) - 1, 0), dtype=bool)
     for column in columns:
-        steps = np.diff(column[order])
-        values, counts = np.unique(steps, return_counts=True)
-        broken |= steps != (values[np.argmax(counts)] if len(values) else 0)
+        ordered = column[order]
+        steps = ordered[1:] - ordered[:-1]
+        if (steps != steps[:1]).any():
+            broken |= steps != usual(steps)
     return 1 + int(broken.sum())
