@@ -98,3 +98,21 @@ def test_the_command_says_why_there_are_no_loops(capsys, tmp_path):
     assert "too few operations for loops" in capsys.readouterr().out
     assert main(["hessian", f"{file}:f", "--roll", "always"]) == 2
     assert "too few operations for loops" in capsys.readouterr().err
+
+
+def test_many_slots_and_outputs_are_cut_short():
+    matrix = np.random.default_rng(0).normal(size=(50, 60))
+    text = sa.loops(lambda x: np.sum(np.log1p(np.exp(matrix @ x))), np.ones(60)).text(200)
+    assert "80 more lines" in text
+    assert "x_59 always" in text
+
+    def powers(x):
+        return np.prod([sum(np.sin(x[k]) ** power for k in range(80)) for power in range(2, 7)])
+
+    assert "out0 to out4" in sa.loops(powers, np.ones(80)).text(200)
+
+
+def test_a_loop_that_only_adds_says_so():
+    found = sa.loops(lambda x: sa.sum_over(lambda a: sa.sum_over(lambda b: np.sin(a * b), x), x), np.ones(50))
+    assert any(" terms of test_loops_report.py:" in line and "added up" in line for line in found.lines)
+    assert "out0[0] of loop 0, out0[50] of loop 0" in found.text(200)

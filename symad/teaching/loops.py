@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,14 @@ from symad.rolling import (
 )
 from symad.structure.loop import Loop, Reads, is_nodes
 from symad.tracing.names import name_of
+from symad.tracing.place import written_place
 from symad.tracing.trace import trace_structured
 
 SHOWN_LOOPS = 12
-SHOWN_LINES = 40  # of a body
+SHOWN_LINES = 40  # of a body, or of what it reads
+BECOMES = {
+    "each": "kept for every repetition", "sum": "summed", "last": "the last one is kept", "add": "added to sums",
+}  # fmt: skip
 ENDS = 3  # how many places are written before the dots
 
 
@@ -80,44 +85,36 @@ class LoopReport(Shown):
             slots.append(
                 (sp.Symbol(f"s{k}"), f"out{carry.output} of {back} before; at first {self.places(carry.initial)}")
             )
-        results = [
-            (
-                sp.Symbol(f"out{use.output}"),
-                {
-                    "each": "kept for every repetition",
-                    "sum": "summed",
-                    "last": "the last one is kept",
-                    "add": "added to sums",
-                }[use.kind],
-            )
-            for use in loop.results
-        ]
         return [
-            Table(("slot", "reads"), tuple(slots)),
+            Table(("slot", "reads"), tuple(shortened(slots))),
             Table(("name", "is"), tuple(body_lines(loop.body))),
-            Table(("output", "becomes"), tuple(results)),
+            Table(("output", "becomes"), tuple(uses(loop))),
         ]
 
     def places(self, reads: Reads) -> str:
         """Return the first and the last of what a slot reads: x_0, x_3, x_6, ..., x_27."""
-        different = len(np.unique(reads))
-        if different == 1:
+        if len(np.unique(reads)) == 1:
             return self.name_of(reads, 0) + (" always" if len(reads) > 1 else "")
         names = [self.name_of(reads, k) for k in range(min(ENDS, len(reads)))]
         return ", ".join([*names, *(["..."] if len(reads) > ENDS + 1 else []), self.name_of(reads, len(reads) - 1)])
 
     def name_of(self, reads: Reads, k: int) -> str:
-        """Return an input's name, a number, or which loop computed it."""
+        """Return an input's name, a number, or which loop or line computed it."""
         if not is_nodes(reads) or self.primal is None:
-            return repr(float(reads[k]))
+            return f"{float(reads[k]):.6g}"
         row, rows = int(reads[k]), self.primal.rows
         for number, loop in enumerate(self.loops):
             for use in loop.results:
-                if row in use.nodes:
-                    return f"out{use.output} of loop {number}"
-        if row < len(rows.node_of) and not rows.operands[row]:
-            return str(self.primal.traced.graph.atoms[int(rows.node_of[row])])
-        return f"v{row}"
+                found = np.flatnonzero(use.nodes == row)
+                if found.size:
+                    return f"out{use.output}{f'[{found[0]}]' if use.nodes.size > 1 else ''} of loop {number}"
+        if row >= len(rows.node_of):
+            return "a sum"
+        graph, node = self.primal.traced.graph, int(rows.node_of[row])
+        if rows.operands[row]:
+            return f"a value of {written_place(graph, node).rpartition('/')[2]}".removesuffix(" of ")
+        atom = graph.atoms[node]
+        return f"{float(atom):.6g}" if isinstance(atom, sp.Float) else str(atom)
 
 
 def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
@@ -156,7 +153,26 @@ def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequenc
 def line_of(loop: Loop) -> str:
     """Return a loop in one line."""
     where = f" of {loop.origin}" if loop.origin else ""
-    return f"{loop.count} copies{where}, {counted(operations_of(loop.body), 'operation')} each: one loop"
+    operations = operations_of(loop.body)
+    if not operations and all(use.kind == "sum" for use in loop.results):
+        return f"{loop.count} terms{where} added up: one loop"
+    return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop"
+
+
+def uses(loop: Loop) -> list[tuple[Any, Any]]:
+    """Return what becomes of the outputs of a body; many neighbours with the same use in one line."""
+    lines: list[tuple[Any, Any]] = []
+    for kind, group in groupby(loop.results, key=lambda use: use.kind):
+        names = [sp.Symbol(f"out{use.output}") for use in group]
+        many = len(names) > ENDS
+        lines += [(f"{names[0]} to {names[-1]}", BECOMES[kind])] if many else [(name, BECOMES[kind]) for name in names]
+    return lines
+
+
+def shortened(lines: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the first lines of a table, and how many more there are."""
+    hidden = len(lines) - SHOWN_LINES
+    return lines if hidden <= 0 else [*lines[:SHOWN_LINES], ("...", f"{hidden} more lines")]
 
 
 def body_lines(body: Program) -> list[tuple[Any, Any]]:
@@ -165,6 +181,5 @@ def body_lines(body: Program) -> list[tuple[Any, Any]]:
     slots = [graph.own_leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(body.inputs))]
     outputs = replayed(graph, body, slots, [output.rows[0] for output in body.outputs])
     replacements, reduced = to_let(graph, outputs)
-    lines: list[tuple[Any, Any]] = [*replacements, *((f"out{k}", value) for k, value in enumerate(reduced))]
-    hidden = len(lines) - SHOWN_LINES
-    return lines if hidden <= 0 else [*lines[:SHOWN_LINES], ("...", f"{hidden} more lines")]
+    lines: list[tuple[Any, Any]] = [*replacements, *((sp.Symbol(f"out{k}"), value) for k, value in enumerate(reduced))]
+    return shortened(lines)
