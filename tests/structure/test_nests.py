@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 import symad as sa
+from codegen import compile_program
 from codegen.regions.region import Nest, regions_of
+from symad.regions.columns_of_regions import hessian_by_columns
+from symad.regions.pullback import gradient, pullback
+from symad.regions.pushforward import pushforward
 
 POINTS, STEPS = 104, 5
 RNG = np.random.default_rng(5)
@@ -114,8 +118,7 @@ def total(f):
 
 @cache
 def straight_gradient(f):
-    args = dict(CASES)[f]
-    return sa.compile(sa.grad(total(f)), *args, roll="never")(*args)
+    return sa.grad(total(f))(*dict(CASES)[f])
 
 
 def nests(kernel):
@@ -152,3 +155,41 @@ def test_the_code_does_not_grow_with_the_steps(f, args):
     """Bodies are written once, whatever is around them."""
     kernel = sa.compile(total(f), *args, roll="always")
     assert all(len(region.body.heads) < 200 for region, _ in regions_of(kernel.program.steps))
+
+
+@pytest.mark.parametrize("f", SINGLE, ids=lambda f: f.__name__)
+def test_second_derivatives_along_a_direction(f):
+    """Forward over reverse, reverse over reverse, and the difference of gradients."""
+    program = sa.compile(total(f), START, roll="always").program
+    first = gradient(program, [0])
+    along, step = np.cos(np.arange(POINTS)), 1e-5
+    slope = compile_program(first)
+    expected = (slope(START + step * along) - slope(START - step * along)) / (2 * step)
+    forward = compile_program(pushforward(first, [0]))(START, along)[1]
+    np.testing.assert_allclose(forward, expected, rtol=1e-6, atol=1e-7)
+    for checkpoints in ("all", "sqrt", "none"):
+        backward = compile_program(pullback(first, [0], checkpoints=checkpoints))(START, along)[1]
+        np.testing.assert_allclose(backward, forward, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", [heat_of_map, with_sum, chain_in_chain], ids=lambda f: f.__name__)
+def test_dense_hessians_by_columns(f):
+    program = sa.compile(total(f), START, roll="always").program
+    matrix = compile_program(hessian_by_columns(program, 0))(START)
+    along = np.cos(np.arange(POINTS))
+    forward = compile_program(pushforward(gradient(program, [0]), [0]))(START, along)[1]
+    np.testing.assert_allclose(matrix @ along, forward, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", SINGLE, ids=lambda f: f.__name__)
+def test_derivatives_along_a_line(f):
+    """Pushforwards of nests, once and twice."""
+
+    def line(s):
+        return total(f)(START + s * np.sin(np.arange(POINTS)))
+
+    for derivative in (sa.derivative(line), sa.derivative(sa.derivative(line))):
+        kernel = sa.compile(derivative, 0.3, roll="always")
+        assert nests(kernel)
+        close(kernel(0.3), derivative(0.3))
