@@ -15,6 +15,7 @@ from codegen.regions.region import Region, Step, regions_of
 from symad.regions.bodies import Replay, Replays
 from symad.regions.bodies_linear import (
     has_gates,
+    outputs_depending,
     outputs_guarded,
     outputs_infinite,
     outputs_reached,
@@ -58,14 +59,45 @@ class Backward:
 
 
 def forward(
-    steps: Sequence[Step], active: Iterable[int], replays: Replays | None = None, infinite: Iterable[int] = ()
+    steps: Sequence[Step],
+    active: Iterable[int],
+    replays: Replays | None = None,
+    infinite: Iterable[int] = (),
+    guarded: Iterable[int] = (),
 ) -> Forward:
-    """Return what depends on some buffers; some that are there before the steps may hold infinite numbers."""
+    """Return what depends on some buffers; some that are there before the steps may hold infinite numbers.
+
+    Tangents of `guarded` ones come with guards.
+    """
     found = _Forward(set(active), _has_gates(steps), replays or Replays(), set(infinite))
+    found.guarded.update(guarded)
+    found.gates |= bool(found.guarded)
     found.run(steps)
     buffers, guarded = frozenset(found.buffers), frozenset(found.guarded)
     infinite_buffers, slots = frozenset(found.infinite), found.infinite_slots
     return Forward(buffers, found.slots, guarded, found.guarded_slots, found.replays, infinite_buffers, slots)
+
+
+def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
+    """Return the buffers whose numbers depend on those of a buffer, smoothly or not, and itself."""
+    found, before = {buffer}, 0
+    while len(found) > before:
+        before = len(found)
+        for region, _ in regions_of(steps):
+            found.update(_depending(region, _reading(region, found)))
+    return frozenset(found)
+
+
+def _depending(region: Region, slots: set[int]) -> set[int]:
+    """Return the buffers to which outputs go that some slots matter for."""
+    first, outputs, before = len(region.gathers), set[int](), -1
+    while slots and len(slots) > before:
+        before = len(slots)
+        outputs = outputs_depending(region.body, slots)
+        slots = slots | {first + k for k, carry in enumerate(region.carries) if carry.output in outputs}
+    if region.stop in outputs:
+        return {use.buffer for use in region.results}
+    return {use.buffer for use in region.results if use.output in outputs}
 
 
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:

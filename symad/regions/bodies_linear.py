@@ -205,3 +205,17 @@ def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
             if not found.isdisjoint(parts) or not _is_finite(body, row, exponent):
                 found.add(row)
     return {output for output in range(len(body.outputs)) if row_of(body, output) in found}
+
+
+def outputs_depending(body: Program, slots: Iterable[int]) -> set[int]:
+    """Return the outputs that need some slots, be it in a condition only.
+
+    >>> from symad.regions.bodies import body_program
+    >>> outputs_depending(body_program(lambda x, y: (x * y, x > 0, y), 2), [0])
+    {0, 1}
+    """
+    found = set(slots)
+    for row, parts in enumerate(body.operands):
+        if not found.isdisjoint(parts):
+            found.add(row)
+    return {output for output in range(len(body.outputs)) if row_of(body, output) in found}

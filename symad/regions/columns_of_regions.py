@@ -14,7 +14,7 @@ import numpy as np
 from codegen.program import Output
 from codegen.regions.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.regions.table import Affine, Indexed, Table
-from symad.regions.activity import forward
+from symad.regions.activity import dependent
 from symad.regions.draft import Draft
 from symad.regions.pullback import gradient, pullback
 from symad.regions.pushforward import pushforward
@@ -26,7 +26,7 @@ MOST_NUMBERS = 2**24  # in the buffers of all rounds
 
 def hessian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None:
     """Return the dense Hessian of a scalar program, forward over reverse; None for too many columns."""
-    pushed = pushforward(gradient(program, [wrt]), [wrt])
+    pushed = pushforward(gradient(program, [wrt]), [wrt], units=True)
     shape = program.inputs[wrt].shape
     return by_rounds(pushed, len(program.inputs), 1, shape + shape, across=False)
 
@@ -37,8 +37,8 @@ def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | Non
         return None
     shape = program.outputs[0].shape + program.inputs[wrt].shape
     if program.outputs[0].size < program.inputs[wrt].size:
-        return by_rounds(pullback(program, [wrt]), len(program.inputs), 1, shape, across=False)
-    return by_rounds(pushforward(program, [wrt]), len(program.inputs), 1, shape, across=True)
+        return by_rounds(pullback(program, [wrt], units=True), len(program.inputs), 1, shape, across=False)
+    return by_rounds(pushforward(program, [wrt], units=True), len(program.inputs), 1, shape, across=True)
 
 
 def by_rounds(
@@ -46,7 +46,7 @@ def by_rounds(
 ) -> RolledProgram | None:
     """Return an output at every unit vector of an input, the seed, as rows of one array, or as columns (`across`)."""
     rounds, size = program.inputs[seed].size, program.outputs[output].size
-    active = forward(program.steps, [seed]).buffers
+    active = dependent(program.steps, seed)
     numbers = sum(program.buffers[buffer].size for buffer in active) * rounds
     if rounds > MOST_ROUNDS or numbers > MOST_NUMBERS:
         return None

@@ -19,16 +19,20 @@ from symad.regions.reverse_region import Place, added, single_lags
 from symad.regions.reverse_rounds import with_own_rounds
 
 
-def pullback(program: RolledProgram, active: Sequence[int], *, checkpoints: Checkpoints = "all") -> RolledProgram:
+def pullback(
+    program: RolledProgram, active: Sequence[int], *, checkpoints: Checkpoints = "all", units: bool = False
+) -> RolledProgram:
     """Return the program of values and cotangents: inputs are all inputs, then the cotangents of all outputs.
 
-    Outputs are all outputs, then the cotangents of the active inputs. ArgumentError for a loop without a bound.
+    Outputs are all outputs, then the cotangents of the active inputs. ArgumentError for a loop without a bound. Where
+    the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
     """
     draft, seeds = Draft(program), {}
     inputs = _inputs(program)
     for number, array in enumerate(program.outputs, program.first_output):
         name = "cotangent" if len(program.outputs) == 1 else f"cotangent_{number - program.first_output}"
-        seeds[number] = Place(draft.like(number))
+        buffer = draft.like(number)
+        seeds[number] = Place(buffer, guard=buffer if units else None)
         fresh = fresh_name(name, [found for found, _ in inputs])
         inputs.append((Input(fresh, array.shape), seeds[number].buffer))
     outputs = list(zip(program.outputs, range(program.first_output, len(program.buffers)), strict=True))

@@ -16,18 +16,20 @@ from symad.regions.bodies_linear import body_pushforward
 from symad.regions.draft import Draft, Wiring, each_region, fresh_name
 
 
-def pushforward(program: RolledProgram, active: Sequence[int]) -> RolledProgram:
+def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
     """Return the program of values and tangents: inputs are all inputs, then the tangents of the active ones.
 
-    Outputs are all outputs, then their tangents, each in its array's shape and with its pattern.
+    Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Where the tangents of
+    inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
     """
     draft = Draft(program)
-    ahead = forward(program.steps, active, infinite=draft.infinite)
+    ahead = forward(program.steps, active, infinite=draft.infinite, guarded=active if units else ())
     tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}
     first = program.first_output
     for buffer in range(first, len(program.buffers)):
         tangents.setdefault(buffer, draft.like(buffer))
-    guards = {buffer: draft.like(buffer) for buffer in sorted(ahead.guarded)}
+    own = set(active) if units else set[int]()
+    guards = {buffer: tangents[buffer] if buffer in own else draft.like(buffer) for buffer in sorted(ahead.guarded)}
     pushed = _Pushed(draft, ahead, tangents, guards)
     draft.steps = [each_region(step, pushed.region) for step in program.steps]
     inputs = [(array, number) for number, array in enumerate(program.inputs)]

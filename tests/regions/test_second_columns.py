@@ -111,3 +111,26 @@ def test_long_chains_have_dense_matrices_only():
 def test_too_many_columns():
     assert hessian_by_columns(SCALARS["Rosenbrock"](), 0) is not None
     assert hessian_by_columns(rosenbrock(MOST_ROUNDS + 1), 0) is None
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_an_infinite_derivative_stays_in_its_column(every):
+    """The unit vectors of the other columns have a zero there, and not 0 * inf."""
+    body = body_program(lambda x, c: (0.5 * np.sin(c) + np.sqrt(x),), 2)
+    result = Result(0, 1, Affine(0, 1, 5), "store") if every else Result(0, 1, Affine(0, 0, 1), "last")
+    gather, carry = Gather(0, Affine(0, 1, 5)), Carry(0, (Gather(0, Affine(0, 0, 1)),))
+    output = Output((5,) if every else (), ())
+    buffers = (Buffer("input", 5), Buffer("output", output.size))
+    program = RolledProgram(
+        (Input("x", (5,)),), (output,), buffers, (Region(body, 5, (gather,), (result,), (carry,)),)
+    )  # fmt: skip
+    x = np.array([0.3, 0.5, 0.0, 0.7, 0.9])
+    expected = np.zeros((5, 5))
+    flat = flat_jacobian(program, 0, [x]) if every else flat_hessian(program, 0, [x])
+    for (row, column), value in flat.items():
+        expected[row, column] = value
+        if not every:
+            expected[column, row] = value
+    (found,) = numbers_of((jacobian_by_columns if every else hessian_by_columns)(program, 0), [x])
+    others = [0, 1, 3, 4]
+    np.testing.assert_allclose(found[:, others], expected[:, others], rtol=1e-12, atol=1e-14)
