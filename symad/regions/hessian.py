@@ -28,8 +28,6 @@ from symad.regions.patterns import each
 from symad.regions.pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.regions.waists import with_waists
 
-MOST_INPUTS = 2**31  # so that rows * columns is a 64-bit integer
-
 
 def hessian(
     program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format = "coo"
