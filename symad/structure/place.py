@@ -175,7 +175,8 @@ class _Placer:
             nodes = np.array(self.operands(item), dtype=np.int64)
         owners = [int(number) for number in distinct(self.owner[nodes]) if number >= 0]
         owned = {~each for number in owners for each in self.adders.get(number, [number])}
-        return [*owned, *(int(node) for node in nodes if not self.given(int(node)))]
+        others = nodes[(self.buffer[nodes] < 0) & (self.owner[nodes] < 0)].tolist()
+        return [*owned, *(node for node in others if node in self.sums or self.rows.operands[node])]
 
     def new_buffer(self, size: int, values: NDArray[np.float64] | None = None) -> int:
         """Make a buffer between inputs and outputs; return its number."""
