@@ -153,10 +153,11 @@ def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequenc
 def line_of(loop: Loop) -> str:
     """Return a loop in one line."""
     where = f" of {loop.origin}" if loop.origin else ""
+    around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
     operations = operations_of(loop.body)
     if not operations and all(use.kind == "sum" for use in loop.results):
         return f"{loop.count} terms{where} added up: one loop"
-    return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop"
+    return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop{around}"
 
 
 def uses(loop: Loop) -> list[tuple[Any, Any]]:
