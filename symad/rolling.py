@@ -96,8 +96,9 @@ def rolled(
     except StraightError as reason:
         if roll == "auto":
             return straight
-        what = f'roll="always" of {name_of(f)}'
-        raise ArgumentError(what, why=str(reason), do='use roll="auto", or write the loop down') from None
+        option = 'roll="always"' if checkpoints == "all" else f'checkpoints="{checkpoints}"'
+        do = "leave the option out, or write the loop down, with one body for all repetitions"
+        raise ArgumentError(f"{option} of {name_of(f)}", why=str(reason), do=do) from None
     operations = {"executed": found.program.executed, "in bodies": found.program.operations}
     swept = _cheaper_sweep(f, args, found, max_paths) if roll == "auto" and worth_it(found) else None
     kept = roll == "always" or (swept is None and worth_it(found))

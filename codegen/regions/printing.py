@@ -20,6 +20,7 @@ from string import ascii_lowercase
 import numpy as np
 import sympy as sp
 
+from codegen.errors import ArgumentError
 from codegen.heads import Alias
 from codegen.program import Program, reachable
 from codegen.regions.region import Carry, Gather, Region, Result, RolledProgram, Step, regions_of
@@ -46,6 +47,8 @@ def text(program: RolledProgram) -> str:
         a = x[k]
         out += a**2
     """
+    if not isinstance(program, RolledProgram):
+        raise ArgumentError(f"text of {type(program).__name__}", why="only programs with loops are written so")
     return "\n".join(_Printer(program).lines())
 
 

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 from rolled_programs import KNOWN, A, B, heat, momentum, newton, pairs, random_program
 
-from codegen import Input, Output, Program
+from codegen import ArgumentError, Input, Output, Program
 from codegen.regions.printing import text
 from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.regions.table import Affine, table
@@ -98,3 +98,9 @@ def test_tables_that_differ_by_a_number_have_one_name() -> None:
 def test_long_tables_are_cut_short() -> None:
     assert "i(k) = 0, 0, 0, 0, 0, 0, 0, 0, ... (36)" in text(KNOWN["pairs"])
     assert np.array([len(line) for line in text(pairs(200)).split("\n")]).max() < 100
+
+
+def test_straight_lines_are_refused() -> None:
+    straight = program_from_sympy([sp.Symbol("x")], [sp.Symbol("x") ** 2])
+    with pytest.raises(ArgumentError, match="text of Program: only programs with loops"):
+        text(straight)  # type: ignore[arg-type]
