@@ -146,9 +146,9 @@ class RolledProgram:
 
     @property
     def executed(self) -> int:
-        """Operations of one call: those of the bodies, times how often they are run."""
+        """Operations of one call: those of the bodies and the additions of their results, times how often they run."""
         steps = regions_of(self.steps)
-        return sum(region.count * prod(counts) * _operations(region.body) for region, counts in steps)
+        return sum(region.count * prod(counts) * (_operations(region.body) + _adds(region)) for region, counts in steps)
 
 
 def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
@@ -160,6 +160,10 @@ def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]
             yield step, counts
         else:
             stack += [(inner, (*counts, step.count)) for inner in reversed(step.steps)]
+
+
+def _adds(region: Region) -> int:
+    return sum(use.kind == "add" for use in region.results)
 
 
 def _operations(body: Program) -> int:
