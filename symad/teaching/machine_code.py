@@ -182,7 +182,9 @@ def _symbol(name: str, index: tuple[int, ...]) -> sp.Symbol:
 
 def _in_parts() -> ArgumentError:
     return ArgumentError(
-        "a kernel in several parts", why="one piece of straight-line code can be read", do="take a smaller one"
+        "a kernel in several parts",
+        why="one piece of straight-line code can be read",
+        do='take a smaller one, or compile it with roll="never"',
     )
 
 
@@ -194,6 +196,8 @@ def _body(lines: Sequence[str], start: str, end: str) -> Iterator[str]:
     last = next(k for k, line in enumerate(lines[first:], first) if line.startswith(end))
     if last - first > MAX_LINES:
         raise LimitError(
-            f"{last - first} lines of code", why=f"more than {MAX_LINES} are not read", do="take a smaller one"
+            f"{last - first} lines of code",
+            why=f"more than {MAX_LINES} are not read",
+            do='take a smaller one, or compile it with roll="never"',
         )
     return iter(lines[first:last])

@@ -243,7 +243,7 @@ def test_condition_is_what_rounding_the_inputs_does():
 def test_the_condition_at_a_point_is_computed_where_it_is_quick():
     f = lambda x: np.sin(x @ x)  # noqa: E731
     assert sa.verify(sa.compile(f, np.ones(3)), np.ones(3)).rows[0].condition > 1
-    assert sa.verify(sa.compile(f, np.ones(200)), np.ones(200)).rows[0].condition is None
+    assert sa.verify(sa.compile(f, np.ones(200), roll="never"), np.ones(200)).rows[0].condition is None
 
 
 def test_compare_exact_without_cancelling_entries():
