@@ -115,7 +115,8 @@ def worth_it(found: Rolled) -> bool:
     if program.executed < FEWEST_COPIES * program.operations:
         return False
     known = program is found.primal.program and not written
-    straight = straight_nanoseconds(found.primal.operations if known else program.executed)
+    results = sum(output.size for output in program.outputs if output.pattern is not None)
+    straight = straight_nanoseconds(found.primal.operations if known else program.executed, results)
     return rolled_nanoseconds(program) <= AS_FAST * straight
 
 

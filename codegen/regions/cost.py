@@ -17,19 +17,22 @@ CHAIN = 0.13  # in a loop whose repetitions wait for each other
 FAR = 0.35  # the same in code that is too long for the caches next to the processor
 LONG = 30_000  # operations of such code
 TABLE = 0.5  # to read a place, and what is there
+STORE = 0.2  # to store a number, one by one
 RUN = 8.0  # nanoseconds to begin and to end a stretch of repetitions,
 RESULT = 1.0  # and for each of its results
 ROUND = 20.0  # and for each round of a nest
 LANES = 8
 
 
-def straight_nanoseconds(operations: int) -> float:
+def straight_nanoseconds(operations: int, results: int = 0) -> float:
     """Return an estimate for straight lines of so many operations, as they are before any is shared or fused.
+
+    `results` is how many numbers are stored.
 
     >>> straight_nanoseconds(100_000) > 20 * straight_nanoseconds(10_000)
     True
     """
-    return (FAR if operations > LONG else OPERATION) * operations
+    return (FAR if operations > LONG else OPERATION) * operations + STORE * results
 
 
 def rolled_nanoseconds(program: RolledProgram) -> float:
