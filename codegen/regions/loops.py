@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.emission.copies import split_stores
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, _Names, _Writer
 from codegen.emission.lanes import Lanes
 from codegen.emission.schedule import schedule
@@ -78,10 +77,14 @@ class Function:
         self.views: dict[tuple[int, tuple[int, ...]], str] = {}
         self.symbols: dict[str, Symbol] = {}
         self.plan = schedule(job.lowered)
-        stores = split_stores(self.plan.chunks, [(0, array, row) for array, _, row in job.lowered.stores])[0]
+        self.stored = {array: row for array, _, row in job.lowered.stores}
+        self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
+        stores = {row: [(0, place)] for row, place in self.left.items()}
         form = Form(job.name, lanes, vector_libm=job.fast)
         self.writer = _Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
-        self.stored = {array: row for array, _, row in job.lowered.stores}
+        self.uses: dict[int, list[int]] = {}  # by output: its results
+        for c, use in enumerate(job.region.results):
+            self.uses.setdefault(use.output, []).append(c)
         self.chunks: list[str] = []
         self.scratch = 0
 
@@ -170,7 +173,7 @@ class Function:
 
     def long_body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
         """Call the body, which is in chunk functions; its slots and values go through memory."""
-        lanes, outputs = self.lanes, len(self.stored)
+        lanes, outputs = self.lanes, len(self.left)
         width, load, store = lanes.width, f"load {lanes.type},ptr", f"store {lanes.type}"
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(self.plan.chunks)]
         self.scratch = width * (len(slots) + outputs + self.plan.workspace)
@@ -180,11 +183,12 @@ class Function:
             self.write(f"{store} {value},ptr {self.offset(given, width * k)},align 8")
         arguments = ",".join(f"ptr {pointer}" for pointer in (given, found, work))
         self.write(*(f"call void @{self.job.name}.{number}({arguments})" for number in range(len(self.chunks))))
-        values = {}
-        for output in self.stored:
-            values[output] = self.new(f"{load} {self.offset(found, width * output)},align 8")
-            leave(output, values[output])
-        return values
+        values: dict[int, str] = {}
+        for output, row in self.stored.items():
+            if row not in values:
+                values[row] = self.new(f"{load} {self.offset(found, width * self.left[row])},align 8")
+            leave(output, values[row])
+        return {output: values[row] for output, row in self.stored.items()}
 
 
 def _arrays(body: Program) -> Program:

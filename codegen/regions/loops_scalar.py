@@ -90,8 +90,9 @@ class _Scalar(Function):
 
     def leave(self, output: int, value: str, totals: dict[int, str]) -> None:
         """Leave a value where it goes."""
-        for c, use in enumerate(self.region.results):
-            if use.output != output or use.kind == "last":
+        for c in self.uses.get(output, ()):
+            use = self.region.results[c]
+            if use.kind == "last":
                 continue
             if c in self.sums:
                 totals[c] = self.new(f"fadd double %s{c},{value}") if self.region.count > 1 else value

@@ -137,9 +137,8 @@ class _Vector(LaneFunction):
 
     def leave(self, output: int, value: str) -> None:
         """Leave the values of the lanes where they go."""
-        for c, use in enumerate(self.region.results):
-            if use.output == output:
-                self.leave_one(c, value)
+        for c in self.uses.get(output, ()):
+            self.leave_one(c, value)
 
     def leave_one(self, c: int, value: str) -> None:
         column, vector = self.results[c], self.lanes.type

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import sympy as sp
 
 from codegen import compile_program
 from codegen.emission.copies import MOST, split_stores
+from codegen.emission.schedule import SINGLE_LIMIT
 from codegen.program import Input, Output, Program
+from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.regions.table import Affine
 from codegen.table import Table
 
 PLACES = 2 * MOST + 7
@@ -53,3 +58,36 @@ def test_few_stores_stay_where_the_value_is() -> None:
     kept, copies = split_stores([[0, 1], [2, 3, 4]], stores)
     assert not copies
     assert sum(map(len, kept.values())) == MOST
+
+
+def shared(places: int, length: int) -> Program:
+    """Return a body of `length` operations whose value, and whose slot, go to many outputs."""
+    table = Table()
+    slot = row = table.leaf(sp.Symbol("a"))
+    for k in range(length):
+        row = table.row((sp.sin, sp.cos)[k % 2], (row,))
+    outputs = (*(Output((), (row,)) for _ in range(places)), Output((), (slot,)))
+    return Program(table.heads, table.operands, table.atoms, (Input("a", ()),), outputs, "shared")
+
+
+@pytest.mark.parametrize("places", [MOST + 1, 2 * MOST + 1, 5000])
+@pytest.mark.parametrize("length", [3, SINGLE_LIMIT + 100])
+@pytest.mark.parametrize("count", [1, 3])
+def test_bodies_leave_a_value_in_all_its_places(places: int, length: int, count: int) -> None:
+    """A long body lost what it stores more than 500 times."""
+    body = shared(places, length)
+    every = [Affine(k, places + 1, count) for k in range(places + 1)]
+    results = tuple(Result(k, 1, every[k], "store") for k in range(places + 1))
+    region = Region(body, count, (Gather(0, Affine(0, 1, count)),), results)
+    buffers = (Buffer("input", count), Buffer("output", count * (places + 1)))
+    output = Output((count, places + 1), ())
+    program = RolledProgram((Input("x", (count,)),), (output,), buffers, (region,))
+    x = np.linspace(0.1, 1.0, count)
+    value = x.tolist()
+    for k in range(length):
+        value = [(math.sin, math.cos)[k % 2](number) for number in value]
+    wanted = np.column_stack([np.tile(np.array(value)[:, None], (1, places)), x])
+    for lanes in (1, None)[places > 2 * MOST + 1 :]:
+        np.testing.assert_allclose(compile_program(program, tier="fast", lanes=lanes)(x), wanted, rtol=1e-14)
+    if count == 1:
+        np.testing.assert_allclose(compile_program(body, tier="fast")(x[0]), wanted[0], rtol=1e-14)
