@@ -9,7 +9,16 @@ from collections.abc import Mapping
 
 NANOSECONDS = {"call": 20.0, "div": 1.6, "sqrt": 2.4}
 OTHERS = 0.25
-VECTOR_OPERATION = 2.0  # an operation on a whole vector register, in scalar ones
+LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
+
+
+def vector_operation(lanes: int) -> float:
+    """Return what an operation on so many lanes costs, in scalar operations.
+
+    >>> vector_operation(2), vector_operation(4), vector_operation(8)
+    (1.0, 1.0, 2.0)
+    """
+    return max(1.0, lanes / LANES_AT_ONCE)
 
 
 def nanoseconds(operations: Mapping[str, int]) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from codegen.exports.export_files import SUFFIX, driver
 
@@ -15,9 +16,15 @@ STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c99"]
 LEVELS = [["-O0"], ["-O2"], ["-O3", "-march=native"], ["-std=gnu17", "-O3", "-march=native"]]
 
 
+MISSING = "no C compiler (cc, gcc, clang) on this machine: apt-get install gcc libc6-dev"
+needs_compiler = pytest.mark.skipif(driver() is None, reason=MISSING)
+
+
 def compiler() -> list[str]:
+    """Return the command of the C compiler; the test is skipped where there is none."""
     command = driver()
-    assert command is not None, "these tests need a C compiler"
+    if command is None:
+        pytest.skip(MISSING)
     return command
 
 

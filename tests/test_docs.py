@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from exported import needs_compiler
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -18,7 +19,12 @@ def sessions(page: Path) -> list[str]:
     return [block for block in FENCE.findall(page.read_text(encoding="utf-8")) if ">>>" in block]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=lambda page: page.stem)
+def case(page: Path) -> object:
+    """A page as a case of the test; the one about C needs a compiler of C."""
+    return pytest.param(page, id=page.stem, marks=[needs_compiler] if page.stem == "export" else [])
+
+
+@pytest.mark.parametrize("page", [case(page) for page in PAGES if sessions(page)])
 def test_sessions(page: Path) -> None:
     test = doctest.DocTestParser().get_doctest("\n\n".join(sessions(page)), {}, page.name, str(page), 0)
     report: list[str] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exported import STRICT, build, check_bits, run
+from exported import STRICT, build, check_bits, needs_compiler, run
 
 import codegen.exports.c_kernel as c_kernel
 import symad as sa
@@ -80,6 +80,7 @@ def test_a_long_kernel_is_split_into_functions(tmp_path: Path) -> None:
     assert run(build(tmp_path, "tested", *STRICT, "-O1", "f_test.c", "f.c")) == "ok\n"
 
 
+@needs_compiler
 def test_the_name_is_that_of_the_function(tmp_path: Path) -> None:
     made = sa.compile(sa.hessian(branching, sparse=True), np.zeros(3)).export(tmp_path)
     assert made.name == "Hessian_of_branching"

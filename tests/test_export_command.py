@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from exported import build, run
+from exported import build, needs_compiler, run
 
 import symad as sa
 from symad.cli import main
@@ -28,6 +28,7 @@ def source(tmp_path, text):
     return str(path)
 
 
+@needs_compiler
 @pytest.mark.parametrize("of", ["value", "grad", "value_and_grad", "jacobian", "hessian"])
 def test_every_derivative_is_exported(capsys, tmp_path, of):
     folder = tmp_path / "out here"

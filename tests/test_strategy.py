@@ -38,6 +38,13 @@ def test_a_dense_network_is_swept_and_a_banded_hessian_is_not() -> None:
     assert operations["straight"] <= operations["sweep"]
 
 
+@pytest.mark.parametrize("bits", [256, 512])
+def test_the_choice_is_the_same_for_longer_registers(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.lowering.halves.vector_bits", lambda: bits)
+    assert chosen(sa.hessian(network), np.ones(8))[0] == "sweep"
+    assert chosen(sa.hessian(rosenbrock), np.ones(50), roll="never")[0] == "straight"
+
+
 def test_the_choice_can_be_overridden() -> None:
     x = np.random.default_rng(0).normal(size=8)
     swept, straight = (sa.compile(sa.hessian(network), x, strategy=way) for way in ("sweep", "straight"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from codegen.cost import VECTOR_OPERATION
+from codegen.cost import LANES_AT_ONCE
 from codegen.regions.region import Region, RolledProgram, regions_of
 from codegen.regions.runs import runs
 
@@ -21,7 +21,6 @@ STORE = 0.2  # to store a number, one by one
 RUN = 8.0  # nanoseconds to begin and to end a stretch of repetitions,
 RESULT = 1.0  # and for each of its results
 ROUND = 20.0  # and for each round of a nest
-LANES = 8
 
 
 def straight_nanoseconds(operations: int, results: int = 0) -> float:
@@ -68,5 +67,5 @@ def _nanoseconds(region: Region) -> float:
     found = runs(tables, region.count)
     if found is None:  # places are read from tables, one by one
         return (OPERATION * operations + TABLE * len(tables)) * region.count + begin
-    vectors = int(sum(ceil(length / LANES) for length in found.lengths.tolist()))
-    return VECTOR_OPERATION * OPERATION * operations * vectors + begin * len(found)
+    vectors = int(sum(ceil(length / LANES_AT_ONCE) for length in found.lengths.tolist()))
+    return OPERATION * operations * vectors + begin * len(found)

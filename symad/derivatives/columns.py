@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from codegen.cost import VECTOR_OPERATION
+from codegen.cost import vector_operation
 from codegen.program import Program
 from symad.derivatives.recipe import note_on, noted
 from symad.tracing.names import argument_names
@@ -61,17 +61,18 @@ def columns_of(f: Function) -> Columns | None:
 
 @dataclass(frozen=True)
 class SweepCost:
-    """Operations of a sweep: once, and for each block of columns; `straight` is the same sweep written out."""
+    """Operations of a sweep: once, and for each block of so many lanes; `straight` is the same sweep written out."""
 
     once: int
     columns: int
     blocks: int
+    lanes: int
     straight: int
 
     @property
     def sweep(self) -> int:
         """Cost of the sweep in scalar operations."""
-        return self.once + round(VECTOR_OPERATION * self.blocks * self.columns)
+        return self.once + round(vector_operation(self.lanes) * self.blocks * self.columns)
 
 
 def sweep_cost(program: Program, lanes: int) -> SweepCost:
@@ -93,7 +94,7 @@ def sweep_cost(program: Program, lanes: int) -> SweepCost:
             once += not mask
             linear += bool(mask) + (mask not in (0, full) and _needs_guard(program, row, reached))
             straight += mask.bit_count()
-    return SweepCost(once, linear, -(-columns // lanes), once + straight)
+    return SweepCost(once, linear, -(-columns // lanes), lanes, once + straight)
 
 
 def _needs_guard(program: Program, row: int, reached: list[int]) -> bool:

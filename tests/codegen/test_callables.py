@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import pytest
 import sympy as sp
-from exported import STRICT, build
+from exported import STRICT, build, needs_compiler
 from scipy import LowLevelCallable, ndimage
 from scipy.integrate import nquad, quad
 
@@ -233,6 +233,7 @@ int cells(double *buffer, ptrdiff_t count, double *result, void *data)
 """
 
 
+@needs_compiler
 def test_an_exported_library_in_quad_ndimage_and_numba(tmp_path: Path) -> None:
     """The files alone, as any program in C uses them; the kernels are gone."""
     kernel_of([X], [sp.exp(-(X**2))]).export(tmp_path, "bell")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from exported import STRICT, bits, build, check_bits, compiler, evaluate, libraries, run
+from exported import STRICT, bits, build, check_bits, compiler, evaluate, libraries, needs_compiler, run
 from kernel_points import EDGES, OWN_TESTS, points_of
 
 import codegen.exports.c_source as c_source
@@ -127,6 +127,7 @@ def product() -> Any:
     return compile_program(program_from_sympy([X, Y], [X * sp.sin(Y), (X + Y, sp.Max(X, Y))]))
 
 
+@needs_compiler
 @pytest.mark.parametrize(
     "form", [["f.o"], ["-L.", "-lf", "-Wl,-rpath,."], ["-O2", "-ffp-contract=off", "f.c"]], ids=str
 )
@@ -183,6 +184,7 @@ def test_kernels_in_one_program_do_not_clash(tmp_path: Path, suffix: str) -> Non
     assert run(program) == f"5 {math.sin(2.0) - 3.0:g}\n"
 
 
+@needs_compiler
 def test_only_the_function_is_visible_whatever_its_name(tmp_path: Path) -> None:
     """The names inside of the IR do not matter: a function may be called kernel."""
     kernel = product()
@@ -297,6 +299,7 @@ def test_a_linker_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
     product().export(tmp_path / "out", "f", library=False)
 
 
+@needs_compiler
 @pytest.mark.parametrize("failing", range(1, 6))
 def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int) -> None:
     product().export(tmp_path, "f")

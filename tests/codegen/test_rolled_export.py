@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exported import compiler
 from rolled_programs import KNOWN, A, B, arrays_for, heat, momentum, newton, pairs, random_program
 from scipy.integrate import quad
 
 from codegen import Input, LoweringError, Output, compile_program
-from codegen.exports.export_files import driver
 from codegen.regions.evaluate import evaluate_rolled
 from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.regions.table import Affine
@@ -23,10 +23,8 @@ STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c99", "-O1"]
 
 def outcome(folder: Path, name: str, form: str) -> str:
     """Build the test program with an object file or the source, and run it."""
-    command = driver()
-    assert command is not None, "these tests need a C compiler"
     files = [f"{name}_test.c", f"{name}.{form}", "-lm", "-o", "tested"]
-    done = subprocess.run([*command, *STRICT, *files], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([*compiler(), *STRICT, *files], cwd=folder, capture_output=True, text=True, check=False)
     assert not done.stderr, done.stderr
     return subprocess.run([str(folder / "tested")], capture_output=True, text=True, check=False).stdout
 
