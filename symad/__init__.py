@@ -35,7 +35,8 @@ from symad.derivatives.interpolation import MixedPartials
 from symad.derivatives.polynomial import TaylorPolynomial
 from symad.derivatives.sparse import SparseMatrix
 from symad.derivatives.tensor import SymmetricTensor
-from symad.drawing.draw import Drawing, draw
+from symad.drawing.draw import draw
+from symad.drawing.drawing import Drawing
 from symad.drawing.growth import Growth, growth
 from symad.drawing.spy import Spy, spy
 from symad.errors import (

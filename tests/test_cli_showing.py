@@ -12,6 +12,7 @@ from symad.cli import main
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 ROSENBROCK = f"{EXAMPLES / 'rosenbrock.py'}:rosenbrock"
+LENNARD_JONES = f"{EXAMPLES / 'lennard_jones.py'}:energy"
 
 
 def run(capsys, *arguments):
@@ -39,6 +40,7 @@ def source(tmp_path, text):
         (["explain", "x sin(x)", "--transform", "grad"], ["linearized and transposed", "residual"]),
         (["explain", ROSENBROCK, "--transform", "grad", "jacfwd"], ["2 levels"]),
         (["draw", "sqrt(x^2+y^2)", "--transform", "hessian"], ["x ", "R1", "operations"]),
+        (["draw", LENNARD_JONES, "--loops"], ["for k in range(78):", "out +=", "1 loop"]),
         (["compare", "exp(x sin(x))", "--at", "x=0.7"], ["AD F", "sympy.diff", "1.8517551"]),
         (["verify", "x^2*y", "--transform", "hessian", "--box", "0", "2", "--points", "50"], ["[1, 0]", "50 points"]),
         (["verify", ROSENBROCK, "--transform", "grad"], ["[4]", "ULP"]),
@@ -117,6 +119,7 @@ def test_a_graph_is_written_as_svg(capsys, tmp_path):
         (["verify", "x^2"], "no point for 'x^2'"),
         (["verify", "sqrt(x)", "--box", "2", "1", "--at", "x=1"], "box"),
         (["draw", "x^2", "--transform", "hessian", "--output", "graph.png"], "'graph.png' as a file to show"),
+        (["draw", "x^2", "--loops"], "too few operations for loops"),
     ],
 )
 def test_errors_are_one_line_and_write_nothing(capsys, tmp_path, monkeypatch, arguments, message):

@@ -52,6 +52,18 @@ def text(program: RolledProgram) -> str:
     return "\n".join(_Printer(program).lines())
 
 
+def buffer_names(program: RolledProgram) -> list[str]:
+    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between."""
+    outputs = len(program.outputs)
+    results = iter(["out"] if outputs == 1 else [f"out{k}" for k in range(outputs)])
+    given, kept, fixed = (array.name for array in program.inputs), count(), count()
+    named = {
+        "input": lambda: next(given), "output": lambda: next(results),
+        "workspace": lambda: f"w{next(kept)}", "constant": lambda: f"c{next(fixed)}",
+    }  # fmt: skip
+    return [named[buffer.kind]() for buffer in program.buffers]
+
+
 class _Printer:
     """Names of buffers and tables, as they are met."""
 
@@ -60,14 +72,7 @@ class _Printer:
         self.bases = _bases(program)
         self.tables: dict[bytes, str] = {}
         self.shown: dict[bytes, str] = {}
-        outputs = len(program.outputs)
-        results = iter(["out"] if outputs == 1 else [f"out{k}" for k in range(outputs)])
-        given, kept, fixed = (array.name for array in program.inputs), count(), count()
-        named = {
-            "input": lambda: next(given), "output": lambda: next(results),
-            "workspace": lambda: f"w{next(kept)}", "constant": lambda: f"c{next(fixed)}",
-        }  # fmt: skip
-        self.names = [named[buffer.kind]() for buffer in program.buffers]
+        self.names = buffer_names(program)
 
     def lines(self) -> list[str]:
         """The whole text."""

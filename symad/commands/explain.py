@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
 
-from symad.commands.showing import add_output, add_target, add_transform, present, read_target, transformed
+from codegen.regions.region import RolledProgram
+from symad.commands.showing import add_output, add_target, add_transform, example, present, read_target, transformed
 from symad.drawing.draw import draw
+from symad.rolling import Rolled, rolled
 from symad.teaching.explanation.explain import explain
 
 
@@ -22,6 +25,10 @@ def add_command(commands: Any) -> None:
         add_target(command)
         add_transform(command)
         add_output(command, ", .svg or .dot" if name == "draw" else "")
+        if name == "draw":
+            command.add_argument(
+                "--loops", action="store_true", help="draw the loops that are found, or written down, as loops"
+            )
         command.set_defaults(run=run)
 
 
@@ -30,8 +37,18 @@ def run_explain(options: argparse.Namespace) -> int:
     return present(explain(*transformed(options)), options)
 
 
+def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:
+    """Return a function as a rolled program; ArgumentError with the reason where it has no loops."""
+    found = rolled(function, (example(argument),), "always")
+    assert isinstance(found, Rolled)
+    return found.program
+
+
 def run_draw(options: argparse.Namespace) -> int:
     """Carry out `symad draw`; exit status 0."""
+    if options.loops:
+        function, argument = transformed(options)
+        return present(draw(loops_of(function, argument)), options)
     f, _ = read_target(options)
     if isinstance(f, sp.Basic) and not options.transform:
         return present(draw(f), options)

@@ -21,7 +21,7 @@ from symad.drawing.labels import number_label, operation_label, symbol_label
 from symad.graph.sympy_io import rebuild
 from symad.graph.table import Graph
 
-Kind = Literal["input", "constant", "operation", "parameter", "again", "more"]
+Kind = Literal["input", "constant", "operation", "parameter", "again", "more", "loop", "memory"]
 Mark: TypeAlias = tuple[Style, int]
 _LARGE = 10**40  # numbers from here on are written in powers of ten
 _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cotangent")
@@ -31,7 +31,8 @@ _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cota
 class Box:
     """One box: its label and name, what it is, its formula, marks (role and level), uses, the results it gives.
 
-    Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out.
+    Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out,
+    "memory" numbers that loops leave for each other.
     A box that stands for several nodes has their number in `copies`; `operations` is how many they are together.
     """
 
@@ -70,10 +71,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Boxes, in an order in which arrows lead forwards (but those that lead back)."""
+    """Boxes, in an order in which arrows lead forwards (but those that lead back); which box a node is in."""
 
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
+    box_of: Mapping[int, int] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def operations(self) -> int:
@@ -143,7 +145,7 @@ class Reading:
     def box(self, node: int) -> Box:
         """Return the box of one node."""
         graph, operands = self.source.graph, operands_of(self.source.graph, node)
-        results, marks = tuple(filter(None, self.results.get(node, ()))), self.marks[node]
+        results, marks = tuple(dict.fromkeys(filter(None, self.results.get(node, ())))), self.marks[node]
         uses = self.uses[node] + len(self.results.get(node, ()))
         if not operands:
             atom = graph.atoms[node]
@@ -190,7 +192,7 @@ def diagram_of(reading: Reading) -> Diagram:
     number = {node: k for k, node in enumerate(reading.nodes)}
     counts = Counter((number[o], number[node]) for node in reading.nodes for o in reading.operands[node])
     edges = (Edge(start, end, count) for (start, end), count in sorted(counts.items()))
-    return Diagram(tuple(map(reading.box, reading.nodes)), tuple(edges))
+    return Diagram(tuple(map(reading.box, reading.nodes)), tuple(edges), number)
 
 
 def operands_of(graph: Rows, node: int) -> tuple[int, ...]:

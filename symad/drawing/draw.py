@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
-from symad.display import html
-from symad.display.document import Block, Code, Document, Marked, Paragraph, Picture, Table
-from symad.display.shown import Shown
-from symad.drawing.boxes import Box, Diagram, Reading, diagram_of
-from symad.drawing.dot import dot_text
+from codegen import Kernel
+from codegen.regions.region import RolledProgram
+from symad.drawing.boxes import Diagram, Reading, diagram_of
+from symad.drawing.drawing import Drawing
 from symad.drawing.folding import folded
-from symad.drawing.labels import count_label
-from symad.drawing.places import PAGE, place
 from symad.drawing.reading import source_of
-from symad.drawing.render import render
-from symad.drawing.svg import Canvas
+from symad.drawing.rolled import LoopDrawing, loop_drawing
 from symad.drawing.trees import tree_operations, unfolded
 from symad.errors import ArgumentError
 from symad.tracing.place import user_place
@@ -30,127 +23,12 @@ TREE = 60  # boxes of an expression tree
 LARGEST = 2000  # boxes that are drawn when folding is turned off
 
 
-@dataclass(frozen=True)
-class Drawing(Shown):
-    """The picture of a computation: one diagram, or two with their titles, and the counts that go with it.
-
-    `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions;
-    `shared` the values of operations that are used several times.
-    """
-
-    diagrams: tuple[tuple[str, Diagram], ...]
-    operations: int
-    tree_operations: int
-    inputs: int
-    results: int
-    shared: int
-
-    @property
-    def title(self) -> str:
-        """The title of a page that shows this and nothing else."""
-        return "Computational graph"
-
-    @cached_property
-    def canvas(self) -> Canvas:
-        """The picture in shapes; two diagrams stand side by side where a page is wide enough."""
-        drawn = [(title, render(place(diagram))) for title, diagram in self.diagrams]
-        if len(drawn) == 1:
-            return drawn[0][1]
-        beside = sum(canvas.width for _, canvas in drawn) <= PAGE
-        widths, heights = [c.width for _, c in drawn], [c.height + 30 for _, c in drawn]
-        whole = Canvas(sum(widths), max(heights)) if beside else Canvas(max(widths), sum(heights))
-        x = y = 0.0
-        for (title, canvas), width, height in zip(drawn, widths, heights, strict=True):
-            whole.text(x + 14, y + 20, title, size=15, bold=True, anchor="start")
-            whole.place(canvas, x, y + 30)
-            x, y = (x + width, y) if beside else (x, y + height)
-        return whole
-
-    def document(self) -> Document:
-        """Return the picture with the counts below it."""
-        return self._with(self.canvas.picture(self.description, self._listing))
-
-    def words(self) -> Document:
-        """Return the boxes as lines with the counts below them, for which no layout is needed."""
-        return self._with(Picture("", self.description, self._listing))
-
-    @property
-    def _listing(self) -> str:
-        return "\n\n".join(
-            _listing(title if len(self.diagrams) > 1 else "", diagram) for title, diagram in self.diagrams
-        )
-
-    def _with(self, picture: Picture) -> Document:
-        if len(self.diagrams) == 1:
-            return (picture, Paragraph(self.description))
-        rows = tuple((title, count_label(count)) for (title, _), count in zip(self.diagrams, self._counts, strict=True))
-        blocks: list[Block] = [picture, Table(("", "operations"), rows, "lr")]
-        return (*blocks, Paragraph(self.description))
-
-    @property
-    def _counts(self) -> tuple[int, int]:
-        return self.tree_operations, self.operations
-
-    @property
-    def description(self) -> str:
-        """What the picture shows, in words."""
-        text = f"{_many(self.operations, 'operation')}, {_many(self.inputs, 'input')}, {_many(self.results, 'result')}"
-        boxes = self.diagrams[-1][1].boxes
-        if any(box.copies > 1 for box in boxes):
-            text += f"; folded into {_many(len(boxes), 'box', 'boxes')}, in which ×n stands for n of the same form"
-        elif self.shared:
-            text += f"; {_many(self.shared, 'value is', 'values are')} used several times"
-        if self.tree_operations > self.operations:
-            text += f"; as an expression tree {count_label(self.tree_operations)} operations"
-        return text + "."
-
-    def svg(self) -> str:
-        """Return the picture as SVG, for a page."""
-        return self.canvas.svg()
-
-    def dot(self) -> str:
-        r"""Return the graph in the language of graphviz (which is not needed for anything else).
-
-        >>> print(draw("x + 1").dot())
-        digraph {
-          node [shape=box, style=rounded, fontname="sans-serif"];
-          n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];
-          n0_1 [label="+ 1\nv1  → result", tooltip="v1 = x + 1\nresult", color="#1A1A1A", peripheries=2];
-          n0_0 -> n0_1;
-        }
-        """
-        return dot_text(self.diagrams if len(self.diagrams) > 1 else [("", self.diagrams[0][1])])
-
-    def more_forms(self) -> dict[str, Callable[[], str]]:
-        """Return the further suffixes of `save`."""
-        return {".svg": lambda: self.canvas.svg(ground=True) + "\n", ".dot": lambda: self.dot() + "\n"}
-
-    def _repr_svg_(self) -> str | None:
-        return self._picture(self.svg)
-
-    def _repr_latex_(self) -> str | None:
-        return self._picture(super()._repr_latex_)
-
-    def _repr_html_(self) -> str:
-        try:
-            return super()._repr_html_()
-        except ArgumentError as error:  # there is no igraph; a notebook would show a traceback
-            lines = Code(self._listing), Paragraph(self.description), Paragraph(Marked(str(error), "muted"))
-            return html.fragment(lines)
-
-    @staticmethod
-    def _picture(form: Callable[[], str | None]) -> str | None:
-        try:
-            return form()
-        except ArgumentError:
-            return None
-
-
 def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
     """Return the picture of a computation as a graph: a box for each operation, an arrow for each use of a value.
 
     f is a function (or a transform of one) with its arguments, of which only the shapes count; a trace; a SymPy
-    expression, or a list or Matrix of them; a formula as text; a let form as `sympy.cse` and `Trace.let` return it.
+    expression, or a list or Matrix of them; a formula as text; a let form as `sympy.cse` and `Trace.let` return it; a
+    kernel or its program, of which loops are drawn as loops (`LoopDrawing`).
     Roles of nested derivatives have colours, letters and levels, as in `explain`. A value that is used several times
     has a heavy border. `sharing="before"` draws the expression tree, in which such a value is there several times,
     "both" the one beside the other.
@@ -168,6 +46,10 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     """
     if sharing not in ("after", "before", "both"):
         raise ArgumentError(f"sharing={sharing!r}", where=user_place(), do="give 'after', 'before' or 'both'")
+    if isinstance(f, Kernel):
+        f = f.program
+    if isinstance(f, RolledProgram):
+        return _loops(f, args, sharing, fold)
     source = source_of(f, args)
     operations = source.graph.count_operations(source.outputs)
     tree = tree_operations(source.graph, source.outputs)
@@ -180,6 +62,13 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     return Drawing(tuple(diagrams), operations, tree, reading.inputs, len(source.outputs), reading.shared)
 
 
+def _loops(program: RolledProgram, args: tuple[Any, ...], sharing: Sharing, fold: bool | None) -> LoopDrawing:
+    if args or sharing != "after":
+        what = "arguments of a program" if args else f"sharing={sharing!r} of a program with loops"
+        raise ArgumentError(what, where=user_place(), do="leave them out: it is drawn as it is")
+    return loop_drawing(program, None if fold is None else not fold)
+
+
 def _graph(reading: Reading, fold: bool | None) -> Diagram:
     boxes = len(reading.nodes)
     if fold or (fold is None and boxes > READABLE):
@@ -189,27 +78,3 @@ def _graph(reading: Reading, fold: bool | None) -> Diagram:
             f"a picture of {boxes} boxes", where=user_place(), do="leave out fold=False, or draw a smaller example"
         )
     return diagram_of(reading)
-
-
-def _listing(title: str, diagram: Diagram) -> str:
-    """Return the boxes as lines of text, in the order of computation."""
-    rows = [_row(box) for box in diagram.boxes]
-    widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True) if width or cell)
-        for row in rows
-    ]
-    return "\n".join([*([title] if title else []), *(line.rstrip() for line in lines)])
-
-
-def _row(box: Box) -> tuple[str, str, str, str]:
-    copies = f"×{box.copies}" if box.copies > 1 else ""
-    formula = box.label if box.copies > 1 or not box.formula else box.formula.split("\n")[0]
-    uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind == "operation" else ""
-    more = f" +{len(box.results) - 3}" if len(box.results) > 3 else ""
-    results = f"→ {', '.join(box.results[:3])}{more}" if box.results else ""
-    return copies, formula, box.letters, "  ".join(filter(None, [uses, results]))
-
-
-def _many(count: int, one: str, more: str = "") -> str:
-    return f"{count_label(count)} {one if count == 1 else more or one + 's'}"

@@ -103,7 +103,8 @@ class _Fold:
         edges = (
             Edge(*ends, count, back=ends[1] < ends[0]) for ends, count in sorted(counts.items()) if len(set(ends)) > 1
         )
-        return Diagram(tuple(self._box(nodes, counts[k, k]) for k, nodes in members.items()), tuple(edges))
+        boxes = tuple(self._box(nodes, counts[k, k]) for k, nodes in members.items())
+        return Diagram(boxes, tuple(edges), classes)
 
     def _numbered(self, keys: Sequence[Hashable]) -> dict[int, int]:
         numbers: dict[Hashable, int] = {}
@@ -125,7 +126,7 @@ class _Fold:
             one,
             label=self._label(nodes, one),
             uses=max(reading.uses[node] + len(reading.results.get(node, ())) for node in nodes),
-            results=tuple(name for node in nodes for name in reading.results.get(node, ()) if name),
+            results=tuple(dict.fromkeys(name for node in nodes for name in reading.results.get(node, ()) if name)),
             copies=len(nodes),
             operations=sum(1 + self.absorbed[node] for node in made),
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from symad.drawing.boxes import Box, Diagram
 from symad.drawing.layout import Layout, lay_out
@@ -16,11 +17,12 @@ HEIGHT, MARGIN = 40.0, 14.0
 _PARALLEL = 4  # arrows from box to box that are drawn side by side; of more, one
 
 Arrow = tuple[Point, ...]
+Sizes: TypeAlias = Mapping[int, tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A diagram with places: the centre and the width of each box, and the points of each arrow.
+    """A diagram with places: the centre, the width and the height of each box, and the points of each arrow.
 
     `arrows[k]` belongs to `edges[k]`: the numbers of a diagram's edges, several times where arrows run in parallel.
     The first two points of an arrow are in line, then every other part is a curve between two layers.
@@ -32,16 +34,21 @@ class Placed:
     height: float
     centres: tuple[Point, ...]
     widths: tuple[float, ...]
+    heights: tuple[float, ...]
     edges: tuple[int, ...]
     arrows: tuple[Arrow, ...]
 
 
-def place(diagram: Diagram) -> Placed:
-    """Return a diagram with places, in the direction in which it fits a page."""
-    downwards = _place(diagram, sideways=False)
+def place(diagram: Diagram, sizes: Sizes | None = None) -> Placed:
+    """Return a diagram with places, in the direction in which it fits a page.
+
+    `sizes` has the width and the height of boxes that are larger than their labels.
+    """
+    sizes = sizes or {}
+    downwards = _place(diagram, sizes, sideways=False)
     if downwards.width <= PAGE and downwards.height <= 2 * PAGE:
         return downwards
-    sideways = _place(diagram, sideways=True)
+    sideways = _place(diagram, sizes, sideways=True)
     fits = downwards.width <= PAGE, sideways.width <= PAGE
     if fits[0] != fits[1]:
         return downwards if fits[0] else sideways
@@ -57,34 +64,38 @@ def below_label(box: Box) -> str:
     return "  ".join(filter(None, [copies, box.name, box.letters, uses, results]))
 
 
-def _place(diagram: Diagram, *, sideways: bool) -> Placed:
-    widths = tuple(
-        max(44.0, text_width(b.label, LABEL) + 20, text_width(below_label(b), SMALL) + 16) for b in diagram.boxes
-    )
-    breadths = [HEIGHT] * len(widths) if sideways else list(widths)
+def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> Placed:
+    shapes = [sizes.get(k, (_label_width(box), HEIGHT)) for k, box in enumerate(diagram.boxes)]
+    widths, heights = tuple(width for width, _ in shapes), tuple(height for _, height in shapes)
+    breadths, lengths = (heights, widths) if sideways else (widths, heights)
     layout = lay_out(diagram, breadths, 14.0)
     half = [*(breadth / 2 for breadth in breadths), *[0.0] * (len(layout.places) - len(breadths))]
     least = min((a - h for a, h in zip(layout.places, half, strict=True)), default=0.0) - MARGIN
     across = [place - least for place in layout.places]
     breadth = max((a + h for a, h in zip(across, half, strict=True)), default=0.0) + MARGIN
-    spans = _spans(layout, widths if sideways else (), 44.0 if sideways else 32.0)
+    spans = _spans(layout, lengths, 44.0 if sideways else 32.0)
     length = spans[-1][1] + MARGIN
-    sizes = widths if sideways else (HEIGHT,) * len(widths)
-    edges, arrows = _arrows(diagram, layout, across, spans, sizes, breadths)
+    edges, arrows = _arrows(diagram, layout, across, spans, lengths, breadths)
 
     def points(places: Sequence[tuple[float, float]]) -> Arrow:
         return tuple(places) if sideways else tuple((b, a) for a, b in places)
 
     centres = points([(sum(spans[layer]) / 2, b) for layer, b in zip(layout.layers, across, strict=True)])
     width, height = (length, breadth) if sideways else (breadth, length)
-    return Placed(diagram, sideways, width, height, centres[: len(widths)], widths, edges, tuple(map(points, arrows)))
+    paths = tuple(map(points, arrows))
+    return Placed(diagram, sideways, width, height, centres[: len(widths)], widths, heights, edges, paths)
 
 
-def _spans(layout: Layout, widths: Sequence[float], gap: float) -> list[tuple[float, float]]:
+def _label_width(box: Box) -> float:
+    """Return how wide a box is for its label, which is bold, and what stands below."""
+    return max(44.0, 1.1 * text_width(box.label, LABEL) + 20, text_width(below_label(box), SMALL) + 16)
+
+
+def _spans(layout: Layout, lengths: Sequence[float], gap: float) -> list[tuple[float, float]]:
     """Return where each layer begins and ends, along the arrows."""
     thickness = [HEIGHT] * layout.depth
-    for layer, width in zip(layout.layers, widths, strict=False):
-        thickness[layer] = max(thickness[layer], width)
+    for layer, length in zip(layout.layers, lengths, strict=False):
+        thickness[layer] = max(thickness[layer], length)
     spans, start = [], MARGIN
     for thick in thickness:
         spans.append((start, start + thick))

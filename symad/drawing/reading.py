@@ -9,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
+from codegen.program import Output, Program
 from symad.derivatives.levels import History
 from symad.derivatives.roles import noting
 from symad.derivatives.sparse import SparseMatrix
@@ -19,12 +20,13 @@ from symad.graph.let import from_let
 from symad.graph.sympy_io import from_sympy
 from symad.graph.table import Graph
 from symad.programs import sparse_leaves
+from symad.regions.bodies import replayed
 from symad.tracing.given import given
 from symad.tracing.place import user_place
 from symad.tracing.trace import Trace, trace
 from symad.tracing.trees import Tree
 
-_WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, or a let form"
+_WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, a let form, or a kernel"
 
 
 def source_of(f: Any, args: Sequence[Any]) -> Source:
@@ -32,6 +34,9 @@ def source_of(f: Any, args: Sequence[Any]) -> Source:
     if isinstance(f, Trace):
         _refuse_arguments(args, "a trace")
         return Source(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
+    if isinstance(f, Program):
+        _refuse_arguments(args, "a program")
+        return _of_program(f)
     if _is_let(f):
         _refuse_arguments(args, "a let form")
         graph = Graph(lines=False)
@@ -85,6 +90,26 @@ def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
         raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
     graph = Graph(lines=False)
     return Source(graph, tuple(from_sympy(graph, expressions)), tuple(names))
+
+
+def _of_program(program: Program) -> Source:
+    graph = Graph(lines=False)
+    inputs = [graph.own_leaf(program.atoms[row]) for row in range(program.input_count)]
+    nodes = replayed(graph, program, inputs, [row for output in program.outputs for row in output.rows])
+    names = [
+        (f"result {k}" if len(program.outputs) > 1 else "result") + _index(index)
+        for k, output in enumerate(program.outputs)
+        for index in _places(output)
+    ]
+    return Source(graph, tuple(nodes), tuple(names))
+
+
+def _places(output: Output) -> list[tuple[int, ...]]:
+    """Return the index of each row of an output of a program."""
+    places = range(len(output.rows)) if output.positions is None else output.positions
+    if output.pattern is not None or output.swept:
+        return [(int(place),) for place in places]
+    return [tuple(map(int, np.unravel_index(place, output.shape))) for place in places]
 
 
 def _of_list(graph: Graph, nodes: Sequence[int]) -> Source:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from symad.display.styles import LOOKS
-from symad.drawing.boxes import Box, Diagram
+from symad.drawing.boxes import Box
 from symad.drawing.places import HEIGHT, LABEL, MARGIN, SMALL, Arrow, Placed, below_label
 from symad.drawing.shapes import Point
 from symad.drawing.svg import Canvas, text_width
@@ -13,14 +15,32 @@ _LEGEND_WIDTH = 480.0  # least
 
 def render(placed: Placed) -> Canvas:
     """Return the picture of a diagram that has places."""
-    legend = _legend(placed.diagram, max(placed.width, _LEGEND_WIDTH))
-    canvas = Canvas(max(placed.width, legend.width), placed.height + legend.height)
+    return with_legend(boxes_and_arrows(placed), placed.diagram.boxes)
+
+
+def with_legend(picture: Canvas, boxes: Sequence[Box]) -> Canvas:
+    """Return a picture with a legend below it."""
+    legend = _legend(boxes, max(picture.width, _LEGEND_WIDTH))
+    canvas = Canvas(max(picture.width, legend.width), picture.height + legend.height)
+    canvas.place(picture, 0, 0)
+    canvas.place(legend, 0, picture.height)
+    return canvas
+
+
+def boxes_and_arrows(placed: Placed, pictures: Mapping[int, Canvas] | None = None) -> Canvas:
+    """Return a picture without a legend; some boxes may have pictures of their own, of the box's size."""
+    canvas = Canvas(placed.width, placed.height)
     drawn: set[Arrow] = set()
     for number, points in zip(placed.edges, placed.arrows, strict=True):
         _draw_arrow(canvas, points, placed.sideways, placed.diagram.edges[number].back, drawn)
-    for box, centre, width in zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True):
-        _draw_box(canvas, box, centre, width)
-    canvas.place(legend, 0, placed.height)
+    for number, (box, centre, width) in enumerate(
+        zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True)
+    ):
+        picture = (pictures or {}).get(number)
+        if picture is None:
+            _draw_box(canvas, box, centre, width)
+        else:
+            canvas.place(picture, centre[0] - picture.width / 2, centre[1] - picture.height / 2)
     return canvas
 
 
@@ -50,7 +70,8 @@ def _draw_box(canvas: Canvas, box: Box, centre: Point, width: float) -> None:
 
 def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float) -> None:
     """Draw the border of a box, which tells what it is; also in the legend."""
-    (x, y), radius = corner, height / 2 if box.kind in ("input", "parameter") else height / 8
+    round_ends, square = box.kind in ("input", "parameter"), box.kind == "memory"
+    (x, y), radius = corner, height / 2 if round_ends else 0.0 if square else height / 8
     if box.copies > 1:
         canvas.box(x + height / 10, y + height / 10, width, height, stroke=box.style, fill="ground", radius=radius)
     canvas.box(x, y, width, height, fill="ground", radius=radius)
@@ -60,7 +81,15 @@ def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float)
         x, y, width, height, stroke=box.style, fill=box.style, opacity=opacity, radius=radius, line=line, dashed=dashed
     )
     if box.results:
-        canvas.box(x + 3, y + 3, width - 6, height - 6, stroke=box.style, radius=max(1.5, radius - 3), line=1.0)
+        canvas.box(
+            x + 3,
+            y + 3,
+            width - 6,
+            height - 6,
+            stroke=box.style,
+            radius=0.0 if square else max(1.5, radius - 3),
+            line=1.0,
+        )
 
 
 def tooltip(box: Box) -> str:
@@ -72,9 +101,9 @@ def tooltip(box: Box) -> str:
     return "\n".join(filter(None, [box.formula or box.label, marks, uses, results, copies]))
 
 
-def _legend(diagram: Diagram, width: float) -> Canvas:
-    """Return lines that say what borders and colours mean, as far as the diagram has them."""
-    boxes, canvas = diagram.boxes, Canvas(width, 0)
+def _legend(boxes: Sequence[Box], width: float) -> Canvas:
+    """Return lines that say what borders and colours mean, as far as there are boxes that have them."""
+    canvas = Canvas(width, 0)
     styles = sorted({mark[0] for box in boxes for mark in box.marks}, key=list(LOOKS).index)
     entries = [(f"{LOOKS[style].letter} {style}", Box("", marks=((style, 0),))) for style in styles]
     entries += [
@@ -87,6 +116,7 @@ def _legend(diagram: Diagram, width: float) -> Canvas:
             ("×n: so many of the same form", Box("", copies=2), any(box.copies > 1 for box in boxes)),
             ("computed again", Box("", kind="again"), any(box.kind == "again" for box in boxes)),
             ("left out", Box("", kind="more"), any(box.kind == "more" for box in boxes)),
+            ("numbers that are kept", Box("", kind="memory"), any(box.kind == "memory" for box in boxes)),
         )
         if found
     ]

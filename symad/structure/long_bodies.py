@@ -39,7 +39,8 @@ def with_loops(loop: Loop) -> Loop:
         program = place(body, arrays, found.loops, found.sums, "body")
         if not _worth_it(program) or not agree(program, body, arrays):
             return loop
-    return replace(loop, inside=tuple(found.loops), sums=found.sums)
+    inside = tuple(replace(inner, origin=inner.origin or loop.origin) for inner in found.loops)
+    return replace(loop, inside=inside, sums=found.sums)
 
 
 def _worth_it(program: RolledProgram) -> bool:

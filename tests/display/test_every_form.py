@@ -48,6 +48,9 @@ FORMS = {
     "Expansion": Made(symad.expand, lambda: symad.expand("exp(x*y)", ["x", "y"], [[1, 0], [0, 1]])),
     "Explanation": Made(symad.explain, lambda: symad.explain(symad.grad(symad.grad(wave)), 1.0)),
     "Drawing": Made(symad.draw, lambda: symad.draw(symad.grad(wave), 1.0)),
+    "LoopDrawing": Made(
+        symad.draw, lambda: symad.draw(symad.compile(lambda x: np.sum(np.sin(x) * x), np.ones(200), roll="always"))
+    ),
     "Spy": Made(symad.spy, lambda: symad.spy(lambda x: x[1:] * x[:-1], np.ones(4))),
     "Growth": Made(symad.growth, lambda: symad.growth(wave, 1.0, orders=3)),
     "CheckedAnswer": Made(

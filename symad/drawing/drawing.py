@@ -1,0 +1,158 @@
+"""Drawing: the picture of a computation, with its counts, in every form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from symad.display import html
+from symad.display.document import Block, Code, Document, Marked, Paragraph, Picture, Table
+from symad.display.shown import Shown
+from symad.drawing.boxes import Box, Diagram
+from symad.drawing.dot import dot_text
+from symad.drawing.labels import count_label
+from symad.drawing.places import PAGE, place
+from symad.drawing.render import render
+from symad.drawing.svg import Canvas
+from symad.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Drawing(Shown):
+    """The picture of a computation: one diagram, or two with their titles, and the counts that go with it.
+
+    `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions;
+    `shared` the values of operations that are used several times.
+    """
+
+    diagrams: tuple[tuple[str, Diagram], ...]
+    operations: int
+    tree_operations: int
+    inputs: int
+    results: int
+    shared: int
+
+    @property
+    def title(self) -> str:
+        """The title of a page that shows this and nothing else."""
+        return "Computational graph"
+
+    @cached_property
+    def canvas(self) -> Canvas:
+        """The picture in shapes; two diagrams stand side by side where a page is wide enough."""
+        drawn = [(title, render(place(diagram))) for title, diagram in self.diagrams]
+        if len(drawn) == 1:
+            return drawn[0][1]
+        beside = sum(canvas.width for _, canvas in drawn) <= PAGE
+        widths, heights = [c.width for _, c in drawn], [c.height + 30 for _, c in drawn]
+        whole = Canvas(sum(widths), max(heights)) if beside else Canvas(max(widths), sum(heights))
+        x = y = 0.0
+        for (title, canvas), width, height in zip(drawn, widths, heights, strict=True):
+            whole.text(x + 14, y + 20, title, size=15, bold=True, anchor="start")
+            whole.place(canvas, x, y + 30)
+            x, y = (x + width, y) if beside else (x, y + height)
+        return whole
+
+    def document(self) -> Document:
+        """Return the picture with the counts below it."""
+        return self._with(self.canvas.picture(self.description, self._listing))
+
+    def words(self) -> Document:
+        """Return the boxes as lines with the counts below them, for which no layout is needed."""
+        return self._with(Picture("", self.description, self._listing))
+
+    @property
+    def _listing(self) -> str:
+        return "\n\n".join(
+            _listing(title if len(self.diagrams) > 1 else "", diagram) for title, diagram in self.diagrams
+        )
+
+    def _with(self, picture: Picture) -> Document:
+        if len(self.diagrams) == 1:
+            return (picture, Paragraph(self.description))
+        rows = tuple((title, count_label(count)) for (title, _), count in zip(self.diagrams, self._counts, strict=True))
+        blocks: list[Block] = [picture, Table(("", "operations"), rows, "lr")]
+        return (*blocks, Paragraph(self.description))
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        return self.tree_operations, self.operations
+
+    @property
+    def description(self) -> str:
+        """What the picture shows, in words."""
+        text = f"{many(self.operations, 'operation')}, {many(self.inputs, 'input')}, {many(self.results, 'result')}"
+        boxes = self.diagrams[-1][1].boxes
+        if any(box.copies > 1 for box in boxes):
+            text += f"; folded into {many(len(boxes), 'box', 'boxes')}, in which ×n stands for n of the same form"
+        elif self.shared:
+            text += f"; {many(self.shared, 'value is', 'values are')} used several times"
+        if self.tree_operations > self.operations:
+            text += f"; as an expression tree {count_label(self.tree_operations)} operations"
+        return text + "."
+
+    def svg(self) -> str:
+        """Return the picture as SVG, for a page."""
+        return self.canvas.svg()
+
+    def dot(self) -> str:
+        r"""Return the graph in the language of graphviz (which is not needed for anything else).
+
+        >>> print(draw("x + 1").dot())
+        digraph {
+          node [shape=box, style=rounded, fontname="sans-serif"];
+          n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];
+          n0_1 [label="+ 1\nv1  → result", tooltip="v1 = x + 1\nresult", color="#1A1A1A", peripheries=2];
+          n0_0 -> n0_1;
+        }
+        """
+        return dot_text(self.diagrams if len(self.diagrams) > 1 else [("", self.diagrams[0][1])])
+
+    def more_forms(self) -> dict[str, Callable[[], str]]:
+        """Return the further suffixes of `save`."""
+        return {".svg": lambda: self.canvas.svg(ground=True) + "\n", ".dot": lambda: self.dot() + "\n"}
+
+    def _repr_svg_(self) -> str | None:
+        return self._picture(self.svg)
+
+    def _repr_latex_(self) -> str | None:
+        return self._picture(super()._repr_latex_)
+
+    def _repr_html_(self) -> str:
+        try:
+            return super()._repr_html_()
+        except ArgumentError as error:  # there is no igraph; a notebook would show a traceback
+            lines = Code(self._listing), Paragraph(self.description), Paragraph(Marked(str(error), "muted"))
+            return html.fragment(lines)
+
+    @staticmethod
+    def _picture(form: Callable[[], str | None]) -> str | None:
+        try:
+            return form()
+        except ArgumentError:
+            return None
+
+
+def _listing(title: str, diagram: Diagram) -> str:
+    """Return the boxes as lines of text, in the order of computation."""
+    rows = [_row(box) for box in diagram.boxes]
+    widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True) if width or cell)
+        for row in rows
+    ]
+    return "\n".join([*([title] if title else []), *(line.rstrip() for line in lines)])
+
+
+def _row(box: Box) -> tuple[str, str, str, str]:
+    copies = f"×{box.copies}" if box.copies > 1 else ""
+    formula = box.label if box.copies > 1 or not box.formula else box.formula.split("\n")[0]
+    uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind == "operation" else ""
+    more = f" +{len(box.results) - 3}" if len(box.results) > 3 else ""
+    results = f"→ {', '.join(box.results[:3])}{more}" if box.results else ""
+    return copies, formula, box.letters, "  ".join(filter(None, [uses, results]))
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    return f"{count_label(count)} {one if count == 1 else more or one + 's'}"
