@@ -16,6 +16,7 @@ from codegen.regions.table import Places
 
 COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
 LINE = 64  # bytes of a line of the cache, where arrays begin
+ROOM = LINE // 8  # numbers behind each workspace, as many as a vector has
 
 
 @dataclass
@@ -49,6 +50,10 @@ class Memory:
     pointers: tuple[str, ...]
     workspace: int  # numbers
 
+    def has_room(self, number: int) -> bool:
+        """Whether there is room for a vector behind a buffer: nothing else stands there."""
+        return self.pointers[number].startswith("%work")
+
     @classmethod
     def of(cls, program: RolledProgram, tables: Tables) -> Memory:
         """Give every buffer its place."""
@@ -59,7 +64,7 @@ class Memory:
                 pointers.append(tables.array(np.ascontiguousarray(values, dtype=np.float64)))
             elif buffer.kind == "workspace":
                 pointers.append(f"%work {size}")
-                size += -(-buffer.size // (LINE // 8)) * (LINE // 8)
+                size += (-(-buffer.size // ROOM) + 1) * ROOM
             elif buffer.kind == "input":
                 pointers.append(f"%in {number}")
             else:

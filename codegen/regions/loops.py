@@ -73,7 +73,7 @@ class Function:
         rounds = "".join(f",i64 %r{k}" for k in range(job.rounds))
         head = f"define internal void @{job.name}(ptr %in,ptr %out,ptr %work{rounds}) noinline nounwind"
         self.lines = [f"{head}{lanes.attributes} {{", "entry:"]
-        self.next = 0
+        self.next = self.first = 0  # of the names of values, here and in bodies
         self.views: dict[tuple[int, tuple[int, ...]], str] = {}
         self.symbols: dict[str, Symbol] = {}
         self.plan = schedule(job.lowered)
@@ -159,7 +159,7 @@ class Function:
         outputs: dict[int, list[int]] = {}
         for output, row in self.stored.items():
             outputs.setdefault(row, []).append(output)
-        names = Slots(self.writer, self.lines, 0, slots)
+        names = Slots(self.writer, self.lines, self.first, slots)
         for index in self.plan.chunks[0] if self.plan.chunks else ():
             operation = self.writer.rows[index]
             if operation[0] not in LEAF_NAMES:
@@ -169,7 +169,9 @@ class Function:
         for index, left in outputs.items():
             for output in left:
                 leave(output, names[index])
-        return {output: names[row] for output, row in self.stored.items()}
+        found = {output: names[row] for output, row in self.stored.items()}
+        self.first = names.next
+        return found
 
     def long_body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
         """Call the body, which is in chunk functions; its slots and values go through memory."""

@@ -6,19 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codegen.engine import vector_bits
 from codegen.functions.symbols import Symbol
 from codegen.regions.loops import Function
 from codegen.regions.loops_columns import Column
 
 UNUSED = 0.5  # what a lane that is switched off computes with: harmless to most functions
+SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
 
 
 class LaneFunction(Function):
-    """A function in the making, with what it does to several lanes at once; %k is the repetition of the first one."""
+    """A function in the making, with what it does to several lanes at once."""
 
-    mask: str  # which lanes have a repetition
-    masked: bool  # whether any may have none
-    numbers: list[str]  # the repetition of each lane, where it is needed
+    k: str  # the repetition of the first lane
+    length: str  # repetitions of the run
+    mask: str  # which lanes have a repetition; empty where all have
+    numbers: list[str]  # the repetition of each lane, as soon as it is needed
     names: dict[int, str]  # by id of a column: its pointer
 
     @property
@@ -42,11 +45,28 @@ class LaneFunction(Function):
     def switched(self, value: str, zero: str = "") -> str:
         """The value, in lanes that have no repetition a zero."""
         kind = self.lanes.type
-        if not self.masked:
+        if not self.mask:
             return value
         return self.new(f"select {self.lanes.truth} {self.mask},{kind} {value},{kind} {zero or self.zero}")
 
-    def lanes_on(self, length: str, k: str = "%k") -> str:
+    def lane_numbers(self) -> list[str]:
+        """The repetition of each lane; for lanes that have none, the last one of the run."""
+        if not self.numbers:
+            self.numbers = [self.plus(self.k, lane) for lane in range(self.lanes.width)]
+            if self.mask:
+                self.symbols[SMALLER.name] = SMALLER
+                last = self.plus(self.length, -1)
+                self.numbers = [
+                    self.new(f"call i64 @{SMALLER.name}(i64 {number},i64 {last})") for number in self.numbers
+                ]
+        return self.numbers
+
+    def plus(self, number: str, more: int) -> str:
+        if not more:
+            return number
+        return str(int(number) + more) if number.isdigit() else self.new(f"add i64 {number},{more}")
+
+    def lanes_on(self, length: str, k: str) -> str:
         """Which lanes have a repetition."""
         width = self.lanes.width
         lane = f"<{','.join(f'i64 {k}' for k in range(width))}>"
@@ -65,13 +85,13 @@ class LaneFunction(Function):
         """Pointers to the places of the lanes; lanes that have no repetition get that of the last one."""
         first = self.name(column)
         if column.index is None:
-            steps = [self.new(f"mul i64 {number},{column.step}") for number in self.numbers]
+            steps = [self.new(f"mul i64 {number},{column.step}") for number in self.lane_numbers()]
             return [self.new(f"getelementptr double,ptr {first},i64 {step}") for step in steps]
         width = self.lanes.width
         name, kind = self.job.tables.places(
             np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
         )
-        entry = self.new(f"getelementptr {kind},ptr {name},i64 %k")
+        entry = self.new(f"getelementptr {kind},ptr {name},i64 {self.k}")
         found = []
         for lane in range(width):
             at = self.new(f"getelementptr {kind},ptr {entry},i64 {lane}")
@@ -87,23 +107,42 @@ class LaneFunction(Function):
             for lane, place in enumerate(self.places(column)):
                 found = self.new(f"insertelement {vector} {found},double {self.load(place)},i32 {lane}")
             return found
-        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 %k")
-        if not self.masked:
+        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {self.k}")
+        if not self.mask:
             return self.new(f"load {vector},ptr {place},align 8")
         unused = (vector, self.lanes.splat(str(UNUSED)))
         return self.new(
             self.call(vector, "load", [("ptr", place), ("i32", "8"), (self.lanes.truth, self.mask), unused])
         )
 
-    def store(self, column: Column, value: str, mask: str, *, adds: bool, k: str = "%k") -> None:
-        """Store values at places that follow each other, or add them to what is there."""
+    def store(self, column: Column, value: str, *, adds: bool) -> None:
+        """Store values at places that follow each other, or add them to what is there.
+
+        Few processors are fast at storing some lanes of a register: other ones store one lane after the other. What is
+        added in a workspace, behind which there is room, is a zero in lanes that have no repetition.
+        """
+        if adds and self.mask and self.job.memory.has_room(column.use.buffer):
+            value, mask = self.switched(value), ""
+        else:
+            mask = self.mask
+        if mask and vector_bits() < 512 and not adds:
+            self.leave_lanes(column, value, adds=False)
+        else:
+            self.store_some(column, value, mask, self.k, adds=adds)
+
+    def store_some(self, column: Column, value: str, mask: str, k: str, *, adds: bool) -> None:
+        """Store lanes that a mask allows, all without one, from the place of repetition k on, or add them there."""
         vector, on = self.lanes.type, (self.lanes.truth, mask)
         place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {k}")
         where = [("ptr", place), ("i32", "8"), on]
         if adds:
-            before = self.new(self.call(vector, "load", [*where, (vector, self.zero)]))
-            value = self.new(f"fadd {vector} {before},{value}")
-        if self.masked:
+            load = (
+                self.call(vector, "load", [*where, (vector, self.zero)])
+                if mask
+                else f"load {vector},ptr {place},align 8"
+            )
+            value = self.new(f"fadd {vector} {self.new(load)},{value}")
+        if mask:
             self.write(self.call("void", "store", [(vector, value), *where]))
         else:
             self.write(f"store {vector} {value},ptr {place},align 8")

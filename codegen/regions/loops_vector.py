@@ -2,8 +2,9 @@
 
 Repetitions come in runs (`codegen.regions.runs`): within one, place k of a table is `start + step * k`. A step of 0 is
 a register (a number for all lanes, or an accumulator), a step of 1 a vector load or store, any other step a number for
-each lane: gathers and scatters of the processor are no faster, and on some much slower. The last vector of a run has
-lanes that are switched off: they read what the last repetition reads, and what they store is overwritten by it.
+each lane: gathers and scatters of the processor are no faster, and on some much slower. After the whole vectors of a
+run comes one with the repetitions that are left: the body is written twice, and only there are lanes switched off. They
+read what the last repetition reads, or a number, and what they store is overwritten by it, or is not stored.
 
 Order of sums: each lane has its own sum in a register, of every W-th repetition; at the end of a run the upper half of
 the lanes is added to the lower half until one is left. Sums in memory are added vector by vector, result by result;
@@ -14,18 +15,18 @@ and on the width of the registers, and on nothing else.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from codegen.emission.lanes import Lanes
-from codegen.functions.symbols import Symbol
 from codegen.regions.loops import Job, Written
 from codegen.regions.loops_columns import Column, Columns, Overlap, rows_of
 from codegen.regions.loops_lanes import LaneFunction
 from codegen.regions.region import Result
 from codegen.regions.table import Places
 
-SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
+Left: TypeAlias = dict[int, str]
 
 
 def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Written:
@@ -41,13 +42,13 @@ class _Vector(LaneFunction):
         self.columns, self.runs = columns, columns.runs
         self.reads, self.results, self.overlaps = columns.reads, columns.results, columns.overlaps
         self.overlapping = {c: overlap for overlap in self.overlaps for c in overlap.distances}
-        self.masked = bool(self.overlaps) or bool((self.runs.lengths % lanes.width).any())
         self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(self.region.results[c])]
         self.kept = [c for c in self.sums if len(self.runs) > 1 and _same(self.results[c].starts)]
         self.names = {id(column): f"%p{c}" for c, column in enumerate((*self.reads, *self.results))}
         self.strided = [c for c, use in enumerate(self.region.results) if self.is_strided(c, use)]
         self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
+        self.passed: Left = {}  # by result: what the vectors before leave, a sum or the lanes that move up
 
     def emit(self) -> Written:
         for column in (*self.reads, *self.results):
@@ -55,49 +56,84 @@ class _Vector(LaneFunction):
         several, lines, vector = len(self.runs) > 1, self.lines, self.lanes.type
         if several:
             self.write("br label %run", "run:", "%r=phi i64 [0,%entry],[%r.next,%endrun]")
-            lines += [f"%a{c}=phi {vector} [zeroinitializer,%entry],[%v{c}.next,%endrun]" for c in self.kept]
-        self.before = "run" if several else "entry"
+            lines += [f"%a{c}=phi {vector} [zeroinitializer,%entry],[%v{c},%endrun]" for c in self.kept]
         self.length = self.of_run(self.runs.lengths)
         for column in (*self.reads, *self.results):
             start = self.of_run(column.starts)
             self.write(f"{self.names[id(column)]}=getelementptr double,ptr {self.view(column.use)},i64 {start}")
-        self.loop()
+        self.run("run" if several else "entry")
         for c in self.sums:
             if c not in self.kept:
-                self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}.next"))
+                self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}"))
         if several:
             self.write("%r.next=add i64 %r,1")
             self.write(f"br i1 {self.new(f'icmp ult i64 %r.next,{len(self.runs)}')},label %run,label %exit", "exit:")
         for c in self.kept:
-            self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}.next"))
+            self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}"))
         self.write("ret void")
         return self.written()
 
-    def loop(self) -> None:
-        """Write the loop over a run."""
-        fixed = {
-            c: self.splat(self.load(self.name(column))) for c, column in enumerate(self.reads) if column.fixed
-        }  # fmt: skip
-        self.write("br label %vector", "vector:", f"%k=phi i64 [0,%{self.before}],[%k.next,%vector]")
-        for c in self.sums:
-            first = f"%a{c}" if c in self.kept else "zeroinitializer"
-            self.phi(f"%v{c}", first, f"%v{c}.next")
-        for c, overlap in self.overlapping.items():
-            if overlap.distances[c]:
-                self.phi(f"%b{c}", "zeroinitializer", f"%b{c}.next")
-        self.mask = self.lanes_on(self.length) if self.masked else self.lanes.splat("true", "i1")
-        self.numbers = self.lane_numbers() if any(_in_steps(c) for c in (*self.reads, *self.results)) else []
-        self.body([fixed.get(c) or self.read(column) for c, column in enumerate(self.reads)], self.leave)
-        self.store_in_steps()
-        self.write(f"%k.next=add i64 %k,{self.lanes.width}")
-        self.write(f"br i1 {self.new(f'icmp ult i64 %k.next,{self.length}')},label %vector,label %endrun", "endrun:")
-        for overlap in self.overlaps:  # what has moved beyond the last vector
-            left = [self.moved_up(far, f"%b{c}.next", "zeroinitializer") for c, far in overlap.distances.items() if far]
-            if left:
-                self.leave_overlap(overlap, left, "%k.next")
+    def run(self, before: str) -> None:
+        """Write a run: whole vectors, then one of the repetitions that are left, then what has moved beyond it."""
+        width, lengths = self.lanes.width, self.runs.lengths
+        whole, rest = lengths >= width, lengths % width > 0  # the runs in which there are some
+        self.uniform = [self.splat(self.load(self.name(column))) if column.fixed else "" for column in self.reads]
+        left = {c: f"%a{c}" if c in self.kept else "zeroinitializer" for c in self.sums}
+        left |= {c: "zeroinitializer" for one in self.overlaps for c, distance in one.distances.items() if distance}
+        end = self.rounded(self.length)
+        to_rest, to_end = [(before, left)], []
+        if whole.any():
+            self.branch("" if whole.all() else self.new(f"icmp ne i64 {end},0"), "vector", "rest")
+            ended = ("whole", self.whole_vectors(before, left, end))
+            to_rest, to_end = [*([] if whole.all() else to_rest), ended], [] if rest.all() else [ended]
+            one = "rest" if rest.all() else "endrun"
+            several = rest.any() and not rest.all()
+            self.branch(
+                self.new(f"icmp ult i64 {end},{self.length}") if several else "", "rest" if several else one, one
+            )
+        else:
+            self.branch("", "rest")
+        if rest.any():
+            self.write("rest:", *self.phis("v%d.rest", to_rest))
+            self.vector(end, {c: f"%v{c}.rest" for c in left}, self.lanes_on(self.length, end))
+            to_end.append(("rest", self.passed))
+            self.branch("", "endrun")
+        self.write("endrun:", *self.phis("v%d", to_end))
+        self.leave_moved({c: f"%v{c}" for c in left})
 
-    def phi(self, name: str, first: str, following: str) -> None:
-        self.write(f"{name}=phi {self.lanes.type} [{first},%{self.before}],[{following},%vector]")
+    def whole_vectors(self, before: str, left: Left, end: str) -> Left:
+        """Write the loop over vectors whose lanes all have a repetition."""
+        self.write("vector:", f"%k=phi i64 [0,%{before}],[%k.next,%vector]")
+        start = len(self.lines)
+        self.vector("%k", {c: f"%v{c}.vector" for c in left})
+        self.lines[start:start] = self.phis("v%d.vector", [(before, left), ("vector", self.passed)])
+        self.write(f"%k.next=add i64 %k,{self.lanes.width}")
+        self.branch(self.new(f"icmp ult i64 %k.next,{end}"), "vector", "whole")
+        self.write("whole:")
+        return self.passed
+
+    def vector(self, k: str, left: Left, mask: str = "") -> None:
+        """Write the repetitions of one vector, from repetition k on."""
+        self.k, self.passed, self.mask = k, dict(left), mask
+        self.numbers, self.moved = [], {}
+        self.body([self.uniform[c] or self.read(column) for c, column in enumerate(self.reads)], self.leave)
+        self.store_in_steps()
+
+    def phis(self, name: str, sources: Sequence[tuple[str, Left]]) -> list[str]:
+        """What the blocks before leave, one of which it comes from."""
+        return [
+            f"%{name % c}=phi {self.lanes.type} " + ",".join(f"[{left[c]},%{block}]" for block, left in sources)
+            for c in sources[0][1]
+        ]
+
+    def branch(self, condition: str, label: str, other: str = "") -> None:
+        """Go on at a label, or at the other one where there is a condition and it does not hold."""
+        self.write(f"br i1 {condition},label %{label},label %{other}" if condition else f"br label %{label}")
+
+    def rounded(self, number: str, more: int = 0) -> str:
+        """Whole vectors: the repetitions in them, for a number of repetitions and some more."""
+        number, width = self.plus(number, more), self.lanes.width
+        return str(int(number) // width * width) if number.isdigit() else self.new(f"and i64 {number},{-width}")
 
     def is_strided(self, c: int, use: Result) -> bool:
         return _in_steps(self.results[c]) and not self.job.adds(use)
@@ -107,24 +143,6 @@ class _Vector(LaneFunction):
         for group in rows_of([self.results[c] for c in self.strided]):
             column = self.results[self.strided[group[0]]]
             self.store_rows(column, [self.waiting[self.strided[k]] for k in group])
-
-    def lane_numbers(self) -> list[str]:
-        """The repetition of each lane; for lanes that have none, the last one of the run."""
-        found = ["%k", *(self.new(f"add i64 %k,{lane}") for lane in range(1, self.lanes.width))]
-        if not self.masked:
-            return found
-        last = self.plus(self.length, -1)
-        return [self.new(f"call i64 @{self.smaller}(i64 {number},i64 {last})") for number in found]
-
-    @property
-    def smaller(self) -> str:
-        self.symbols[SMALLER.name] = SMALLER
-        return SMALLER.name
-
-    def plus(self, number: str, more: int) -> str:
-        if not more:
-            return number
-        return str(int(number) + more) if number.isdigit() else self.new(f"add i64 {number},{more}")
 
     def of_run(self, values: Places) -> str:
         """The number of this run: a constant where it is the same in all."""
@@ -141,32 +159,43 @@ class _Vector(LaneFunction):
             self.leave_one(c, value)
 
     def leave_one(self, c: int, value: str) -> None:
-        column, vector = self.results[c], self.lanes.type
+        column = self.results[c]
         adds = self.job.adds(self.region.results[c])
         if c in self.sums:
-            self.write(f"%v{c}.next=fadd {vector} %v{c},{self.switched(value)}")
+            self.passed[c] = self.new(f"fadd {self.lanes.type} {self.passed[c]},{self.switched(value)}")
         elif c in self.overlapping:
-            overlap = self.overlapping[c]
-            self.write(f"%b{c}.next=bitcast {vector} {self.switched(value, 'zeroinitializer')} to {vector}")
-            distance = overlap.distances[c]
-            self.moved[c] = self.moved_up(distance, f"%b{c}", f"%b{c}.next") if distance else f"%b{c}.next"
+            overlap, value = self.overlapping[c], self.switched(value, "zeroinitializer")
+            self.moved[c] = value
+            if c in self.passed:
+                self.moved[c], self.passed[c] = self.moved_up(overlap.distances[c], self.passed[c], value), value
             if self.moved.keys() >= overlap.distances.keys():
-                self.leave_overlap(overlap, [self.moved[part] for part in overlap.distances], "%k")
+                on = self.mask and self.lanes_on(self.plus(self.length, overlap.longest), self.k)
+                self.leave_overlap(overlap, [self.moved[part] for part in overlap.distances], self.k, on)
         elif c in self.strided:
             self.waiting[c] = value
         elif column.side_by_side:
-            self.store(column, value, self.mask, adds=adds)
+            self.store(column, value, adds=adds)
         else:
             self.leave_lanes(column, value, adds=adds)
 
-    def leave_overlap(self, overlap: Overlap, terms: Sequence[str], k: str) -> None:
+    def leave_moved(self, left: Left) -> None:
+        """Leave the lanes that have moved up beyond the last vector of a run."""
+        if not self.overlaps:
+            return
+        end = self.rounded(self.length, self.lanes.width - 1)
+        for overlap in self.overlaps:
+            on = self.lanes_on(self.plus(self.length, overlap.longest), end)
+            terms = [self.moved_up(far, left[c], "zeroinitializer") for c, far in overlap.distances.items() if far]
+            if terms:
+                self.leave_overlap(overlap, terms, end, on)
+
+    def leave_overlap(self, overlap: Overlap, terms: Sequence[str], k: str, mask: str) -> None:
         """Add overlapping sums to each other, then leave them from the place of repetition k on."""
         total, *others = terms
         for term in others:
             total = self.new(f"fadd {self.lanes.type} {total},{term}")
         adds = any(self.job.adds(self.region.results[c]) for c in overlap.distances)
-        mask = self.lanes_on(self.plus(self.length, overlap.longest), k)
-        self.store(self.results[overlap.first], total, mask, adds=adds, k=k)
+        self.store_some(self.results[overlap.first], total, mask, k, adds=adds)
 
     def moved_up(self, distance: int, before: str, value: str) -> str:
         """Move the lanes up; the first ones come from the vector before."""
