@@ -203,7 +203,7 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
     for use, count in uses:
         if not 0 <= use.buffer < len(program.buffers):
             raise ArgumentError(f"buffer {use.buffer} of {len(program.buffers)}", where=where)
-        low, high = _bounds(use.table, counts) if use.table.count else (0, -1)
+        low, high = bounds_in(use.table, counts) if use.table.count else (0, -1)
         if use.table.count != count or low < 0 or high >= program.buffers[use.buffer].size:
             raise ArgumentError(
                 f"places {low} to {high} of a buffer of {program.buffers[use.buffer].size}, {use.table.count} times",
@@ -224,7 +224,7 @@ def _is_scalar(body: Program) -> bool:
     return single and not body.seeded and not any(slot.shape for slot in body.inputs)
 
 
-def _bounds(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
+def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
     """The lowest and the highest place in all rounds of the nests around."""
     low, high = table.bounds
     for count, shift in zip(counts, table.shifts, strict=False):

@@ -4,8 +4,8 @@
 "sqrt" cuts a chain of n repetitions into about sqrt(n) segments and keeps the carries at their beginnings; going back,
 each segment is run again, and its repetitions are kept in a workspace that the next segment uses again. That is about
 3 sqrt(n) numbers for each carry, and one more run forward.
-"none" cuts segments into segments, eight at a time, down to a few repetitions: about 9 numbers for each carry at each
-of log8(n) levels, and one more run forward for each level.
+"none" cuts segments into segments, sixteen at a time, down to a few repetitions: about 34 numbers for each carry at
+each of log16(n) levels, and one more run forward for each level.
 Loops in nests are run again in every round by both. A table of places that is not affine is read, or written, through
 a workspace of n numbers.
 """
@@ -26,8 +26,8 @@ from symad.structure.place import IDENTITY
 
 Checkpoints: TypeAlias = Literal["all", "sqrt", "none"]
 
-FEW = 16  # repetitions that are not cut any more
-EIGHT = 8  # segments of a level of "none"
+FEW = 32  # repetitions that are not cut any more
+SIXTEEN = 16  # segments of a level of "none": with eight, a long chain takes 1.5 times as long, for 3/4 of the memory
 
 
 def memory(program: RolledProgram) -> int:
@@ -52,7 +52,7 @@ def segments_of(checkpoints: Checkpoints, region: Region, depth: int) -> int:
         return 1
     if checkpoints == "sqrt":
         return 1 if depth else max(isqrt(region.count - 1), 1)
-    return EIGHT if region.count > FEW else 1
+    return SIXTEEN if region.count > FEW else 1
 
 
 def segmented(draft: Draft, region: Region, segments: int, depth: int) -> list[Step]:

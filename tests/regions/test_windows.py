@@ -1,0 +1,110 @@
+"""Windows: programs that keep the last rounds only compute the same numbers, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from derive_cases import CASES, Made, region
+from derive_cases import run as table
+from derive_flat import points
+from derive_strict import run as carried_out
+
+import symad as sa
+from codegen import compile_program, unroll
+from codegen.interpret import evaluate
+from codegen.regions.evaluate import evaluate_rolled
+from codegen.regions.region import Nest, RolledProgram
+from codegen.regions.table import Affine, Indexed
+from symad.regions.checkpoints import memory
+from symad.regions.pullback import pullback
+from symad.regions.pushforward import pushforward
+from symad.regions.windows import windowed
+
+WIDTH = 4
+
+
+def steps_of_rounds(
+    rounds: int, lag: int = 1, down: bool = False, stored: int = WIDTH, again: int = 1
+) -> RolledProgram:
+    """Rounds that read what those up to `lag` before have stored, from low places to high ones or `down`.
+
+    Each stores to some places of its frame; the others are 0. `again` is how often all is run.
+    """
+    step, size = (-WIDTH if down else WIDTH), WIDTH * (rounds + lag)
+    base = size - WIDTH if down else 0
+    made = Made({"x": (WIDTH,)}, {"f": (WIDTH,)}, {"h": (size,)})
+    order = np.array([1, 3, 2, 0])
+
+    def frame(k: int, count: int = WIDTH) -> Affine:
+        return table(count, base + step * k, 1, (0, step))
+
+    body = region(
+        lambda *h: (sum(np.cos(a) * (k + 1) for k, a in enumerate(h)) + h[0] * 0.5,), stored,
+        [made.at("h", frame(k, stored)) for k in range(lag)]
+        + [made.at("h", Indexed(order[:stored] + base + step * (lag - 1), (0, step)))],
+        [made.to(0, "h", frame(lag, stored))],
+    )  # fmt: skip
+    initial = [
+        region(
+            lambda x: (x * x,), WIDTH, [made.at("x", table(WIDTH))], [made.to(0, "h", table(WIDTH, base + step * k))]
+        )
+        for k in range(lag)
+    ]
+    total = region(
+        lambda a: (a,), WIDTH, [made.at("h", table(WIDTH, base + step * (rounds + lag - 1)))],
+        [made.to(0, "f", table(WIDTH), "add")],
+    )  # fmt: skip
+    return made.program(Nest(again, (*initial, Nest(rounds, (body,)), total)))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize(("lag", "down", "stored", "again"), [
+    (1, False, WIDTH, 1), (1, True, WIDTH, 2), (2, False, WIDTH, 2), (3, True, WIDTH, 1), (1, False, 2, 1),
+    (2, True, 3, 2),
+])  # fmt: skip
+def test_rounds_that_read_those_before(rounds: int, lag: int, down: bool, stored: int, again: int) -> None:
+    program = steps_of_rounds(rounds, lag, down, stored, again)
+    small, arrays = windowed(program, 1), points(program)
+    assert memory(small) == (8 * WIDTH * (lag + 1) if rounds > 2 else memory(program))
+    expected = carried_out(program, arrays, scratch=True)
+    np.testing.assert_array_equal(evaluate_rolled(small, arrays), expected)
+    np.testing.assert_array_equal(
+        compile_program(small, cache=False)(*arrays), compile_program(program, cache=False)(*arrays)
+    )
+    flat = unroll(small)
+    values = evaluate(flat, flat.outputs[0].rows, dict(enumerate(arrays[0])))
+    np.testing.assert_array_equal(values, expected[0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_of_every_case(name: str) -> None:
+    program = CASES[name]()
+    active = range(len(program.inputs))
+    cut = pullback(program, active, checkpoints="sqrt")
+    for made in (program, pushforward(program, active), cut, pushforward(cut, active)):
+        arrays, small = points(made), windowed(made, 1)
+        assert memory(small) <= memory(made)
+        for found, expected in zip(evaluate_rolled(small, arrays), evaluate_rolled(made, arrays), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_what_is_read_later_is_kept() -> None:
+    program = CASES["scan_of_scan"]()
+    kept = {
+        name: memory(windowed(made, 1)) for name, made in (("value", program), ("gradient", pullback(program, [1])))
+    }
+    assert kept["value"] < memory(program) <= kept["gradient"]
+
+
+@pytest.mark.parametrize("steps", [999, 1000])
+def test_values_of_a_grid_in_time_need_two_rows(steps: int) -> None:
+    def heat(u):
+        def step(v, _):
+            return np.concatenate([v[:1], v[1:-1] + 0.1 * (v[2:] - 2 * v[1:-1] + v[:-2]), v[-1:]]), None
+
+        return sa.scan(step, u, None, length=steps)[0]
+
+    u = np.random.default_rng(1).uniform(1, 2, 400)
+    kernel = sa.compile(heat, u)
+    assert 2 * u.size <= kernel.stats.workspace <= 3 * u.size
+    np.testing.assert_allclose(kernel(u), heat(u), rtol=1e-13)
