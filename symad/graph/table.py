@@ -137,8 +137,11 @@ class Graph(Table):
             if not isinstance(self.atoms, LazyAtoms):
                 self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
             self.atoms.later(nodes, atom)
+            self.blocks.scan(self.heads)
+            self.blocks.add_range(nodes.start, nodes.stop)
             self.heads += [sp.Symbol] * count
             self.operands += [()] * count
+            self.blocks.scanned = nodes.stop
             return nodes
 
     def given_atoms(self) -> list[sp.Basic]:

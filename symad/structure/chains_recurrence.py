@@ -8,6 +8,8 @@ import sympy as sp
 from symad.structure.chains_columns import Columns, Flags
 from symad.structure.verify_chain import Chain
 
+LEAST_LINKS = 4  # repetitions that wait for each other; in fewer, several maps follow each other
+
 
 def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
     """Return whether later repetitions really need earlier ones: not so in sums and maps, which have a better form.
@@ -16,7 +18,8 @@ def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
     are left. Where they are only additions that nobody else reads, repetitions add up.
     """
     shape, period = chain.shape, chain.shape.period
-    producer, consumer = shape.producer[shape.carried], shape.consumer[shape.carried]
+    linked = shape.carried & (shape.lag <= max(1, chain.count // LEAST_LINKS))
+    producer, consumer = shape.producer[linked], shape.consumer[linked]
     kept = np.ones(period, dtype=bool)
     while True:
         inside = kept[producer] & kept[consumer]
@@ -26,8 +29,8 @@ def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
         kept = still
     codes = columns.codes[shape.model : shape.model + period]
     adds = columns.pair[shape.model : shape.model + period] & (np.array(columns.heads, dtype=object)[codes] == sp.Add)
-    uses = np.bincount(producer, minlength=period)
+    uses = np.bincount(shape.producer[shape.carried], minlength=period)
     loops = np.bincount(consumer[inside], minlength=period)
-    back = int(shape.lag[shape.carried][inside].sum())  # sums side by side end in as many repetitions
+    back = int(shape.lag[linked][inside].sum())  # sums side by side end in as many repetitions
     adding = adds & (uses == 1) & (loops == 1) & ~needed[: max(0, len(needed) - back)].any(axis=0)
     return bool((kept & ~adding).any())

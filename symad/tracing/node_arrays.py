@@ -17,7 +17,8 @@ import numpy.typing as npt
 import symad.tracing.operations as op
 from symad.errors import TraceError
 from symad.graph.table import Graph
-from symad.tracing.constants import as_number, as_truth, constant, is_boolean
+from symad.tracing.blocks import BLOCK, block_of, chain_head, heads_of
+from symad.tracing.constants import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
 from symad.tracing.operations import Build
 from symad.tracing.place import user_place
 from symad.tracing.ufuncs import UFUNCS
@@ -31,7 +32,9 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
-        operands = tuple(np.broadcast_to(nodes, shape) for nodes in operands)
+    if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
+        return block
+    operands = tuple(np.broadcast_to(nodes, shape) if nodes.shape != shape else nodes for nodes in operands)
     made = list(map(build, repeat(graph), *[nodes.ravel().tolist() for nodes in operands]))
     return np.array(made, dtype=np.int64).reshape(shape)
 
@@ -54,25 +57,40 @@ def reduce(
     kept = [k for k in range(nodes.ndim) if k not in axes]
     shape = [nodes.shape[k] for k in kept]
 
-    def rows_of(array: Nodes) -> list[list[int]]:
-        length = math.prod(nodes.shape[k] for k in axes)
-        rows: list[list[int]] = array.transpose([*axes, *kept]).reshape(length, math.prod(shape)).tolist()
-        return rows
+    def rows_of(array: Nodes) -> Nodes:
+        return array.transpose([*axes, *kept]).reshape(math.prod(nodes.shape[k] for k in axes), math.prod(shape))
 
     rows = rows_of(nodes)
-    masks: list[Any] = [[]] * len(rows) if where is None else rows_of(where)
     if initial is not None:
-        rows.insert(0, [initial] * math.prod(shape))
-        masks.insert(0, [])
-    if not rows:
+        rows = np.concatenate([np.full((1, rows.shape[1]), initial), rows])
+    if not len(rows):
         raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
-    total = rows[0]
-    for row, mask in zip(rows[1:], masks[1:], strict=True):
-        columns = (total, row, mask) if mask else (total, row)
-        total = list(map(_passing_over(build) if mask else build, repeat(graph), *columns))
+    if where is None:
+        total = _totals(graph, build, rows)[-1]
+    else:
+        masks = rows_of(where)[1 if initial is None else 0 :]
+        total = rows[0]
+        for row, mask in zip(rows[1:], masks, strict=True):
+            total = elementwise(graph, _passing_over(build), total, row, mask)
     if keepdims:
         shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
-    return np.array(total, dtype=np.int64).reshape(shape)
+    made: Nodes = total.reshape(shape)
+    return made
+
+
+def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
+    """Return what a reduction of rows has after each of them: rows[0], build(rows[0], rows[1])..."""
+    head = chain_head(graph, build, rows) if rows.size >= BLOCK else None
+    totals: list[Any] = [rows[0].tolist()]
+    for k in range(1, len(rows)):
+        block = None if head is None or k == 1 else graph.chain(head, np.array(totals[-1]), rows[k:])
+        if block is not None:
+            return np.concatenate([np.array(totals), block])
+        if rows.shape[1] < BLOCK:
+            totals.append(list(map(build, repeat(graph), totals[-1], rows[k].tolist())))
+        else:
+            totals.append(elementwise(graph, build, np.array(totals[-1]), rows[k]))
+    return np.array(totals, dtype=np.int64)
 
 
 def _passing_over(build: Build) -> Build:
@@ -87,10 +105,10 @@ def _passing_over(build: Build) -> Build:
 def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
     """Return the running reduction along one axis."""
     moved = np.moveaxis(nodes, axis, 0)
-    rows = moved.reshape(len(moved), math.prod(moved.shape[1:])).tolist()
-    for k in range(1, len(rows)):
-        rows[k] = list(map(build, repeat(graph), rows[k - 1], rows[k]))
-    return np.moveaxis(np.array(rows, dtype=np.int64).reshape(moved.shape), 0, axis)
+    if not moved.size:
+        return nodes.copy()
+    totals = _totals(graph, build, moved.reshape(len(moved), -1))
+    return np.moveaxis(totals.reshape(moved.shape), 0, axis)
 
 
 def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
@@ -139,7 +157,7 @@ def like(graph: Graph, target: Nodes, nodes: Nodes) -> Nodes:
 
 def has_truths(graph: Graph, nodes: Nodes) -> bool:
     """Whether any node is a truth value."""
-    return any(is_boolean(graph, node) for node in nodes.ravel().tolist())
+    return nodes.size > 0 and not heads_of(graph, nodes).isdisjoint(MAYBE_BOOLEAN)
 
 
 def all_truths(graph: Graph, nodes: Nodes) -> bool:
