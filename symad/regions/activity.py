@@ -1,8 +1,9 @@
 """Activity: which slots of which regions have tangents, and which outputs have cotangents that matter.
 
-Forward: a buffer is active if something that depends on an active input is written to it. Backward: a buffer has a
-cotangent if it is active and something that it goes into has one. Regions in a nest are looked at until nothing
-changes, since one round reads what another wrote. Where bodies choose between branches, tangents and cotangents come
+Forward: a place of a buffer is active if something that depends on an active input is written to it. Backward: a place
+has a cotangent if it is active and something that it goes into has one. What is not active must not be multiplied by a
+derivative, which may be NaN. Regions in a nest are looked at until nothing changes, since one round reads what another
+wrote. Where bodies choose between branches, tangents and cotangents come
 with guards (see `bodies_linear`), which have buffers of their own.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from codegen.regions.region import Region, Step, regions_of
+from codegen.regions.region import Buffer, Gather, Region, Result, Step, regions_of
 from symad.regions.bodies import Replay, Replays
 from symad.regions.bodies_linear import (
     has_gates,
@@ -22,16 +23,19 @@ from symad.regions.bodies_linear import (
     slots_guarded,
     slots_reached,
 )
+from symad.regions.marks import Marks
 
 
 @dataclass(frozen=True)
 class Forward:
-    """The active buffers, those with guards among them; for each region its active slots, and those with guards.
+    """The active buffers and their active places, buffers with guards; for each region its active slots, and those
+    with guards.
 
     `infinite` are buffers of numbers that may be infinite or NaN although all inputs are finite.
     """
 
     buffers: frozenset[int]
+    places: Marks
     slots: dict[Region, tuple[int, ...]]
     guarded: frozenset[int]
     guarded_slots: dict[Region, tuple[int, ...]]
@@ -48,10 +52,12 @@ class Forward:
 class Backward:
     """The buffers with cotangents, those with guards among them.
 
-    For each region the outputs with cotangents, the slots to which these lead, and the carries with guards among them.
+    For each region the results and outputs with cotangents, the slots to which these lead, and the carries with guards
+    among them.
     """
 
     buffers: frozenset[int]
+    results: dict[Region, tuple[Result, ...]]
     outputs: dict[Region, tuple[int, ...]]
     slots: dict[Region, tuple[int, ...]]
     guarded: frozenset[int]
@@ -60,22 +66,26 @@ class Backward:
 
 def forward(
     steps: Sequence[Step],
+    buffers: Sequence[Buffer],
     active: Iterable[int],
     replays: Replays | None = None,
     infinite: Iterable[int] = (),
     guarded: Iterable[int] = (),
 ) -> Forward:
-    """Return what depends on some buffers; some that are there before the steps may hold infinite numbers.
+    """Return what depends on some of the buffers; some that are there before the steps may hold infinite numbers.
 
     Tangents of `guarded` ones come with guards.
     """
-    found = _Forward(set(active), _has_gates(steps), replays or Replays(), set(infinite))
+    found = _Forward(Marks(buffers), _has_gates(steps), replays or Replays(), set(infinite))
+    for buffer in active:
+        found.places.add_all(buffer)
     found.guarded.update(guarded)
     found.gates |= bool(found.guarded)
     found.run(steps)
-    buffers, guarded = frozenset(found.buffers), frozenset(found.guarded)
-    infinite_buffers, slots = frozenset(found.infinite), found.infinite_slots
-    return Forward(buffers, found.slots, guarded, found.guarded_slots, found.replays, infinite_buffers, slots)
+    return Forward(
+        frozenset(found.places.of), found.places, found.slots, frozenset(found.guarded), found.guarded_slots,
+        found.replays, frozenset(found.infinite), found.infinite_slots,
+    )  # fmt: skip
 
 
 def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
@@ -106,7 +116,12 @@ def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guard
     found.gates = bool(found.guarded) or _has_gates(steps)
     found.run(steps)
     return Backward(
-        frozenset(found.buffers), found.outputs, found.slots, frozenset(found.guarded), found.guarded_carries
+        frozenset(found.places.of),
+        found.results,
+        found.outputs,
+        found.slots,
+        frozenset(found.guarded),
+        found.guarded_carries,
     )
 
 
@@ -115,8 +130,8 @@ def _has_gates(steps: Sequence[Step]) -> bool:
 
 
 class _Forward:
-    def __init__(self, buffers: set[int], gates: bool, replays: Replays, infinite: set[int]) -> None:
-        self.buffers, self.gates, self.replays, self.infinite = buffers, gates, replays, infinite
+    def __init__(self, places: Marks, gates: bool, replays: Replays, infinite: set[int]) -> None:
+        self.places, self.gates, self.replays, self.infinite = places, gates, replays, infinite
         self.infinite_slots: dict[Region, frozenset[int]] = {}
         self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
@@ -135,11 +150,11 @@ class _Forward:
     @property
     def found(self) -> int:
         """How much is known; it only grows."""
-        return len(self.buffers) + len(self.guarded) + len(self.infinite)
+        return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
         first = len(region.gathers)
-        slots = _reading(region, self.buffers)
+        slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
         while True:
             outputs = set(outputs_reached(self.replays.of(region.body, slots)))
             more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
@@ -147,7 +162,9 @@ class _Forward:
                 break
             slots |= more
         self.slots[region] = tuple(sorted(slots))
-        self.buffers.update(use.buffer for use in region.results if use.output in outputs)
+        for use in region.results:
+            if use.output in outputs:
+                self.places.add(use)
         self.guards(region, slots)
         self.infinities(region)
 
@@ -178,16 +195,20 @@ class _Forward:
 
 def _reading(region: Region, buffers: set[int]) -> set[int]:
     """Return the slots that read some buffers, at their beginning or always."""
-    slots = {slot for slot, use in enumerate(region.gathers) if use.buffer in buffers}
-    for slot, carry in enumerate(region.carries, len(region.gathers)):
-        if any(use.buffer in buffers for use in carry.initial):
-            slots.add(slot)
-    return slots
+    return {slot for slot, uses in enumerate(_reads(region)) if any(use.buffer in buffers for use in uses)}
+
+
+def _reads(region: Region) -> list[Sequence[Gather]]:
+    """Return what each slot reads, at its beginning or always."""
+    return [*((use,) for use in region.gathers), *(carry.initial for carry in region.carries)]
 
 
 class _Backward:
     def __init__(self, ahead: Forward, buffers: set[int], guarded: set[int]) -> None:
-        self.ahead, self.buffers, self.guarded = ahead, buffers, guarded
+        self.ahead, self.places, self.guarded = ahead, Marks(ahead.places.buffers), guarded
+        for buffer in buffers:
+            self.places.add_all(buffer)
+        self.results: dict[Region, tuple[Result, ...]] = {}
         self.plain = buffers - guarded  # cotangents that are given, without guards
         self.gates = False
         self.outputs: dict[Region, tuple[int, ...]] = {}
@@ -200,14 +221,15 @@ class _Backward:
                 self.visit(step)
                 continue
             before = -1
-            while len(self.buffers) + len(self.guarded) > before:
-                before = len(self.buffers) + len(self.guarded)
+            while self.places.changes + len(self.guarded) > before:
+                before = self.places.changes + len(self.guarded)
                 self.run(step.steps)
 
     def visit(self, region: Region) -> None:
         first, replay = len(region.gathers), self.ahead.replay(region)
         smooth = set(outputs_reached(replay))
-        outputs = {use.output for use in region.results if use.buffer in self.buffers} & smooth
+        results = tuple(use for use in region.results if use.output in smooth and self.places.meet(use))
+        outputs = {use.output for use in results}
         while True:
             slots = slots_reached(replay, outputs)
             more = {region.carries[slot - first].output for slot in slots if slot >= first} & smooth - outputs
@@ -215,15 +237,16 @@ class _Backward:
                 break
             outputs |= more
         self.outputs[region], self.slots[region] = tuple(sorted(outputs)), tuple(slots)
+        self.results[region], reads = results, _reads(region)
         for slot in slots:
-            reads = (region.gathers[slot],) if slot < first else region.carries[slot - first].initial
-            self.buffers.update(use.buffer for use in reads if use.buffer in self.ahead.buffers)
+            for use in reads[slot]:
+                self.places.add(use, within=self.ahead.places)
         self.guards(region)
 
     def guards(self, region: Region) -> None:
         """Find the carries and buffers with guards."""
-        first, slots = len(region.gathers), self.slots[region]
-        ends = {use.output for use in region.results if use.kind == "last" and use.buffer in self.guarded}
+        first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
+        ends = {use.output for use in self.results[region] if use.kind == "last" and use.buffer in self.guarded}
         carries = {slot for slot in slots if slot >= first and region.carries[slot - first].output in ends}
         guarded: set[int] = set()
         while self.gates:
@@ -233,15 +256,14 @@ class _Backward:
                 break
             carries |= more
         for slot in guarded:
-            reads = (region.gathers[slot],) if slot < first else region.carries[slot - first].initial
-            self.guarded.update(use.buffer for use in reads if use.buffer in self.buffers - self.plain)
+            self.guarded.update(use.buffer for use in reads[slot] if use.buffer in self.places.of.keys() - self.plain)
         self.guarded_carries[region] = frozenset(carries)
 
     def slots_with_guards(self, region: Region, carries: set[int]) -> set[int]:
         """Return the slots whose cotangents have guards; that of an output has one if all that is added up has."""
         first, outputs = len(region.gathers), dict.fromkeys(self.outputs[region], True)
-        for use in region.results:
-            if use.output in outputs and use.kind != "last" and use.buffer in self.buffers:
+        for use in self.results[region]:
+            if use.kind != "last":
                 outputs[use.output] &= use.buffer in self.guarded
         for slot in self.slots[region]:
             if slot >= first and region.carries[slot - first].output in outputs:

@@ -23,7 +23,7 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
     """
     draft = Draft(program)
-    ahead = forward(program.steps, active, infinite=draft.infinite, guarded=active if units else ())
+    ahead = forward(program.steps, program.buffers, active, infinite=draft.infinite, guarded=active if units else ())
     tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}
     first = program.first_output
     for buffer in range(first, len(program.buffers)):

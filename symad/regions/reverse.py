@@ -34,7 +34,7 @@ class Reverse:
         """
         self.draft, self.steps, self.checkpoints = draft, steps, checkpoints
         infinite = draft.infinite if ahead is None else ahead.infinite
-        self.ahead = forward(steps, active, None if ahead is None else ahead.replays, infinite)
+        self.ahead = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
         self.behind = backward(steps, self.ahead, given, guarded)
         self.cotangents = {
@@ -71,7 +71,8 @@ class Reverse:
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
             return region, self.again(region, counts)
         needs = Needs(
-            self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region], self.cotangents,
+            self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region],
+            self.behind.results[region], self.cotangents,
             self.behind.guarded_carries[region], self.ahead.infinite_slots[region],
         )  # fmt: skip
         made = BackwardRegion(self.draft, region, counts, needs)

@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a region needs to run backward: its body, the slots and outputs with cotangents, where these are.
+    """What a region needs to run backward: its body, the slots, outputs and results with cotangents, where these are.
 
     `guarded` are the carries whose cotangents have guards, `infinite` the slots that may read infinite numbers.
     """
@@ -49,6 +49,7 @@ class Needs:
     replay: Replay
     slots: Sequence[int]
     outputs: Sequence[int]
+    results: Sequence[Result]
     cotangents: dict[int, Place]  # of buffers
     guarded: Collection[int]
     infinite: Collection[int]
@@ -60,7 +61,7 @@ class BackwardRegion:
     def __init__(self, draft: Draft, region: Region, counts: Sequence[int], needs: Needs) -> None:
         self.draft, self.region, self.counts, self.needs = draft, region, tuple(counts), needs
         self.first = len(region.gathers)
-        self.uses = [use for use in region.results if use.output in needs.outputs and use.buffer in needs.cotangents]
+        self.uses = needs.results
         self.bearers = {use.output: self.bearer(use.output) for use in self.uses if use.kind == "last"}
         self.carried = sorted({slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values()))
         self.guarded = {slot for slot in self.carried if slot in needs.guarded}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import symad as sa
 
-POINTS = [np.linspace(0, 1, 60), np.linspace(-1, 1, 60), np.linspace(0.1, 1, 60)]
+POINTS = [np.linspace(0, 1, 60), np.linspace(-1, 1, 60), np.linspace(0.1, 1, 60), np.full(60, 0.5)]
 
 
 def inside(x):
@@ -31,11 +33,19 @@ def map_that_is_not_chosen(x):
     return np.sum(np.where(x > 0, root * np.roll(root, 1) + np.roll(root, 2) * np.sin(root), 0.0))
 
 
+def distance_in_a_condition(x):
+    """hypot has no derivative at (0, 0); the straight lines around the loop leave it beside a number that has one."""
+    distance, scale = np.hypot(x[0] - x[1], x[0] - x[1]), x[2] * x[3]
+    return sa.sum_over(lambda u: (u > distance) * (u * scale), x)
+
+
 @pytest.mark.parametrize("point", range(len(POINTS)))
 @pytest.mark.parametrize("transform", [sa.grad, sa.hessian], ids=["gradient", "Hessian"])
 @pytest.mark.parametrize(
-    "f", [inside, sum_in_a_branch, sum_that_is_not_chosen, sum_below_a_maximum, map_that_is_not_chosen]
-)
+    "f",
+    [inside, sum_in_a_branch, sum_that_is_not_chosen, sum_below_a_maximum, map_that_is_not_chosen,
+     distance_in_a_condition],
+)  # fmt: skip
 def test_loops_and_straight_lines_agree_where_a_branch_is_not_taken(f, transform, point):
     x = POINTS[point]
     rolled, straight = (sa.compile(transform(f), x, roll=roll) for roll in ("always", "never"))
@@ -52,3 +62,12 @@ def test_a_chain_that_discards_its_own_roots():
     rolled, straight = (sa.compile(sa.derivative(f), 0.3, roll=roll) for roll in ("always", "never"))
     reverse = sa.compile(sa.grad(f), 0.3, roll="always")
     np.testing.assert_allclose([rolled(0.3), reverse(0.3)], straight(0.3), rtol=1e-12)
+
+
+@pytest.mark.parametrize("transforms", [(a, b) for a in (sa.grad, sa.derivative) for b in (sa.grad, sa.derivative)])
+def test_a_root_that_all_repetitions_read_and_no_path_takes(transforms):
+    def f(x):
+        return sa.sum_over(lambda weight: weight * (math.sqrt(x) if x > 0 else 0.0), np.ones(9))
+
+    outer, inner = transforms
+    assert sa.compile(outer(inner(f)), 1.0, roll="always")(-3.0) == 0
