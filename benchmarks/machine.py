@@ -15,6 +15,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from benchmarks.peers import FLAGS
+from codegen.engine import vector_bits
 
 PACKAGES = ("numpy", "sympy", "llvmlite", "scipy", "matplotlib")
 
@@ -29,8 +30,8 @@ def processor_name() -> str:
 
 
 def folder_name() -> str:
-    """Return the name under which results of this kind of machine are kept."""
-    words = re.sub(r"[^a-z0-9]+", "-", f"{processor_name()} {os.cpu_count()} cores".lower())
+    """Return the name under which results of this kind of machine are kept: some hide the long registers."""
+    words = re.sub(r"[^a-z0-9]+", "-", f"{processor_name()} {os.cpu_count()} cores {vector_bits()} bits".lower())
     return words.strip("-")
 
 
@@ -41,8 +42,8 @@ def describe(candidates: Iterator[str]) -> str:
     version = ".".join(str(part) for part in llvm.llvm_version_info)
     return "\n".join(
         [
-            f"- {datetime.date.today().isoformat()}; {processor_name()} ({llvm.get_host_cpu_name()}), {os.cpu_count()} "
-            f"cores, {memory:.0f} GiB; {platform.system()} {platform.machine()}, {'.'.join(platform.libc_ver())}",
+            f"- {datetime.date.today().isoformat()}; {processor_name()} ({llvm.get_host_cpu_name()}), registers of {vector_bits()} "
+            f"bits, {os.cpu_count()} cores, {memory:.0f} GiB; {platform.system()} {platform.machine()}, {'.'.join(platform.libc_ver())}",
             f"- Python {platform.python_version()}, LLVM {version}, {', '.join(versions)}",
             f"- candidates: {'; '.join(dict.fromkeys(candidates))}",
             f"- C compiler: {_compiler()}, `gcc {' '.join(FLAGS)}`",
