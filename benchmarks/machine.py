@@ -42,8 +42,9 @@ def describe(candidates: Iterator[str]) -> str:
     version = ".".join(str(part) for part in llvm.llvm_version_info)
     return "\n".join(
         [
-            f"- {datetime.date.today().isoformat()}; {processor_name()} ({llvm.get_host_cpu_name()}), registers of {vector_bits()} "
-            f"bits, {os.cpu_count()} cores, {memory:.0f} GiB; {platform.system()} {platform.machine()}, {'.'.join(platform.libc_ver())}",
+            f"- {datetime.date.today().isoformat()}; {processor_name()} ({llvm.get_host_cpu_name()}), registers of "
+            f"{vector_bits()} bits, {os.cpu_count()} cores, {memory:.0f} GiB",
+            f"- {platform.system()} {platform.machine()}, {'.'.join(platform.libc_ver())}",
             f"- Python {platform.python_version()}, LLVM {version}, {', '.join(versions)}",
             f"- candidates: {'; '.join(dict.fromkeys(candidates))}",
             f"- C compiler: {_compiler()}, `gcc {' '.join(FLAGS)}`",
