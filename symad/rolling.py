@@ -37,7 +37,7 @@ from symad.structure.place import Arrays, place
 from symad.structure.plain import PlainRows, plain_rows
 from symad.tracing.names import name_of
 from symad.tracing.paths import MAX_PATHS
-from symad.tracing.place import written_place
+from symad.tracing.place import written_at, written_place
 from symad.tracing.trace import StructuredTrace, Trace, trace_structured
 
 Roll = Literal["auto", "never", "always"]
@@ -98,7 +98,8 @@ def rolled(
             return straight
         option = 'roll="always"' if checkpoints == "all" else f'checkpoints="{checkpoints}"'
         do = "leave the option out, or write the loop down, with one body for all repetitions"
-        raise ArgumentError(f"{option} of {name_of(f)}", why=str(reason), do=do) from None
+        why = "; ".join([str(reason), *unrolled_lines(traced)])
+        raise ArgumentError(f"{option} of {name_of(f)}", where=written_at(base), why=why, do=do) from None
     operations = {"executed": found.program.executed, "in bodies": found.program.operations}
     swept = _cheaper_sweep(f, args, found, max_paths) if roll == "auto" and worth_it(found) else None
     kept = roll == "always" or (swept is None and worth_it(found))
@@ -149,6 +150,14 @@ def counted(number: int, what: str) -> str:
 
 class StraightError(Exception):
     """Why a function stays in straight lines."""
+
+
+def unrolled_lines(traced: StructuredTrace) -> list[str]:
+    """Return a sentence for each loop that was written down and is carried out repetition by repetition."""
+    return [
+        f"the loop at {place.rpartition('/')[2]} is carried out repetition by repetition: {reason}"
+        for place, reason in traced.carried_out.items()
+    ]
 
 
 def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import symad as sa
 from symad.cli import main
@@ -55,6 +57,89 @@ def test_nothing_repeats():
     assert (
         "1 operation traced; nothing repeats. Compiled in straight lines: too few operations for loops" in found.text()
     )
+
+
+def by_number(x):
+    return sa.fori_loop(0, 20, lambda k, total: total + np.sum(x[:k]), 0.0)
+
+
+def by_steps(x):
+    def step(total, k):
+        for i in range(k):
+            total = total + x[i]
+        return total, None
+
+    return sa.scan(step, 0.0, np.arange(20))[0]
+
+
+def by_list(x):
+    seen = []
+    return sa.sum_over(lambda y: (seen.append(y), y * y)[1], x)
+
+
+def by_counter(x):
+    calls = 0
+
+    def body(y):
+        nonlocal calls
+        calls += 1
+        return y * calls
+
+    return sa.vmap(body)(x) @ x
+
+
+def by_chance(x):
+    generator = np.random.default_rng(0)
+    return sa.sum_over(lambda y: y * generator.normal(), x)
+
+
+def by_iterator(x):
+    weights = iter(range(100))
+    return sa.sum_over(lambda y: y * next(weights), x)
+
+
+def by_rule(x):
+    cube = sa.custom_derivative(lambda y: y**3, lambda y: 3 * y**2)
+    return sa.sum_over(cube, x)
+
+
+REASONS = {
+    by_number: "'x[:k]' asks for an integer index of a value that is another one in every repetition (NAME:+1)",
+    by_steps: "'range(k)' asks for an integer index of a value that is another one in every repetition (NAME:+2)",
+    by_list: "its body changes a list, and it has to do so in every repetition",
+    by_counter: "its body changes the variable calls, and it has to do so in every repetition",
+    by_chance: "its body changes a generator of random numbers, and it has to do so in every repetition",
+    by_iterator: "it uses an iterator, which gives another value each time",
+    by_rule: "a custom or implicit derivative in its body belongs to one node, and not to a loop",
+}
+
+
+@pytest.mark.parametrize("f", REASONS, ids=lambda f: f.__name__)
+def test_loops_that_are_carried_out_say_why(f):
+    (line,) = sa.loops(f, np.ones(20)).carried_out
+    first, name = f.__code__.co_firstlineno, Path(__file__).name
+    reason = re.sub(r"NAME:\+(\d+)", lambda found: f"{name}:{first + int(found[1])}", REASONS[f])
+    place, _, told = line.partition(" is carried out repetition by repetition: ")
+    assert told == reason
+    assert first < int(re.fullmatch(rf"the loop at {name}:(\d+)", place)[1]) < first + 10
+    assert reason in sa.loops(sa.grad(f), np.ones(20)).text(1000)
+
+
+@pytest.mark.parametrize("f", [by_number, by_list], ids=lambda f: f.__name__)
+def test_refusals_name_the_function_and_the_reason(f):
+    (line,) = sa.loops(f, np.ones(20)).carried_out
+    with pytest.raises(sa.ArgumentError) as refused:
+        sa.compile(f, np.ones(20), roll="always")
+    assert str(refused.value).startswith(f"{__file__}:{f.__code__.co_firstlineno}: ")
+    assert line in str(refused.value)
+
+
+def test_loops_that_are_one_body_give_no_reasons():
+    def inside(x):
+        return sa.sum_over(lambda y: sa.fori_loop(0, 3, lambda k, total: total * y, 1.0), x)
+
+    assert sa.loops(inside, np.ones(200)).carried_out == []
+    assert sa.loops(lambda x: sa.sum_over(lambda y: y * y, x), np.ones(1)).carried_out == []
 
 
 def test_what_was_written_down_counts_as_traced():

@@ -25,9 +25,11 @@ from symad.rolling import (
     differentiated_loops,
     primal_of,
     taken_apart,
+    unrolled_lines,
     worth_it,
 )
 from symad.teaching.loops import line_of
+from symad.tracing.place import written_at
 from symad.tracing.trace import trace_structured
 from symad.transforms import hessian
 
@@ -86,7 +88,10 @@ def study_loops(
         found = timed("differentiate bodies", lambda: differentiated_loops(primal, arguments, recipes))
     except StraightError as reason:
         if roll == "always":
-            raise ArgumentError(f"--roll always of {name}", why=str(reason), do="leave the option out") from None
+            why = "; ".join([str(reason), *unrolled_lines(traced)])
+            raise ArgumentError(
+                f"--roll always of {name}", where=written_at(base), why=why, do="leave the option out"
+            ) from None
         return None
     if roll == "auto" and not worth_it(found):
         return None

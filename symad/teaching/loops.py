@@ -25,6 +25,7 @@ from symad.rolling import (
     operations_of,
     primal_of,
     taken_apart,
+    unrolled_lines,
     worth_it,
 )
 from symad.structure.loop import Loop, Reads, is_nodes
@@ -45,7 +46,8 @@ class LoopReport(Shown):
     """The loops of a function: how many repetitions of what, and whether `compile` keeps them.
 
     `loops` are those of the traced function, before any derivative is taken (`symad.structure.loop.Loop`); `kept` says
-    whether `compile(f, *args)` makes loops of them, and `reason` why, or why not.
+    whether `compile(f, *args)` makes loops of them, and `reason` why, or why not. `carried_out` has a sentence for each
+    loop that was written down and is carried out repetition by repetition.
     """
 
     name: str
@@ -54,6 +56,7 @@ class LoopReport(Shown):
     kept: bool
     reason: str
     primal: Primal | None = None
+    carried_out: Sequence[str] = ()
 
     @property
     def title(self) -> str:
@@ -71,6 +74,7 @@ class LoopReport(Shown):
         traced = counted(self.operations, "operation")
         head = f"{traced} traced; {found}. {self.reason[0].upper()}{self.reason[1:]}."
         blocks: list[Block] = [Heading(self.title, 1), Paragraph(head)]
+        blocks += [Paragraph(f"{line[0].upper()}{line[1:]}.") for line in self.carried_out]
         for number, loop in enumerate(self.loops[:SHOWN_LOOPS]):
             blocks += [Heading(f"Loop {number}"), Paragraph(f"{line_of(loop)}."), *self.tables(loop)]
         if len(self.loops) > SHOWN_LOOPS:
@@ -134,20 +138,23 @@ def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
     try:
         primal = primal_of(traced, name, bool(recipes))
     except StraightError as reason:
-        return LoopReport(name, traced.count_ops(), (), False, f"compiled in straight lines: {reason}")
+        why = f"compiled in straight lines: {reason}"
+        return LoopReport(name, traced.count_ops(), (), False, why, None, unrolled_lines(traced))
     return report_of(primal, name, args, recipes)
 
 
 def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> LoopReport:
     """Return what repeats in a traced function, and whether it is compiled as loops."""
+    unrolled = unrolled_lines(primal.traced)
     try:
         found = differentiated_loops(primal, args, recipes)
     except StraightError as reason:
-        return LoopReport(name, primal.operations, primal.loops, False, f"compiled in straight lines: {reason}", primal)
+        why = f"compiled in straight lines: {reason}"
+        return LoopReport(name, primal.operations, primal.loops, False, why, primal, unrolled)
     kept, program = worth_it(found), found.program
     how = "compiled as loops" if kept else "compiled in straight lines, which are as fast for so little"
     why = f"{how}: {program.executed} operations a call, {program.operations} of them written in bodies"
-    return LoopReport(name, primal.operations, primal.loops, kept, why, primal)
+    return LoopReport(name, primal.operations, primal.loops, kept, why, primal, unrolled)
 
 
 def line_of(loop: Loop) -> str:

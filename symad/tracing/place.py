@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 import linecache
 import sys
 import sysconfig
 import traceback
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -48,6 +50,16 @@ def user_place() -> str:
     """Return `file:line` of that frame, "" when there is none."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def written_at(f: Callable[..., Any]) -> str:
+    """Return `file:line` of a function of the user's, "" where that is not known.
+
+    >>> written_at(np.sin), written_at(written_at)
+    ('', '')
+    """
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    return "" if code is None or is_library(code.co_filename) else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def written_place(graph: Graph, node: int) -> str:

@@ -44,11 +44,13 @@ class Scope:
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
     Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
+    `carried_out` has the reasons of those that are unrolled, by the user's line.
     `gather` answers `nodes[key]` in the body of a loop, for a key that is known for every repetition.
     """
 
     __slots__ = (
         "__weakref__",
+        "carried_out",
         "decide",
         "depth",
         "gather",
@@ -72,6 +74,7 @@ class Scope:
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
+        self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
 

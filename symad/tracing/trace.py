@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
@@ -91,11 +91,14 @@ class Trace(Shown):
 
 
 class StructuredTrace(Trace):
-    """A trace in which loops written down by constructs stand as they are: their results are leaves of the graph."""
+    """A trace in which loops written down by constructs stand as they are: their results are leaves of the graph.
 
-    def __init__(self, traced: Trace, loops: Sequence[Loop]) -> None:
+    `carried_out` has the reasons why others are carried out repetition by repetition, by the user's lines.
+    """
+
+    def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
         super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs)
-        self.loops = list(loops)
+        self.loops, self.carried_out = list(loops), carried_out
 
 
 def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trace:
@@ -116,7 +119,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     >>> trace(lambda x: x**2 if x > 0 else -x, 1.0).expr()
     Piecewise((x**2, x > 0), (-x, True))
     """
-    return _traced(f, args, max_paths, None)
+    return _traced(f, args, max_paths, None, {})
 
 
 def trace_structured(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> StructuredTrace:
@@ -129,15 +132,22 @@ def trace_structured(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PAT
     ([(1000, 2)], 0)
     """
     loops: dict[Any, Loop] = {}
-    return StructuredTrace(_traced(f, args, max_paths, loops), list(loops.values()))
+    carried_out: dict[str, str] = {}
+    return StructuredTrace(_traced(f, args, max_paths, loops, carried_out), list(loops.values()), carried_out)
 
 
-def _traced(f: Callable[..., Any], args: Sequence[Any], max_paths: int, loops: dict[Any, Loop] | None) -> Trace:
+def _traced(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    max_paths: int,
+    loops: dict[Any, Loop] | None,
+    carried_out: dict[str, str],
+) -> Trace:
     check_call(f, tuple(args))
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
-        scope.parameters, scope.loops = frozenset(inputs.flat), loops
+        scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
         scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide

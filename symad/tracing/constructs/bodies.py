@@ -26,6 +26,7 @@ from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_n
 from symad.tracing.constants import as_number, constant
 from symad.tracing.constructs.gathers import gathered
 from symad.tracing.constructs.operands import Operands
+from symad.tracing.constructs.reasons import NotOneBodyError, reason, short
 from symad.tracing.constructs.results import Flat
 from symad.tracing.constructs.surroundings import Surroundings
 from symad.tracing.containers import from_nodes
@@ -44,10 +45,6 @@ Kind = Literal["each", "sum", "last", "add"]
 Written = tuple[list[int], list[Nodes]]
 GRID, EDGES = 64, 8  # numbers that are carried, as many of them for each that is held
 ENDLESS = 2**62  # repetitions of a loop that runs until it stops
-
-
-class NotOneBodyError(Exception):
-    """A body cannot be traced once for all repetitions: it is carried out repetition by repetition."""
 
 
 @dataclass
@@ -136,7 +133,7 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
         raise NotOneBodyError
     surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
     if surroundings.runs_out:
-        raise NotOneBodyError
+        raise NotOneBodyError("it uses an iterator, which gives another value each time")
     try:
         with open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph))
@@ -146,11 +143,12 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
         raise
     except Exception as error:
         failure = error
-    if surroundings.changed() or failure is not None:
+    changed = surroundings.changed()
+    if changed or failure is not None:
         surroundings.restore()
         while len(scope.loops) > written:
             scope.loops.popitem()
-        raise NotOneBodyError from failure
+        raise NotOneBodyError(*reason(changed, failure)) from failure
 
 
 def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:
@@ -273,7 +271,9 @@ def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], 
             continue
         if node in moving or _is_number(graph, node) or graph.is_boolean(node):
             if node in graph.rules:  # whose derivative is the user's: rows would lose it
-                raise NotOneBodyError
+                raise NotOneBodyError(
+                    "a custom or implicit derivative in its body belongs to one node, and not to a loop"
+                )
             inside.add(node)
             stack += graph.operands[node]
             stack += read_by(body.made[node]) if node in body.made else []
@@ -356,4 +356,4 @@ def digest(column: Reads) -> bytes:
 
 def _origin() -> str:
     frame = user_frame()
-    return "" if frame is None else f"{frame.f_code.co_filename.rsplit('/', 1)[-1]}:{frame.f_lineno}"
+    return "" if frame is None else short(f"{frame.f_code.co_filename}:{frame.f_lineno}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import update_wrapper
 from typing import Any
 
@@ -13,8 +12,8 @@ import optree
 import symad.tracing.containers as containers
 from symad.errors import ArgumentError
 from symad.tracing.array import wrap
-from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.operands import Operands, operands_of
+from symad.tracing.constructs.reasons import written_if_possible
 from symad.tracing.constructs.results import Flat, flat_result, refuse_other_form, stacked
 from symad.tracing.constructs.shapes import result_shapes
 from symad.tracing.constructs.written import written_map
@@ -45,7 +44,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, empty), tree.shapes)
             moved = [np.moveaxis(array, 0, axis) for array, axis in zip(empty, axes, strict=True)]
             return containers.unflatten(tree.structure, moved)
-        with suppress(NotOneBodyError):
+        with written_if_possible():
             return _whole_map(f, operands, out_axes)
         return unrolled_map(f, operands, out_axes)
 

@@ -18,7 +18,6 @@ from symad.graph.table import Graph
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.tracing.constructs.bodies import (
     Body,
-    NotOneBodyError,
     digest,
     keep,
     leaves,
@@ -27,6 +26,7 @@ from symad.tracing.constructs.bodies import (
     rows_of,
     write_down,
 )
+from symad.tracing.constructs.reasons import NotOneBodyError
 from symad.tracing.node_arrays import constants
 
 LARGEST = 2**24  # pairs of repetitions

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 import symad.tracing.containers as containers
 from symad.errors import ArgumentError
-from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.carries import carry_of, next_carry
 from symad.tracing.constructs.operands import Operands, operands_of, whole_number
+from symad.tracing.constructs.reasons import written_if_possible
 from symad.tracing.constructs.results import Flat, flat_result, refuse_other_form, stacked
 from symad.tracing.constructs.shapes import result_shapes
 from symad.tracing.constructs.written import written_chain
@@ -38,7 +37,7 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     operands = _operands(xs, length)
     if operands.count == 0:
         return carry.whole, _no_ys(f, carry, operands)
-    with suppress(NotOneBodyError):
+    with written_if_possible():
         return written_chain(f, lambda before, x: pair_of(f, f(before, x)), carry, operands, reverse=reverse)
     return unrolled_scan(f, carry, operands, reverse=reverse)
 
@@ -81,7 +80,7 @@ def fori_loop(lower: Any, upper: Any, body: Body, init: Any) -> Any:
     check_function(body)
     first, last = whole_number(lower, "lower"), whole_number(upper, "upper")
     carry = carry_of(init, "init")
-    with suppress(NotOneBodyError):
+    with written_if_possible():
         return written_chain(body, lambda before, k: (body(k, before), None), carry, _counter(first, last))[0]
     for k in range(first, last):
         carry = next_carry(body, body(k, carry.refill(carry.leaves)), carry)

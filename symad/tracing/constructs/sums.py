@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 import symad.tracing.containers as containers
-from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.operands import Operands, operands_of
+from symad.tracing.constructs.reasons import written_if_possible
 from symad.tracing.constructs.results import Flat, added, countable, flat_result, refuse_other_form
 from symad.tracing.constructs.shapes import result_shapes
 from symad.tracing.constructs.written import written_sum
@@ -40,7 +39,7 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
     operands = operands_of(arrays, names, [0] * len(names))
     if operands.count == 0:
         return _zeros(f, operands)
-    with suppress(NotOneBodyError):
+    with written_if_possible():
         return written_sum(f, operands)
     return unrolled_sum(f, operands)
 

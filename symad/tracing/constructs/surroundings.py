@@ -24,6 +24,7 @@ from symad.tracing.traced import Traced
 
 REACHED = 10_000  # objects that are looked at
 LARGEST = 2**24  # elements of an array that is looked at
+RANDOM = "a generator of random numbers"
 
 _LIBRARIES = frozenset({"numpy", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"})
 _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
@@ -33,21 +34,23 @@ class Surroundings:
     """What functions can reach, as it was, and how each part is put back; what global names lead to is left alone."""
 
     def __init__(self, *roots: Any) -> None:
-        self._kept: list[tuple[Callable[[], Any], Any, Callable[[Any], Any]]] = []  # (state now, state, put back)
+        self._kept: list[
+            tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
+        ] = []  # (state now, state, put back, what)
         self._shared: list[tuple[Callable[[], Any], Any, str]] = []  # (state now, state, global name)
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
         self._name = ""  # of the global that is being looked at
         self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
-        self._note(random.getstate, random.setstate)
-        self._note(np.random.get_state, np.random.set_state)
+        self._note(random.getstate, random.setstate, RANDOM)
+        self._note(np.random.get_state, np.random.set_state, RANDOM)
         seen = set[int]()
         self._visit(list(roots), seen)
         while self._names and len(seen) < REACHED:
             self._name, value = self._names.pop(next(iter(self._names)))
             self._visit([value], seen)
 
-    def changed(self) -> bool:
-        """Whether anything is not as it was; TraceError where it is something global, which others may change too."""
+    def changed(self) -> str:
+        """Return what is not as it was, if anything; TraceError for something global, which others may change too."""
         for now, before, name in self._shared:
             if not _same(now(), before):
                 raise TraceError(
@@ -57,11 +60,11 @@ class Surroundings:
                     do="return what the body computes; or make it a variable of the function around the loop; or "
                     'compile with roll="never"',
                 )
-        return any(not _same(now(), before) for now, before, _ in self._kept)
+        return next((what for now, before, _, what in self._kept if not _same(now(), before)), "")
 
     def restore(self) -> None:
         """Put back what has changed."""
-        for now, before, put_back in self._kept:
+        for now, before, put_back, _ in self._kept:
             if not _same(now(), before):
                 put_back(before)
 
@@ -72,40 +75,40 @@ class Surroundings:
                 seen.add(id(value))
                 waiting += self._keep(value)
 
-    def _note(self, now: Callable[[], Any], put_back: Callable[[Any], Any]) -> None:
+    def _note(self, now: Callable[[], Any], put_back: Callable[[Any], Any], what: str) -> None:
         if self._name:
             self._shared.append((now, now(), self._name))
         else:
-            self._kept.append((now, now(), put_back))
+            self._kept.append((now, now(), put_back, what))
 
     def _keep(self, value: Any) -> list[Any]:
         """Note the state of one object; return what it leads to."""
         if isinstance(value, Traced):
             if isinstance(value, Array) and type(value) is Array:
-                self._note(lambda: (value.nodes.copy(), value.scope), functools.partial(_refill, value))
+                self._note(lambda: (value.nodes.copy(), value.scope), functools.partial(_refill, value), "an array")
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable and value.size <= LARGEST:
-                self._note(value.copy, lambda old: np.copyto(value, old))
+                self._note(value.copy, lambda old: np.copyto(value, old), "an array")
             return []
         if isinstance(value, np.random.Generator):
             generator = value.bit_generator
-            self._note(lambda: generator.state, lambda old: setattr(generator, "state", old))
+            self._note(lambda: generator.state, lambda old: setattr(generator, "state", old), RANDOM)
             return []
         if isinstance(value, np.random.RandomState):
-            self._note(value.get_state, value.set_state)
+            self._note(value.get_state, value.set_state, RANDOM)
             return []
         if isinstance(value, random.Random):
-            self._note(value.getstate, value.setstate)
+            self._note(value.getstate, value.setstate, RANDOM)
             return []
         if isinstance(value, Iterator):
             self.runs_out = True
             return []
         if isinstance(value, list | deque | bytearray):
-            self._note(lambda: tuple(value), lambda old: (value.clear(), value.extend(old)))
+            self._note(lambda: tuple(value), lambda old: (value.clear(), value.extend(old)), "a list")
             return list(value)
         if isinstance(value, dict | set):
-            self._note(lambda: _entries(value), lambda old: (value.clear(), value.update(old)))
+            self._note(lambda: _entries(value), lambda old: (value.clear(), value.update(old)), "a dict or a set")
             return list(value.values()) if isinstance(value, dict) else []
         return self._keep_function(value)
 
@@ -133,7 +136,7 @@ class Surroundings:
         """Note the attributes of a class of the user's; return its methods, and the classes below it."""
         if kind.__module__.split(".")[0] in _LIBRARIES:
             return []
-        self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old))
+        self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old), "a class")
         return [*vars(kind).values(), *kind.__bases__]
 
     def _keep_object(self, value: Any) -> list[Any]:
@@ -142,19 +145,23 @@ class Surroundings:
             return []
         names = [name for base in kind.__mro__ for name in _slots(base)]
         if names:
-            self._note(lambda: _held(value, names), lambda old: _set_attributes(value, _held(value, names), old))
+            self._note(
+                lambda: _held(value, names), lambda old: _set_attributes(value, _held(value, names), old), "an object"
+            )
         return [kind, *_held(value, names).values(), *([vars(value)] if hasattr(value, "__dict__") else [])]
 
     def _cells(self, f: types.FunctionType) -> list[Any]:
         """Note the variables of enclosing functions; of our own functions only the functions in them matter."""
         reached = []
-        for cell in f.__closure__ or ():
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             try:
                 reached.append(cell.cell_contents)
             except ValueError:  # not yet bound
                 continue
             if not _is_ours(f):
-                self._note(functools.partial(_contents, cell), functools.partial(_refill_cell, cell))
+                self._note(
+                    functools.partial(_contents, cell), functools.partial(_refill_cell, cell), f"the variable {name}"
+                )
         return [value for value in reached if callable(value)] if _is_ours(f) else reached
 
     def _globals(self, f: types.FunctionType) -> None:

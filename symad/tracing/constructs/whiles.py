@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import sympy as sp
 from symad.errors import ArgumentError, TraceError
 from symad.tracing.branches import cond as choose
 from symad.tracing.branches import truth
-from symad.tracing.constructs.bodies import NotOneBodyError
 from symad.tracing.constructs.carries import carry_of, next_carry
 from symad.tracing.constructs.operands import operands_of, whole_number
+from symad.tracing.constructs.reasons import written_if_possible
 from symad.tracing.constructs.results import Flat, is_real
 from symad.tracing.constructs.written import written_chain, written_search
 from symad.tracing.names import check_function, name_of
@@ -42,7 +41,7 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     if limit is not None and limit < 0:
         raise ArgumentError(f"max_steps={limit}", where=user_place(), why="a number of steps is not negative")
     carry = carry_of(init, "init")
-    with suppress(NotOneBodyError):
+    with written_if_possible():
         return _search(cond, body, carry) if limit is None else _masked_chain(cond, body, carry, limit)
     steps, running = 0, True
     while running and (limit is None or steps < limit):

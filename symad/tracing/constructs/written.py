@@ -12,10 +12,11 @@ import sympy as sp
 import symad.tracing.containers as containers
 from symad.structure.loop import Nodes
 from symad.tracing.constants import as_truth, is_boolean
-from symad.tracing.constructs.bodies import ENDLESS, Kind, NotOneBodyError, body_of, result_of, write_down
+from symad.tracing.constructs.bodies import ENDLESS, Kind, body_of, result_of, write_down
 from symad.tracing.constructs.carries import next_carry
 from symad.tracing.constructs.nests import enclose, flatten
 from symad.tracing.constructs.operands import Operands
+from symad.tracing.constructs.reasons import NotOneBodyError
 from symad.tracing.constructs.results import Flat, flat_result
 from symad.tracing.containers import from_nodes
 from symad.tracing.scope import Scope
