@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from codegen.emission.copies import Place, split_stores
 from codegen.emission.frame import pointers, workspace
-from codegen.emission.lane_calls import lane_call
+from codegen.emission.lane_functions import on_lanes
 from codegen.emission.lanes import SCALAR, Lanes, Layout
 from codegen.emission.schedule import Schedule
 from codegen.functions.symbols import Symbol, symbol
@@ -77,6 +77,7 @@ class Form:
     inputs: Mapping[int, Layout] = field(default_factory=dict)
     outputs: Mapping[int, Layout] = field(default_factory=dict)
     vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.vector_libm
+    formulas: bool = False  # those of codegen.functions.lane_formulas, where nothing has to have the bits of one lane
 
     def layout(self, kind: str, number: int) -> Layout:
         """Layout of an input ("in") or output ("out") array."""
@@ -285,10 +286,9 @@ class _Writer:
             return self.direct_call(names, vector, operands, self.lanes.type)
         if function.startswith("llvm.") and function not in APPROXIMATE:
             return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
-        self.called[function, "double"] = len(operands)
-        wrapper = lane_call(function, len(operands), self.lanes)
-        self.wrappers[wrapper.name] = wrapper
-        return names.new(_call(wrapper.name, operands, self.lanes.type))
+        found = on_lanes(function, len(operands), self.lanes, formulas=self.form.formulas)
+        self.wrappers.update({one.name: one for one in found})
+        return names.new(_call(found[0].name, operands, self.lanes.type))
 
     def direct_call(self, names: _Names, function: str, operands: list[str], kind: str) -> str:
         self.called[function, kind] = len(operands)

@@ -12,7 +12,7 @@ from codegen.regions.emission import RolledPlan
 
 
 def kernel_source(given: Interface, plan: Plan) -> str:
-    """Return the C99 source of a kernel, with the same bits as its machine code but for the sums of loops.
+    """Return the C99 source of a kernel, with the same bits as its machine code but for sums and functions in loops.
 
     LoweringError for a function that C99 does not have.
 

@@ -1,7 +1,8 @@
 """C99 source of a rolled program: a static function for each body, and loops that call it.
 
-Tables of places and constants are static arrays. Sums are added up in the order of the repetitions; machine code adds
-several repetitions side by side, so that the last bits of sums may differ.
+Tables of places and constants are static arrays. Sums are added up in the order of the repetitions, and functions are
+those of the C library; machine code carries out several repetitions side by side, with functions of its own
+(`codegen.functions.lane_formulas`), so that the last bits may differ.
 """
 
 from __future__ import annotations

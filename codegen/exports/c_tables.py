@@ -64,7 +64,7 @@ def _rows(values: Sequence[Any], width: int) -> str:
 def check_program(given: Interface, points: Sequence[Point], results: Sequence[Point]) -> str:
     """Return a C program that compares the function at some points, bit for bit, and prints ok or the difference.
 
-    Two NaNs are equal, whatever their sign and payload. Where loops add up sums, the last bits may differ.
+    Two NaNs are equal, whatever their sign and payload. Where there are loops, the last bits may differ.
     """
     rolled = isinstance(given.program, RolledProgram)
     arguments = [*(f"{found.name}_at_[point_]" for found in given.inputs), *(f"{f.name}_found_" for f in given.outputs)]
@@ -143,7 +143,7 @@ static int same_({scalar} a, {scalar} b)
 }}
 """
 CLOSE = """\
-/* sums of loops are added up in another order in the C source */
+/* the C source adds up sums of loops in another order, and calls the C library in them */
 static int same_({scalar} a, {scalar} b, {scalar} difference)
 {{
     return a == b || (a != a && b != b) || fabs(a - b) <= difference;

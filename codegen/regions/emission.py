@@ -19,7 +19,7 @@ from codegen.regions.emission_buffers import Memory, Tables, writes
 from codegen.regions.loops import Job, Written
 from codegen.regions.loops_columns import columns_of
 from codegen.regions.loops_long import LONG, straight
-from codegen.regions.loops_scalar import alone, scalar_loop
+from codegen.regions.loops_scalar import scalar_loop
 from codegen.regions.loops_vector import vector_loop
 from codegen.regions.nests import calls
 from codegen.regions.packing import pack
@@ -81,8 +81,6 @@ class RolledPlan:
         if self.lanes is not None:
             return Lanes(self.lanes)
         widest = vector_bits() // 64
-        if self.options.accuracy == "strict" and alone(lowered):
-            return SCALAR
         if region.count * len(lowered.live()) < SHORT:
             widest = min(widest, 4)
         while widest > region.count:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, _Names, _Writer
-from codegen.emission.lanes import Lanes
+from codegen.emission.lanes import SCALAR, Lanes
 from codegen.emission.schedule import schedule
 from codegen.functions.symbols import Symbol, symbol
 from codegen.lowering.lower import Lowered
@@ -80,7 +80,7 @@ class Function:
         self.stored = {array: row for array, _, row in job.lowered.stores}
         self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
-        form = Form(job.name, lanes, vector_libm=job.fast)
+        form = Form(job.name, lanes, vector_libm=job.fast, formulas=lanes != SCALAR)
         self.writer = _Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results
         for c, use in enumerate(job.region.results):

@@ -7,31 +7,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from codegen.cost import nanoseconds
 from codegen.emission.lanes import SCALAR
-from codegen.lowering.lower import Lowered
 from codegen.regions.loops import Function, Job, Written
 from codegen.regions.loops_columns import Use
 from codegen.regions.region import Carry
 from codegen.regions.table import Affine
 
 LONGEST_LAG = 4  # values of a carry that are kept in registers
-PAIR = 8.0  # nanoseconds that one function saves which gives sine and cosine at once: there is none for lanes
-
-
-def alone(lowered: Lowered) -> bool:
-    """Whether repetitions one by one are faster than lanes that call the scalar functions.
-
-    >>> import sympy as sp
-    >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
-    >>> x = sp.Symbol("x")
-    >>> [alone(lower(program_from_sympy([x], [f]))) for f in (sp.sin(x) + 1, sp.sin(x) * sp.cos(x))]
-    [False, True]
-    """
-    calls = {lowered.rows[row][1:] for row in lowered.live() if lowered.rows[row][0] == "call"}
-    pairs = [part for name, *part in calls if name == "llvm.sin.f64" and ("llvm.cos.f64", *part) in calls]
-    return PAIR * len(pairs) > nanoseconds(lowered.count()) - nanoseconds({"call": lowered.count()["call"]})
 
 
 def scalar_loop(job: Job) -> Written:

@@ -135,7 +135,7 @@ def test_lanes():
     assert [lanes(region(count)) for count in (1, 2, 100)] == [1, 2, min(widest, 4)]
     assert lanes(region(5000)) == widest
     pair = program_from_sympy([A, B], [sp.sin(A) * sp.cos(A) + B])
-    assert lanes(region(5000, pair)) == 1
+    assert lanes(region(5000, pair)) == widest
     carried = program_from_sympy([A, B, C], [A * B + C])
     assert lanes(region(5000, carried, carries=(Carry(0, (Gather(0, Affine(0, 0, 1)),)),))) == 1
 

@@ -1,0 +1,157 @@
+"""Values that formulas of lane functions are written in: numbers, words of 64 bits and truth values.
+
+A formula is written once, as mathematics on `Value`; a `Writer` makes text of each operation: LLVM IR on the lanes of a
+vector (`codegen.emission.lane_functions`). Nothing is contracted: a fused multiply-add stands where `fma` is written,
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Operand: TypeAlias = "Value | float"
+SHIFT = 1.5 * 2.0**52  # added to a number below 2**51, it leaves the nearest whole number in the lowest bits
+
+
+class Writer(ABC):
+    """Writes operations one after the other; each has a name in the tables of the writers."""
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """Return the text of a constant."""
+
+    @abstractmethod
+    def word(self, value: int) -> str:
+        """Return the text of a constant of 64 bits."""
+
+    @abstractmethod
+    def put(self, operation: str, operands: Sequence[str]) -> str:
+        """Write an operation and return the name of its value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A value that has been written."""
+
+    writer: Writer
+    text: str
+
+    def put(self, operation: str, *operands: Operand) -> Value:
+        """Write an operation whose first operand this is; floats are constants."""
+        texts = [one.text if isinstance(one, Value) else self.writer.number(one) for one in operands]
+        return Value(self.writer, self.writer.put(operation, [self.text, *texts]))
+
+    def put_word(self, operation: str, word: int) -> Value:
+        """Write an operation on bits, with a constant."""
+        return Value(self.writer, self.writer.put(operation, [self.text, self.writer.word(word)]))
+
+    def __add__(self, other: Operand) -> Value:
+        return self.put("add", other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.put("sub", other)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.put("mul", other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.put("div", other)
+
+    def __neg__(self) -> Value:
+        return self.put("neg")
+
+    def __abs__(self) -> Value:
+        return self.put("abs")
+
+    def __lt__(self, other: Operand) -> Value:
+        return self.put("olt", other)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.put("ogt", other)
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.put("oge", other)
+
+    def equals(self, other: Operand) -> Value:
+        return self.put("oeq", other)
+
+    def signed_as(self, other: Value) -> Value:
+        """The absolute value with the sign of another number."""
+        return self.put("copysign", other)
+
+    def where(self, test: Value, other: Operand) -> Value:
+        """The value where a test holds, another one elsewhere."""
+        return test.put("select", self, other)
+
+    def clamp(self, low: float, high: float) -> Value:
+        """The nearest number of an interval; nan stays."""
+        above = self.constant(low).where(self < low, self)
+        return self.constant(high).where(above > high, above)
+
+    def constant(self, value: float) -> Value:
+        return Value(self.writer, self.writer.number(value))
+
+    def bits(self) -> Value:
+        """The 64 bits of a number."""
+        return self.put("bits")
+
+    def of_bits(self) -> Value:
+        """The number that has these bits."""
+        return self.put("of_bits")
+
+
+def fma(a: Value, b: Operand, c: Operand) -> Value:
+    """a*b + c, rounded once."""
+    return a.put("fma", b, c)
+
+
+def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+    """a + b and its rounding error (Knuth).
+
+    Source: D. E. Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B.
+    """
+    total = a + b
+    second = total - a
+    return total, (a - (total - second)) + (b - second)
+
+
+def quick_two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+    """a + b and its rounding error, for |a| >= |b| or a = 0 (Dekker)."""
+    total = a + b
+    return total, (a - total) + b
+
+
+def estrin(coefficients: Sequence[float], x: Value) -> Value:
+    """c0 + c1 x + c2 x^2 + ..., by pairs: few operations wait for each other."""
+    terms: list[Operand] = list(coefficients)
+    power = x
+    while len(terms) > 1:
+        pairs = [fma(power, terms[k + 1], terms[k]) for k in range(0, len(terms) - 1, 2)]
+        terms = [*pairs, *terms[len(pairs) * 2 :]]
+        power = power * power if len(terms) > 1 else power
+    (total,) = terms
+    return total if isinstance(total, Value) else x.constant(total)
+
+
+def nearest(x: Value, factor: float) -> Value:
+    """The whole number nearest to `factor * x`, below 2**51 in size; halves go to the even one."""
+    return fma(x, factor, SHIFT) - SHIFT
+
+
+def power_of_two(n: Value) -> Value:
+    """2**n for a whole number between -1022 and 1023."""
+    return (n + (SHIFT + 1023.0)).bits().put_word("shl", 52).of_bits()
+
+
+def bits_of(value: float) -> int:
+    """Return the 64 bits of a number.
+
+    >>> hex(bits_of(1.0))
+    '0x3ff0000000000000'
+    """
+    (found,) = struct.unpack("<q", struct.pack("<d", value))
+    return int(found)

@@ -1,0 +1,231 @@
+"""Functions of all lanes at once: error bounds, special arguments, the same bits in any lane."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from kernel_points import ulp_error
+from mpmath import mp
+from numpy.typing import NDArray
+
+from codegen import Input, Output, compile_program
+from codegen.emission.lane_functions import lane_function, on_lanes
+from codegen.emission.lanes import Lanes
+from codegen.engine import Library, compile_text
+from codegen.functions.lane_formulas import FORMULAS, HUGE_ANGLE
+from codegen.functions.symbols import symbol
+from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.regions.table import Affine
+from codegen.sympy_in import program_from_sympy
+
+Numbers = NDArray[np.float64]
+WIDTHS = (2, 4, 8)
+POINTS = 400
+A, B = sp.symbols("a b")
+
+DRIVER = """
+define void @run(ptr %x,ptr %y,i64 %n) nounwind{attributes} {{
+begin:
+br label %next
+next:
+%k=phi i64 [0,%begin],[%after,%next]
+%p=getelementptr double,ptr %x,i64 %k
+%q=getelementptr double,ptr %y,i64 %k
+%v=load {type},ptr %p,align 8
+%r=call {type} @{name}({type} %v)
+store {type} %r,ptr %q,align 8
+%after=add i64 %k,{width}
+%more=icmp ult i64 %after,%n
+br i1 %more,label %next,label %end
+end:
+ret void
+}}
+"""
+
+
+@cache
+def library(function: str, width: int) -> Library:
+    lanes = Lanes(width)
+    symbols = lane_function(function, lanes)
+    driver = DRIVER.format(attributes=lanes.attributes, type=lanes.type, name=symbols[0].name, width=width)
+    addresses = {name: address for found in symbols for name, address in found.addresses.items()}
+    return compile_text("\n".join([*(found.text for found in symbols), driver]), ("run",), addresses, 0)
+
+
+def on_array(function: str, width: int, x: Numbers) -> Numbers:
+    """The function of every number, `width` at a time."""
+    padded = np.append(x, np.full(-len(x) % width, 0.5))
+    found = np.full(len(padded), 7.0)
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    run(library(function, width).addresses["run"])(padded.ctypes.data, found.ctypes.data, len(padded))
+    return found[: len(x)]
+
+
+def near(middle: float, random: np.random.Generator) -> Numbers:
+    """Numbers on both sides of a point, as close as they come."""
+    return middle + random.choice([-1.0, 1.0], POINTS) * np.exp(random.uniform(-37, -1, POINTS))
+
+
+def sizes(low: float, high: float, random: np.random.Generator) -> Numbers:
+    """Numbers of all sizes and both signs."""
+    return random.choice([-1.0, 1.0], POINTS) * np.exp2(random.uniform(math.log2(low), math.log2(high), POINTS))
+
+
+def angles(random: np.random.Generator) -> list[Numbers]:
+    """Angles, and the numbers next to multiples of pi/2, where sine or cosine is smallest."""
+    multiples = np.append(np.arange(1, POINTS), random.integers(1, int(HUGE_ANGLE / 2), POINTS))
+    close = np.array([float(int(k) * mp.pi / 2) for k in multiples])
+    return [random.uniform(-7, 7, POINTS), random.uniform(-HUGE_ANGLE, HUGE_ANGLE, POINTS), close, -close]
+
+
+TINY = 5e-324
+RANGES: dict[str, Callable[[np.random.Generator], list[Numbers]]] = {
+    "exp": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-708, 709.78, POINTS), sizes(TINY, 1, r),
+                      r.uniform(-745.13, -708, POINTS), r.uniform(0.3, 0.5, POINTS)],
+    "expm1": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-40, 709.78, POINTS), sizes(TINY, 1, r),
+                        r.uniform(20, 60, POINTS), r.uniform(0.3, 0.5, POINTS)],
+    "log": lambda r: [r.uniform(0.5, 2, POINTS), abs(sizes(TINY, 1.7e308, r)), near(1, r), r.uniform(1.2, 1.5, POINTS)],
+    "log1p": lambda r: [r.uniform(-0.5, 1, POINTS), abs(sizes(TINY, 1.7e308, r)), sizes(TINY, 0.9, r),
+                        abs(near(0, r)) - 1, r.uniform(-0.3, 0.45, POINTS)],
+    "llvm.sin.f64": angles,
+    "llvm.cos.f64": angles,
+    "tanh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-22, 22, POINTS), sizes(TINY, 1, r)],
+}  # fmt: skip
+EXACT: dict[str, Callable[[Any], Any]] = {
+    "exp": mp.exp, "expm1": mp.expm1, "log": mp.log, "log1p": mp.log1p, "llvm.sin.f64": mp.sin, "llvm.cos.f64": mp.cos,
+    "tanh": mp.tanh,
+}  # fmt: skip
+# Where the reductions change over: multiples of log(2)/2 and pi/4, sqrt(1/2), powers of two.
+HARD = [
+    *(factor * step for factor in (1.0, math.nextafter(1.0, 2.0)) for k in (1, 2, 3, 5, 1023) for step in (
+        k * math.log(2.0) / 2, k * math.pi / 4, math.sqrt(0.5) * 2.0 ** (k % 3), 2.0**-k)),
+    math.nextafter(1.0, 0.0), 2.0**-27, 2.0**-54, 2.0**-1022, math.nextafter(HUGE_ANGLE, 0.0),
+]  # fmt: skip
+HARD += [-x for x in HARD]
+SPECIAL = [
+    0.0,
+    -0.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    TINY,
+    -TINY,
+    1.0,
+    -1.0,
+    1e308,
+    -1e308,
+    746.0,
+    -746.0,
+    709.78,
+    710.0,
+]
+
+
+def exact(function: str, x: float) -> Any:
+    with mp.workprec(240):
+        return EXACT[function](mp.mpf(x))
+
+
+def in_domain(function: str, x: Numbers) -> Numbers:
+    lowest = {"log": 0.0, "log1p": -1.0}.get(function, -math.inf)
+    return x[x > lowest]
+
+
+def arguments(function: str) -> Numbers:
+    random = np.random.default_rng(0)
+    return in_domain(function, np.concatenate([*RANGES[function](random), HARD]))
+
+
+def test_every_formula_is_tested() -> None:
+    assert RANGES.keys() == EXACT.keys() == FORMULAS.keys()
+    assert all(symbol(function, 1).name == function for function in FORMULAS)
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_accuracy(function: str) -> None:
+    """Against 70 digits; where the value is subnormal, in units of the smallest number."""
+    x = arguments(function)
+    for argument, value in zip(x.tolist(), on_array(function, 4, x).tolist(), strict=True):
+        wanted = exact(function, argument)
+        if abs(wanted) > sys.float_info.max:
+            assert value == math.inf, argument
+        elif abs(wanted) < sys.float_info.min:
+            assert abs(value - wanted) <= FORMULAS[function].ulp * TINY, argument
+        else:
+            assert ulp_error(value, wanted) <= FORMULAS[function].ulp, argument
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_a_lane_depends_on_its_argument_alone(function: str) -> None:
+    """Any number of lanes, any neighbours: the same bits, also beside nan and huge angles."""
+    x = np.concatenate([arguments(function), SPECIAL, [1e22, -1e300]])
+    first = on_array(function, 2, x)
+    for width in WIDTHS:
+        for seed in range(3):
+            order = np.random.default_rng(seed).permutation(len(x))
+            np.testing.assert_array_equal(on_array(function, width, x[order]), first[order])
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_special_arguments(function: str) -> None:
+    """Zeros with their sign, infinities, nan, overflow and underflow: as the scalar function has them."""
+    scalar = compile_text(
+        f"declare double @{function}(double)\n"
+        f"define double @one(double %x) {{\n%y=call double @{function}(double %x)\nret double %y\n}}",
+        ("one",), symbol(function, 1).addresses,
+    )  # fmt: skip
+    one = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(scalar.addresses["one"])
+    wanted = np.array([one(x) for x in SPECIAL])
+    found = on_array(function, 8, np.array(SPECIAL))
+    np.testing.assert_array_max_ulp(found[~np.isnan(wanted)], wanted[~np.isnan(wanted)], 2)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("function", ["llvm.sin.f64", "llvm.cos.f64"])
+def test_huge_angles_are_the_library_s(function: str) -> None:
+    x = np.array([HUGE_ANGLE, -HUGE_ANGLE, 1e22, -1e300, 6381956970095103 * 2.0**797])
+    plain = math.sin if "sin" in function else math.cos
+    assert on_array(function, 4, x).tolist() == [plain(angle) for angle in x.tolist()]
+
+
+def test_without_fused_operations_lanes_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.emission.lane_functions.has_fma", lambda: False)
+    assert on_lanes("exp", 1, Lanes(4), formulas=True)[0].name == "lanes.exp.v4f64"
+
+
+def summed(expression: Any, count: int) -> RolledProgram:
+    """The sum of a function of two vectors."""
+    body = program_from_sympy([A, B], [expression])
+    gathers = (Gather(0, Affine(0, 1, count)), Gather(1, Affine(0, 1, count)))
+    region = Region(body, count, gathers, (Result(0, 2, Affine(0, 1, count), "store"),))
+    buffers = (Buffer("input", count), Buffer("input", count), Buffer("output", count))
+    inputs = (Input("x", (count,)), Input("y", (count,)))
+    return RolledProgram(inputs, (Output((count,), ()),), buffers, (region,), "summed")
+
+
+@pytest.mark.parametrize("count", [2, 7, 100, 2001])
+def test_loops_call_them(count: int) -> None:
+    """Every repetition, those of the tail too, has the bits that the function has alone."""
+    kernel = compile_program(summed(sp.exp(A) + sp.sin(B), count))
+    assert "symad.exp.v" in kernel.llvm
+    random = np.random.default_rng(0)
+    x, y = random.uniform(-2, 2, (2, count))
+    found = on_array("exp", 2, x) + on_array("llvm.sin.f64", 2, y)
+    np.testing.assert_array_equal(kernel(x, y), found)
+    points = kernel.batch(np.stack([x, y]), np.stack([y, x]))
+    np.testing.assert_array_equal(points, [kernel(x, y), kernel(y, x)])
+
+
+def test_chains_and_straight_lines_call_the_library() -> None:
+    kernel = compile_program(program_from_sympy([A, B], [sp.exp(A + k) for k in range(8)]))
+    assert "symad." not in kernel.llvm
+    assert [*kernel(0.25, 0.0)] == [math.exp(0.25 + k) for k in range(8)]
