@@ -16,11 +16,10 @@ from dataclasses import dataclass, field, replace
 
 from codegen.emission.copies import Place, split_stores
 from codegen.emission.frame import pointers, workspace
-from codegen.emission.lane_functions import on_lanes
+from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
 from codegen.emission.lanes import SCALAR, Lanes, Layout
 from codegen.emission.schedule import Schedule
-from codegen.functions.symbols import Symbol, symbol
-from codegen.functions.vector_libm import vector_symbol
+from codegen.functions.symbols import Symbol
 from codegen.limits import check
 from codegen.lowering.lower import Lowered
 from codegen.lowering.machine import Row, is_truth_row, lanes_of_row
@@ -31,7 +30,6 @@ STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
 BINARY = ("add", "sub", "mul", "div")
 ROOTS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64"}
 FMA = "llvm.fma.f64"
-APPROXIMATE = ("llvm.sin.f64", "llvm.cos.f64")
 MEMORY = (
     Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)"),
     Symbol("malloc", "declare ptr @malloc(i64)"),
@@ -105,8 +103,7 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
     chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
     kernel = _kernel(program, plan, len(chunks), writer.direct, form)
-    symbols = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
-    return Emitted(chunks, [kernel], symbols | writer.wrappers | {found.name: found for found in MEMORY})
+    return Emitted(chunks, [kernel], writer.symbols | {found.name: found for found in MEMORY})
 
 
 class _Names(dict[int, str]):
@@ -117,6 +114,7 @@ class _Names(dict[int, str]):
         self.writer, self.lines, self.next = writer, lines, first
         self.lanes: Lanes = writer.form.lanes
         self.pointers: dict[tuple[str, int], str] = {}
+        self.pairs: dict[int, str] = {}  # by row of an angle: its sine and cosine
 
     def new(self, instruction: str) -> str:
         """Write an instruction and return the name of its value."""
@@ -196,9 +194,9 @@ class _Writer:
         arguments = self.inputs + self.outputs if self.direct else 2
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
-        self.called: dict[tuple[str, str], int] = {}  # (symbol, type): number of operands
         self.wider: dict[int, _Writer] = {}
-        self.wrappers: dict[str, Symbol] = {}
+        self.symbols: dict[str, Symbol] = {}  # that are called
+        self.both = angles_of_both(rows) if form.formulas else set()
 
     def array_pointer(self, names: _Names, kind: str, number: int) -> str:
         if self.direct:
@@ -275,28 +273,20 @@ class _Writer:
         return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
 
     def call(self, names: _Names, function: str, operands: list[str]) -> str:
-        """Call a function of numbers: LLVM's exact operations work on all lanes, others on one after the other.
+        """Call a function of numbers, in all lanes."""
+        form, kind = self.form, self.lanes.type
+        found = on_lanes(function, len(operands), self.lanes, formulas=form.formulas, library=form.vector_libm)
+        self.symbols.update({one.name: one for one in found})
+        return names.new(f"call {kind} @{found[0].name}({','.join(f'{kind} {operand}' for operand in operands)})")
 
-        Functions that are rounded more than once are always those of double: a float32 is rounded from their result.
-        """
-        if self.lanes == SCALAR:
-            return self.direct_call(names, function, operands, "double")
-        vector = vector_symbol(function, self.lanes.width) if self.form.vector_libm else None
-        if vector is not None and self.lanes.scalar == "double":
-            return self.direct_call(names, vector, operands, self.lanes.type)
-        if function.startswith("llvm.") and function not in APPROXIMATE:
-            return self.direct_call(names, function.removesuffix("f64") + self.lanes.suffix, operands, self.lanes.type)
-        found = on_lanes(function, len(operands), self.lanes, formulas=self.form.formulas)
-        self.wrappers.update({one.name: one for one in found})
-        return names.new(_call(found[0].name, operands, self.lanes.type))
-
-    def direct_call(self, names: _Names, function: str, operands: list[str], kind: str) -> str:
-        self.called[function, kind] = len(operands)
-        return names.new(_call(function, operands, kind))
-
-
-def _call(function: str, operands: list[str], kind: str) -> str:
-    return f"call {kind} @{function}({','.join([f'{kind} {operand}' for operand in operands])})"
+    def part_of_pair(self, names: _Names, function: str, angle: int) -> str:
+        """Sine or cosine where both are wanted: they are computed at once."""
+        pair = pair_of(self.lanes)
+        if angle not in names.pairs:
+            found = sine_and_cosine_of_lanes(self.lanes)
+            self.symbols.update({one.name: one for one in found})
+            names.pairs[angle] = names.new(f"call {pair} @{found[0].name}({self.lanes.type} {names[angle]})")
+        return names.new(f"extractvalue {pair} {names.pairs[angle]},{SINE_AND_COSINE.index(function)}")
 
 
 def _fused(writer: _Writer, names: _Names, row: Row) -> str:
@@ -304,6 +294,12 @@ def _fused(writer: _Writer, names: _Names, row: Row) -> str:
     for position in NEGATED[row[0]]:
         operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
     return writer.call(names, FMA, operands)
+
+
+def _function(writer: _Writer, names: _Names, row: Row) -> str:
+    if row[1] in SINE_AND_COSINE and row[2] in writer.both:
+        return writer.part_of_pair(names, row[1], row[2])
+    return writer.call(names, row[1], [names[operand] for operand in row[2:]])
 
 
 def _select(writer: _Writer, names: _Names, row: Row) -> str:
@@ -363,7 +359,7 @@ OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
     "neg": lambda writer, names, row: names.new(f"fneg {writer.lanes.type} {names[row[1]]}"),
     "sqrt": lambda writer, names, row: writer.call(names, ROOTS["sqrt"], [names[row[1]]]),
     "abs": lambda writer, names, row: writer.call(names, ROOTS["abs"], [names[row[1]]]),
-    "call": lambda writer, names, row: writer.call(names, row[1], [names[operand] for operand in row[2:]]),
+    "call": _function,
     "select": _select,
     "compare": _compare,
     "logic": _logic,

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from functools import cache
 
 from codegen.emission.lane_calls import lane_call
-from codegen.emission.lanes import Lanes
+from codegen.emission.lanes import SCALAR, Lanes
 from codegen.engine import has_fma
-from codegen.functions.lane_formulas import FORMULAS
+from codegen.functions.lane_formulas import FORMULAS, HUGE_ANGLE, sine_and_cosine
 from codegen.functions.lane_values import Value, Writer, bits_of
 from codegen.functions.symbols import Symbol, symbol
+from codegen.functions.vector_libm import vector_symbol
+from codegen.lowering.machine import Row
 
 # {0}, {1}... are the operands, {n} the type of numbers, {w} that of words, {t} that of truth values
 OPERATIONS = {
@@ -22,6 +24,7 @@ OPERATIONS = {
     "and": "and {w} {0},{1}", "or": "or {w} {0},{1}", "xor": "xor {w} {0},{1}", "shl": "shl {w} {0},{1}",
     "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}",
 }  # fmt: skip
+SINE_AND_COSINE = ("llvm.sin.f64", "llvm.cos.f64")
 INTRINSICS = {"abs": ("llvm.fabs", 1), "fma": ("llvm.fma", 3), "copysign": ("llvm.copysign", 2)}
 
 
@@ -57,17 +60,32 @@ class LaneWriter(Writer):
         self.lines.append(f"{name}={instruction}")
         return name
 
+    def function(self, name: str, kind: str, end: Sequence[str]) -> tuple[Symbol, ...]:
+        """Return what has been written as a function that ends so, and then all that it calls."""
+        head = f"define internal {kind} @{name}({self.lanes.type} %x) noinline nounwind{self.lanes.attributes} {{"
+        return Symbol(name, "\n".join([head, "begin:", *self.lines, *end, "}"])), *self.needed.values()
 
-def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool) -> tuple[Symbol, ...]:
-    """Return what computes a function of doubles on all lanes, and then all that it calls.
 
-    With `formulas`, functions that have one here; the others call the C library for one lane after the other, as all do
-    on a processor without fused multiply-adds.
+def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library: bool) -> tuple[Symbol, ...]:
+    """Return what computes a function on all lanes, and then all that it calls.
 
-    >>> [on_lanes("exp", 1, Lanes(4), formulas=formulas)[0].name for formulas in (True, False)]
+    LLVM's exact operations work on all lanes. With `library`, functions of double are those of the vector libm, with
+    `formulas` those that have one here, where the processor has fused multiply-adds; the others call the C library for
+    one lane after the other. Functions that are rounded more than once are always those of double: a float32 is
+    rounded from their result.
+
+    >>> [on_lanes("exp", 1, Lanes(4), formulas=own, library=False)[0].name for own in (True, False)]
     ['symad.exp.v4f64', 'lanes.exp.v4f64']
     """
-    if formulas and function in FORMULAS and lanes.scalar == "double" and has_fma():
+    if lanes == SCALAR:
+        return (symbol(function, arity),)
+    if function.startswith("llvm.") and function not in SINE_AND_COSINE:
+        return (symbol(function.removesuffix("f64") + lanes.suffix, arity, lanes.type),)
+    double = lanes.scalar == "double"
+    vector = vector_symbol(function, lanes.width) if library and double else None
+    if vector is not None:
+        return (symbol(vector, arity, lanes.type),)
+    if formulas and double and function in FORMULAS and has_fma():
         return lane_function(function, lanes)
     return lane_call(function, arity, lanes), symbol(function, arity)
 
@@ -80,25 +98,57 @@ def lane_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
     'symad.exp.v4f64'
     """
     found = FORMULAS[function]
-    name = f"symad.{function.removeprefix('llvm.').removesuffix('.f64')}.{lanes.suffix}"
     writer = LaneWriter(lanes)
-    result = found.formula(Value(writer, "%x")).text
+    results = [found.formula(Value(writer, "%x")).text]
     if found.largest < math.inf:
-        result = _or_of_library(writer, function, found.largest, result)
-    head = f"define internal {lanes.type} @{name}({lanes.type} %x) noinline nounwind{lanes.attributes} {{"
-    text = "\n".join([head, "begin:", *writer.lines, f"ret {lanes.type} {result}", "}"])
-    return Symbol(name, text), *writer.needed.values()
+        results = _or_of_library(writer, (function,), found.largest, results)
+    plain = function.removeprefix("llvm.").removesuffix(".f64")
+    return writer.function(f"symad.{plain}.{lanes.suffix}", lanes.type, [f"ret {lanes.type} {results[0]}"])
 
 
-def _or_of_library(writer: LaneWriter, function: str, largest: float, result: str) -> str:
+@cache
+def sine_and_cosine_of_lanes(lanes: Lanes) -> tuple[Symbol, ...]:
+    """Return the function of vectors that gives sine and cosine at once, with the bits of each alone.
+
+    >>> sine_and_cosine_of_lanes(Lanes(4))[0].name
+    'symad.sincos.v4f64'
+    """
+    writer = LaneWriter(lanes)
+    parts = [part.text for part in sine_and_cosine(Value(writer, "%x"))]
+    sine, cosine = _or_of_library(writer, SINE_AND_COSINE, HUGE_ANGLE, parts)
+    kind = pair_of(lanes)
+    end = [f"%sine=insertvalue {kind} poison,{lanes.type} {sine},0",
+           f"%both=insertvalue {kind} %sine,{lanes.type} {cosine},1", f"ret {kind} %both"]  # fmt: skip
+    return writer.function(f"symad.sincos.{lanes.suffix}", kind, end)
+
+
+def pair_of(lanes: Lanes) -> str:
+    """IR type of two vectors."""
+    return f"{{{lanes.type},{lanes.type}}}"
+
+
+def angles_of_both(rows: Sequence[Row]) -> set[int]:
+    """Return the rows whose sine and cosine are both among the rows.
+
+    >>> angles_of_both([("input", 0), ("call", "llvm.sin.f64", 0), ("call", "llvm.cos.f64", 0)])
+    {0}
+    """
+    angles = [{row[2] for row in rows if row[:2] == ("call", function)} for function in SINE_AND_COSINE]
+    return set.intersection(*angles) if has_fma() else set()
+
+
+def _or_of_library(writer: LaneWriter, functions: Sequence[str], largest: float, results: Sequence[str]) -> list[str]:
     """Ask the C library for the lanes whose arguments are too large, where there is any."""
     lanes = writer.lanes
     outside = (abs(Value(writer, "%x")) >= largest).text
     reduce = f"llvm.vector.reduce.or.v{lanes.width}i1"
     any_lane = writer.call(Symbol(reduce, f"declare i1 @{reduce}({lanes.truth})"), "i1", [outside], "t")
     writer.lines += [f"br i1 {any_lane},label %huge,label %end", "huge:"]
-    asked = writer.call(lane_call(function, 1, lanes), lanes.type, ["%x"])
-    chosen = writer.put("select", [outside, asked, result])
-    writer.needed[function] = symbol(function, 1)
+    chosen = []
+    for function, result in zip(functions, results, strict=True):
+        asked = writer.call(lane_call(function, 1, lanes), lanes.type, ["%x"])
+        chosen.append(writer.put("select", [outside, asked, result]))
+        writer.needed[function] = symbol(function, 1)
     writer.lines += ["br label %end", "end:"]
-    return writer.write(f"phi {lanes.type} [{result},%begin],[{chosen},%huge]")
+    pairs = zip(results, chosen, strict=True)
+    return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%huge]") for result, other in pairs]

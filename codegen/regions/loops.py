@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, _Names, _Writer
 from codegen.emission.lanes import SCALAR, Lanes
 from codegen.emission.schedule import schedule
-from codegen.functions.symbols import Symbol, symbol
+from codegen.functions.symbols import Symbol
 from codegen.lowering.lower import Lowered
 from codegen.lowering.machine import Row
 from codegen.program import Input, Output, Program
@@ -101,9 +101,8 @@ class Function:
     def written(self) -> Written:
         """The text so far as IR, with the symbols that it calls."""
         writer = self.writer
-        called = {name: symbol(name, arity, kind) for (name, kind), arity in sorted(writer.called.items())}
         function = "\n".join([*self.with_pauses(), "}"])
-        return Written(Emitted(self.chunks, [function], called | writer.wrappers | self.symbols), self.scratch)
+        return Written(Emitted(self.chunks, [function], writer.symbols | self.symbols), self.scratch)
 
     def with_pauses(self) -> list[str]:
         """The lines with a call here and there that does nothing: LLVM orders what is between two calls by itself.

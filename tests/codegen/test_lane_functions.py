@@ -199,7 +199,7 @@ def test_huge_angles_are_the_library_s(function: str) -> None:
 
 def test_without_fused_operations_lanes_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codegen.emission.lane_functions.has_fma", lambda: False)
-    assert on_lanes("exp", 1, Lanes(4), formulas=True)[0].name == "lanes.exp.v4f64"
+    assert on_lanes("exp", 1, Lanes(4), formulas=True, library=False)[0].name == "lanes.exp.v4f64"
 
 
 def summed(expression: Any, count: int) -> RolledProgram:
@@ -223,6 +223,18 @@ def test_loops_call_them(count: int) -> None:
     np.testing.assert_array_equal(kernel(x, y), found)
     points = kernel.batch(np.stack([x, y]), np.stack([y, x]))
     np.testing.assert_array_equal(points, [kernel(x, y), kernel(y, x)])
+
+
+@pytest.mark.parametrize("accuracy", ["strict", "fast"])
+def test_sine_and_cosine_at_once(accuracy: Any) -> None:
+    """They have the bits of each alone."""
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.uniform(-1e3, 1e3, 90), [HUGE_ANGLE, 1e22, -0.0]])
+    kernel = compile_program(summed(sp.sin(A) * sp.cos(A) + B, len(x)), accuracy=accuracy)
+    assert "symad.sincos.v" in kernel.llvm
+    assert "symad.sin.v" not in kernel.llvm
+    found = kernel(x, np.zeros(len(x)))
+    np.testing.assert_array_equal(found, on_array("llvm.sin.f64", 4, x) * on_array("llvm.cos.f64", 2, x))
 
 
 def test_chains_and_straight_lines_call_the_library() -> None:
