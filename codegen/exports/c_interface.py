@@ -17,8 +17,8 @@ BITS = (
     "(-ffp-contract=off) and -ffast-math is not given; -march=native makes fma() one instruction.",
 )
 LOOPS = (
-    "The C source carries out the repetitions of a loop one after the other, the other two several side by side: sums",
-    "are added up in another order, exp and the like are not the C library's, and numbers may differ in the last bits.",
+    "The C source adds up the sums of its loops in the order of their repetitions, the other two several side by side,",
+    "with an exp, log, sine... of their own: their numbers may differ in the last bits.",
 )
 
 
