@@ -196,7 +196,7 @@ class _Writer:
         self.arguments = arguments + 1
         self.wider: dict[int, _Writer] = {}
         self.symbols: dict[str, Symbol] = {}  # that are called
-        self.both = angles_of_both(rows) if form.formulas else set()
+        self.both = angles_of_both(rows) if form.formulas and not form.vector_libm else set()
 
     def array_pointer(self, names: _Names, kind: str, number: int) -> str:
         if self.direct:

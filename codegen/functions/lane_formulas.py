@@ -26,6 +26,10 @@ from codegen.functions.lane_values import (
     two_sum,
 )
 
+LN2 = 0.6931471805599453, 2.3190468138462996e-17  # rounded, and the rest
+LOG2_E = 1.4426950408889634, 2.0355273740931033e-17
+LOG10_E = 0.4342944819032518, 1.098319650216765e-17
+LOG10_2 = 0.30102999566383914, 1.42050232272661e-13  # 42 bits and the rest, as in the next line
 LN2_HIGH, LN2_LOW = 0.6931471805598903, 5.497923018708371e-14  # 42 bits, so that n*LN2_HIGH is exact; and the rest
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # the sum has 161 bits
 HUGE_ANGLE = 2.0**30  # from here on sine and cosine are those of the C library
@@ -55,12 +59,29 @@ COSINE = (
     -1.1359559353420913e-11,
 )  # fmt: skip
 
+# (atan(t)/t - 1)/z with z = t**2, for |t| <= tan(pi/8), relative error below 3e-18
+ARCTANGENT = (
+    -0.333333333333332, 0.1999999999995366, -0.14285714280203834, 0.11111110783807954, -0.09090897766945569,
+    0.0769206036005106, -0.06663105441042826, 0.058478973123184744, -0.05039330557508313, 0.03806494970389946,
+    -0.017907339485039225,
+)  # fmt: skip
+# (sinh(x)/x - 1)/z with z = x**2, for |x| <= 0.35, relative error below 2e-18
+HYPERBOLIC_SINE = (
+    0.16666666666666677, 0.008333333333320666, 0.00019841269888862435, 2.7557241197409536e-06, 2.5110166452160284e-08,
+)  # fmt: skip
+
 
 def exp(x: Value) -> Value:
-    """2**n (1 + r + r**2 q(r)); 2**n in two factors, so that subnormal results are rounded once."""
-    n, r, tail = _reduced(x.clamp(-746.0, 710.0))
-    half = nearest(n, 0.5)
-    return (r + fma(r * r, estrin(EXPONENTIAL, r), tail) + 1.0) * power_of_two(half) * power_of_two(n - half)
+    return _scaled_exponential(*_reduced(x.clamp(-746.0, 710.0)))
+
+
+def exp2(x: Value) -> Value:
+    """The same with r = (x - n) log(2)."""
+    inside = x.clamp(-1080.0, 1030.0)
+    n = nearest(inside, 1.0)
+    fraction = inside - n
+    r = fraction * LN2[0]
+    return _scaled_exponential(n, r, fma(fraction, LN2[1], fma(fraction, LN2[0], -r)))
 
 
 def expm1(x: Value) -> Value:
@@ -72,10 +93,22 @@ def expm1(x: Value) -> Value:
 
 def log(x: Value) -> Value:
     """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
-    small = x < SUBNORMAL
-    k, m = _exponent((x * 2.0**54).where(small, x))
-    k = (k - 54.0).where(small, k)
-    return _at_ends(_logarithm(k, m - 1.0, x.constant(0.0)), x, x)
+    k, f = _exponent_of_any(x)
+    return _at_ends(_logarithm(k, f, x.constant(0.0)), x, x)
+
+
+def log2(x: Value) -> Value:
+    """k + log(1 + f)/log(2)."""
+    k, product, rest = _logarithm_to_base(x, LOG2_E)
+    total, lost = quick_two_sum(k, product)
+    return _at_ends(total + (lost + rest), x, x)
+
+
+def log10(x: Value) -> Value:
+    """k log10(2) + log(1 + f)/log(10)."""
+    k, product, rest = _logarithm_to_base(x, LOG10_E)
+    total, lost = quick_two_sum(k * LOG10_2[0], product)
+    return _at_ends(total + (lost + fma(k, LOG10_2[1], rest)), x, x)
 
 
 def log1p(x: Value) -> Value:
@@ -97,30 +130,92 @@ def cos(x: Value) -> Value:
 
 
 def sine_and_cosine(x: Value) -> tuple[Value, Value]:
-    """x = n pi/2 + r, and from the polynomials of r the one that n asks for, with its sign."""
-    shifted, r, tail = _angle(x)
-    z = r * r
-    slope = fma(z, -0.5, 1.0)
-    odd = r + fma(r * z, estrin(SINE, z), tail * slope)
-    half = z * 0.5
-    above = -half + 1.0
-    lost = fma(r, tail, fma(r, r, -z) * 0.5)
-    even = above + (((-above + 1.0) - half) + (z * z * estrin(COSINE, z) - lost))
+    """x = n pi/2 + r, and of sin(r) and cos(r) the one that n asks for, with its sign."""
+    shifted, odd, odd_rest, even, even_rest = _sides(x)
+    odd, even = odd + odd_rest, even + even_rest
     turned = shifted.put_word("and", 1).put_word("equal", 1)
     sine, cosine = even.where(turned, odd), odd.where(turned, even)
     return x.where(abs(x) < TINY, _turned(sine, shifted)), _turned(cosine, shifted.put_word("iadd", 1))
 
 
+def tan(x: Value) -> Value:
+    """sin(r)/cos(r), or -cos(r)/sin(r) for odd n; the quotient is corrected once."""
+    shifted, *parts = _sides(x)
+    odd, odd_rest = quick_two_sum(*parts[:2])
+    even, even_rest = quick_two_sum(*parts[2:])
+    turned = shifted.put_word("and", 1).put_word("equal", 1)
+    above, above_rest = even.where(turned, odd), even_rest.where(turned, odd_rest)
+    below, below_rest = (-odd).where(turned, even), (-odd_rest).where(turned, even_rest)
+    quotient, rest = _quotient(above, above_rest, below, below_rest)
+    return x.where(abs(x) < TINY, quotient + rest)
+
+
+def atan(x: Value) -> Value:
+    """atan(c) + atan(t) with t = (|x| - c)/(1 + c |x|) for c = 0, 1 and infinity, so that |t| < tan(pi/8)."""
+    size = abs(x).at_most(2.0**70)
+    zero, one = x.constant(0.0), x.constant(1.0)
+    middle, far = size > math.tan(math.pi / 8), size > math.tan(3 * math.pi / 8)
+    less, less_rest = two_sum(size, -one)
+    more, more_rest = two_sum(size, one)
+    above, below = (-one).where(far, less.where(middle, size)), size.where(far, more.where(middle, one))
+    above_rest = zero.where(far, less_rest.where(middle, zero))
+    below_rest = zero.where(far, more_rest.where(middle, zero))
+    t, t_rest = _quotient(above, above_rest, below, below_rest)
+    base = x.constant(HALF_PI[0]).where(far, x.constant(HALF_PI[0] / 2).where(middle, zero))
+    base_rest = x.constant(HALF_PI[1]).where(far, x.constant(HALF_PI[1] / 2).where(middle, zero))
+    z = t * t
+    total, lost = quick_two_sum(base, t)
+    return (total + (lost + fma(t * z, estrin(ARCTANGENT, z), base_rest + t_rest))).signed_as(x)
+
+
+def sinh(x: Value) -> Value:
+    """(exp(|x|) - exp(-|x|))/2; near zero x + x**3 p(x**2)."""
+    z = x * x
+    total, rest = _halves(abs(x), -1.0)
+    far = ((total + rest) * 4.0).signed_as(x)
+    return fma(x * z, estrin(HYPERBOLIC_SINE, z), x).where(abs(x) < 0.34, far)
+
+
+def cosh(x: Value) -> Value:
+    """(exp(|x|) + exp(-|x|))/2."""
+    total, rest = _halves(abs(x), 1.0)
+    return (total + rest) * 4.0
+
+
 def tanh(x: Value) -> Value:
     """e/(e + 2) with e = expm1(2 |x|) and its rounding error; the quotient is corrected once."""
     size = abs(x)
-    n, r, tail = _reduced(size.constant(20.0).where(size > 20.0, size) * 2.0)
+    n, r, tail = _reduced(size.at_most(20.0) * 2.0)
     e, e_rest = quick_two_sum(*_shifted(*_minus_one(r, tail), power_of_two(n), 1.0))
     below, below_rest = two_sum(e, e.constant(2.0))
+    quotient, rest = _quotient(e, e_rest, below, below_rest + e_rest)
+    return x.where(size < TINY, (quotient + rest).signed_as(x))
+
+
+def _quotient(above: Value, above_rest: Value, below: Value, below_rest: Value) -> tuple[Value, Value]:
+    """A quotient of numbers in two parts, in two parts."""
     inverse = below.constant(1.0) / below
-    quotient = e * inverse
-    remainder = fma(-quotient, below, e) + (e_rest - quotient * (below_rest + e_rest))
-    return x.where(size < TINY, fma(remainder, inverse, quotient).signed_as(x))
+    quotient = above * inverse
+    return quotient, (fma(-quotient, below, above) + (above_rest - quotient * below_rest)) * inverse
+
+
+def _scaled_exponential(n: Value, r: Value, tail: Value) -> Value:
+    """2**n (1 + r + r**2 q(r)); 2**n in two factors, so that subnormal results are rounded once."""
+    half = nearest(n, 0.5)
+    return (r + fma(r * r, estrin(EXPONENTIAL, r), tail) + 1.0) * power_of_two(half) * power_of_two(n - half)
+
+
+def _halves(size: Value, sign: float) -> tuple[Value, Value]:
+    """(exp(size) + sign exp(-size))/8, in two parts: exp(size) alone may be too large."""
+    n, r, tail = _reduced(size.at_most(711.0))
+    p, p_rest = quick_two_sum(*_minus_one(r, tail))
+    e, e_rest = quick_two_sum(size.constant(1.0), p)
+    scale = power_of_two(n - 3.0)
+    large, large_rest = e * scale, (e_rest + p_rest) * scale
+    small = large.constant(sign / 64) / large
+    small_rest = (fma(-small, large, sign / 64) - small * large_rest) * (small * (sign * 64))
+    total, lost = quick_two_sum(large, small)
+    return total, lost + (large_rest + small_rest)
 
 
 def _reduced(x: Value) -> tuple[Value, Value, Value]:
@@ -146,6 +241,13 @@ def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Va
     return total, fma(scale, rest, lost + ((scale - above) - one))
 
 
+def _exponent_of_any(x: Value) -> tuple[Value, Value]:
+    """k and f with x = 2**k (1 + f), for subnormal x too."""
+    small = x < SUBNORMAL
+    k, m = _exponent((x * 2.0**54).where(small, x))
+    return (k - 54.0).where(small, k), m - 1.0
+
+
 def _exponent(x: Value) -> tuple[Value, Value]:
     """k and m with x = 2**k m and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
     moved = x.bits().put_word("iadd", bits_of(1.0) - SQRT_HALF)
@@ -155,12 +257,24 @@ def _exponent(x: Value) -> tuple[Value, Value]:
 
 def _logarithm(k: Value, f: Value, correction: Value) -> Value:
     """k log(2) + log(1 + f) + correction."""
+    total, rest = quick_two_sum(k * LN2_HIGH, f)
+    return total + _series(f, fma(k, LN2_LOW, rest + correction))
+
+
+def _series(f: Value, rest: Value) -> Value:
+    """log(1 + f) - f + rest."""
     s = f / (f + 2.0)
     z = s * s
     square = f * f * 0.5
-    total, rest = quick_two_sum(k * LN2_HIGH, f)
-    series = fma(z, estrin(LOGARITHM, z), square)
-    return total + (fma(s, series, fma(k, LN2_LOW, rest + correction)) - square)
+    return fma(s, fma(z, estrin(LOGARITHM, z), square), rest) - square
+
+
+def _logarithm_to_base(x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
+    """k, and factor * log(1 + f) in two parts."""
+    k, f = _exponent_of_any(x)
+    log, rest = quick_two_sum(f, _series(f, x.constant(0.0)))
+    product = log * factor[0]
+    return k, product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
 
 
 def _at_ends(value: Value, u: Value, x: Value) -> Value:
@@ -184,6 +298,17 @@ def _angle(x: Value) -> tuple[Value, Value, Value]:
     return shifted.bits(), total, fma(n, -HALF_PI[2], rest + lost)
 
 
+def _sides(x: Value) -> tuple[Value, Value, Value, Value, Value]:
+    """The bits of n, then sin(r) and cos(r), each in two parts, where x = n pi/2 + r."""
+    shifted, r, tail = _angle(x)
+    z = r * r
+    odd_rest = fma(r * z, estrin(SINE, z), tail * fma(z, -0.5, 1.0))
+    half = z * 0.5
+    even = -half + 1.0
+    lost = fma(r, tail, fma(r, r, -z) * 0.5)
+    return shifted, r, odd_rest, even, ((-even + 1.0) - half) + (z * z * estrin(COSINE, z) - lost)
+
+
 def _turned(value: Value, quadrant: Value) -> Value:
     """The negative in the third and fourth quadrant."""
     sign = quadrant.put_word("and", 2).put_word("shl", 62)
@@ -202,10 +327,17 @@ class LaneFunction:
 # By the symbol of the scalar function.
 FORMULAS: dict[str, LaneFunction] = {
     "exp": LaneFunction(exp, 0.85),
+    "exp2": LaneFunction(exp2, 0.85),
     "expm1": LaneFunction(expm1, 0.75),
     "log": LaneFunction(log, 0.85),
+    "log2": LaneFunction(log2, 0.85),
+    "log10": LaneFunction(log10, 0.85),
     "log1p": LaneFunction(log1p, 0.85),
     "llvm.sin.f64": LaneFunction(sin, 0.75, HUGE_ANGLE),
     "llvm.cos.f64": LaneFunction(cos, 0.85, HUGE_ANGLE),
+    "tan": LaneFunction(tan, 0.85, HUGE_ANGLE),
+    "atan": LaneFunction(atan, 0.85),
+    "sinh": LaneFunction(sinh, 0.65),
+    "cosh": LaneFunction(cosh, 0.65),
     "tanh": LaneFunction(tanh, 0.6),
 }

@@ -89,8 +89,11 @@ class Value:
 
     def clamp(self, low: float, high: float) -> Value:
         """The nearest number of an interval; nan stays."""
-        above = self.constant(low).where(self < low, self)
-        return self.constant(high).where(above > high, above)
+        return self.constant(low).where(self < low, self).at_most(high)
+
+    def at_most(self, high: float) -> Value:
+        """The smaller one; nan stays."""
+        return self.constant(high).where(self > high, self)
 
     def constant(self, value: float) -> Value:
         return Value(self.writer, self.writer.number(value))
