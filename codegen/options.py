@@ -25,6 +25,7 @@ class OptionFields(TypedDict, total=False):
     chunk: int | None
     lanes: int | None
     dtype: Dtype
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class Options:
     `accuracy="fast"` allows passes and functions that round differently (see `codegen.lowering.algebra`);
     `fma=False` keeps products and sums apart; `chunk` overrides the number of operations per function, `lanes` (1, 2,
     4, 8 or 16) the number of points that a batch computes side by side; neither changes a bit of the results.
+    `threads` is how many threads share a long loop whose repetitions know nothing of each other
+    (`codegen.regions.blocks`); it never changes a bit either. Code without such loops runs on one.
 
     >>> Options(accuracy="fast").level
     2
@@ -48,9 +51,10 @@ class Options:
     chunk: int | None = None
     lanes: int | None = None
     dtype: Dtype = "float64"
+    threads: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("chunk", "lanes"):  # a whole number of NumPy is a plain one: files hold those
+        for name in ("chunk", "lanes", "threads"):  # a whole number of NumPy is a plain one: files hold those
             if isinstance(value := getattr(self, name), np.integer):
                 object.__setattr__(self, name, int(value))
         for name, value, known in (
@@ -64,6 +68,8 @@ class Options:
                 raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(map(str, known))}")
         if self.chunk is not None and (type(self.chunk) is not int or self.chunk < 1):
             raise ArgumentError(f"chunk={self.chunk!r}", do="give a positive whole number, or None")
+        if type(self.threads) is not int or self.threads < 1:
+            raise ArgumentError(f"threads={self.threads!r}", do="give a number of threads, 1 or more")
 
     @property
     def level(self) -> int:

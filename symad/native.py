@@ -76,6 +76,7 @@ def compile(
     "always", "never"; `loops` shows what repeats); a sum in a loop is added up in another order. `checkpoints` says
     what reverse mode keeps of a loop whose repetitions need each other: "all" of them, about "sqrt" of their number, or
     next to "none" (see `symad.regions.checkpoints`; `kernel.stats.workspace` is what it comes to).
+    `threads` is how many threads share long loops, without a change of a bit.
     `dtype` is the type of arguments, results and arithmetic: "float64", "float32", or "complex128" for analytic
     functions, which are traced with real numbers (complex examples give their shapes).
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096

@@ -24,6 +24,7 @@ class RegionStats:
     rounds: int
     operations: int  # machine operations of the body, before fusion
     origin: str  # where the body was written: "file.py:12-16"
+    blocks: int = 1  # parts that threads may share; 1 where one thread runs it all
 
 
 @dataclass(frozen=True)

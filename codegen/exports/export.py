@@ -66,7 +66,7 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     processor = check_processor(cpu)
-    plan = planned(material.program, material.options)
+    plan = planned(material.program, replace(material.options, threads=1))  # workers are this process's
     given = _interface(material, plan, name)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
     vector = _vector_functions(material.program.name, text, cpu)

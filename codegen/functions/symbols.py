@@ -1,4 +1,4 @@
-"""External functions of kernels: C's libm, LLVM intrinsics, and the inner loops of SciPy's ufuncs.
+"""External functions of kernels: C's libm, LLVM intrinsics, the inner loops of SciPy's ufuncs, and threads.
 
 Kernels name them by symbol; addresses are given to the linker, so that no address stands in the IR text.
 """
@@ -6,15 +6,15 @@ Kernels name them by symbol; addresses are given to the linker, so that no addre
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from codegen.errors import LoweringError
+from codegen.functions.c_library import c_address
 from codegen.functions.scipy_ufuncs import scipy_ufunc
-from codegen.functions.vector_libm import LIBRARY
+from codegen.functions.workers import DECLARATION, PARALLEL, parallel_address
 
 # PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.
 UFUNC_FUNCTIONS, UFUNC_DATA, UFUNC_ENTRY = 32, 40, 8
@@ -36,31 +36,17 @@ def symbol(name: str, arity: int, kind: str = "double") -> Symbol:
     >>> symbol("tanh", 1).text
     'declare double @tanh(double) nounwind'
     """
+    if name == PARALLEL:
+        return Symbol(name, DECLARATION, {name: parallel_address()})
     if name.startswith("scipy."):
         return _ufunc_loop(name)
     declaration = f"declare {kind} @{name}({','.join([kind] * arity)}) nounwind"
-    return Symbol(name, declaration, {} if name.startswith("llvm.") else {name: libm_address(name)})
+    return Symbol(name, declaration, {} if name.startswith("llvm.") else {name: c_address(name)})
 
 
 def addresses_of(names: Iterable[str]) -> dict[str, int]:
     """Return the addresses that symbols of these names need."""
     return {name: address for found in names for name, address in symbol(found, 0).addresses.items()}
-
-
-@cache
-def libm_address(name: str) -> int:
-    """Return the address of a C math function.
-
-    >>> libm_address("tanh") > 0
-    True
-    """
-    for library in (None, ctypes.util.find_library("m"), *([LIBRARY] if name.startswith("_ZGV") else [])):
-        try:
-            function = getattr(ctypes.CDLL(library), name)
-        except (OSError, AttributeError):
-            continue
-        return ctypes.cast(function, ctypes.c_void_p).value or 0
-    raise LoweringError(f"C function {name}", why="the C library of this machine lacks it", do="rewrite the expression")
 
 
 def _ufunc_loop(name: str) -> Symbol:

@@ -12,18 +12,21 @@ from codegen.emission.frame import workspace
 from codegen.emission.lanes import SCALAR, Lanes
 from codegen.emission.schedule import schedule
 from codegen.engine import vector_bits
+from codegen.functions.workers import available
 from codegen.lowering.lower import Lowered
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
-from codegen.regions.emission_buffers import Memory, Tables, writes
+from codegen.regions.blocks import Blocks, blocks_of
+from codegen.regions.emission_buffers import Memory, Tables, Writes, writes
 from codegen.regions.loops import Job, Written
-from codegen.regions.loops_columns import columns_of
+from codegen.regions.loops_columns import Columns, columns_of
 from codegen.regions.loops_long import LONG, straight
 from codegen.regions.loops_scalar import scalar_loop
 from codegen.regions.loops_vector import vector_loop
 from codegen.regions.nests import calls
-from codegen.regions.packing import pack
+from codegen.regions.packing import COPY, pack
 from codegen.regions.region import Region, RolledProgram, regions_of
+from codegen.regions.threads import in_blocks
 
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
@@ -45,30 +48,67 @@ class RolledPlan:
 
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR of `i32 @kernel(in, out)` for one point: deterministic, also in the order of its sums."""
+        return self.packed.functions(form)
+
+    @cached_property
+    def packed(self) -> RolledPlan:
+        """The plan with the workspaces of `codegen.regions.packing`."""
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
         vectors = [region for (region, _), prepared in self.regions if self.lanes_of(region, prepared.fused) != SCALAR]
         packed = pack(self.program, set(map(id, vectors)))
-        bodies = _prepared(packed, self.options, rows)
-        return replace(self, program=packed, prepared=bodies)._emit(form)
+        return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
-    def _emit(self, form: Form) -> Emitted:
+    def functions(self, form: Form) -> Emitted:
+        """Return the functions of the regions, and the kernel that calls them."""
         tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
-        lanes = [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
-        columns = [
-            columns_of(region, wide.width) if wide != SCALAR else None
-            for ((region, _), _), wide in zip(self.regions, lanes, strict=True)
-        ]
-        memory, known = Memory.of(self.program, tables), writes(self.program, columns)
+        memory, known, columns = Memory.of(self.program, tables), self.writes, self.columns
         extra, fast = 0, self.options.accuracy == "fast"
         for number, ((region, counts), prepared) in enumerate(self.regions):
+            blocks = self.blocks[number]
+            if blocks is not None and self.threads == 1 and not blocks.sums:
+                blocks = None  # the bits are the same
             job = Job(
                 f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
-                memory.workspace, fast, columns[number],
+                memory.workspace, fast, columns[number], blocks,
             )  # fmt: skip
-            written = _write(job, lanes[number])
+            written = _write(job, self.lanes_of(region, prepared.fused))
+            if blocks is not None:
+                written = in_blocks(job, blocks, written, self.threads)
             emitted += written.emitted
             extra = max(extra, written.scratch)
         return Emitted([], tables.globals, {}) + emitted + _kernel(self.program, memory, known.cleared, extra, form)
+
+    @property
+    def threads(self) -> int:
+        """How many threads share a loop: as many as the options say, where there are any."""
+        return self.options.threads if available() else 1
+
+    @cached_property
+    def columns(self) -> list[Columns | None]:
+        """The columns of the regions that run in lanes."""
+        wide = ((region, self.lanes_of(region, prepared.fused)) for (region, _), prepared in self.regions)
+        return [columns_of(region, lanes.width) if lanes != SCALAR else None for region, lanes in wide]
+
+    @cached_property
+    def writes(self) -> Writes:
+        """What is known of all writes."""
+        return writes(self.program, self.columns)
+
+    @cached_property
+    def blocks(self) -> list[Blocks | None]:
+        """The blocks of each region, see `codegen.regions.blocks`."""
+        pairs = zip(self.regions, self.columns, strict=True)
+        return [
+            blocks_of(region, prepared.fused, self.lanes_of(region, prepared.fused).width, found, self.writes.stored)
+            for ((region, _), prepared), found in pairs
+        ]
+
+    @property
+    def cut(self) -> list[int]:
+        """Into how many blocks each region of the program is cut, 1 where it is not."""
+        pairs = zip(self.packed.regions, self.packed.blocks, strict=True)
+        found = (1 if blocks is None else blocks.count for ((region, _), _), blocks in pairs if region.origin != COPY)
+        return [1 if region.origin == COPY else next(found) for (region, _), _ in self.regions]
 
     @cached_property
     def regions(self) -> list[tuple[tuple[Region, tuple[int, ...]], Prepared]]:

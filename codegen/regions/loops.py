@@ -17,10 +17,12 @@ from codegen.functions.symbols import Symbol
 from codegen.lowering.lower import Lowered
 from codegen.lowering.machine import Row
 from codegen.program import Input, Output, Program
+from codegen.regions.blocks import Blocks
 from codegen.regions.emission_buffers import Memory, Tables
 from codegen.regions.loops_columns import Columns, Use
 from codegen.regions.region import Region, Result
 
+PART = ",i64 %first,i64 %last,ptr %sums,ptr %own"  # of a block: its units, places of its sums, memory of the thread
 STORES = ("store ", "call void @llvm.masked.store")
 MOST_STORES = 200  # in a function, between two calls
 PAUSE = Symbol("pause", "define internal preserve_allcc void @pause() noinline nounwind {\nret void\n}")
@@ -40,6 +42,12 @@ class Job:
     scratch: int  # where in %work a long body keeps its values
     fast: bool = False
     columns: Columns | None = None  # where repetitions run side by side
+    blocks: Blocks | None = None  # where they are cut into blocks
+
+    @property
+    def parameters(self) -> str:
+        """What a function of the region takes."""
+        return f"ptr %in,ptr %out,ptr %work{''.join(f',i64 %r{k}' for k in range(self.rounds))}"
 
     def adds(self, use: Result) -> bool:
         """Whether a result is added to what is there."""
@@ -65,28 +73,15 @@ class Slots(_Names):
         return self.slots[row[1]]
 
 
-class Function:
-    """The function of one region in the making."""
+class Frame:
+    """A function that works on the buffers of a region, in the making."""
 
-    def __init__(self, job: Job, lanes: Lanes) -> None:
-        self.job, self.region, self.lanes = job, job.region, lanes
-        rounds = "".join(f",i64 %r{k}" for k in range(job.rounds))
-        head = f"define internal void @{job.name}(ptr %in,ptr %out,ptr %work{rounds}) noinline nounwind"
-        self.lines = [f"{head}{lanes.attributes} {{", "entry:"]
+    def __init__(self, job: Job, head: str) -> None:
+        self.job, self.region = job, job.region
+        self.lines = [f"define internal void {head} {{", "entry:"]
         self.next = self.first = 0  # of the names of values, here and in bodies
         self.views: dict[tuple[int, tuple[int, ...]], str] = {}
         self.symbols: dict[str, Symbol] = {}
-        self.plan = schedule(job.lowered)
-        self.stored = {array: row for array, _, row in job.lowered.stores}
-        self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
-        stores = {row: [(0, place)] for row, place in self.left.items()}
-        form = Form(job.name, lanes, vector_libm=job.fast, formulas=lanes != SCALAR)
-        self.writer = _Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
-        self.uses: dict[int, list[int]] = {}  # by output: its results
-        for c, use in enumerate(job.region.results):
-            self.uses.setdefault(use.output, []).append(c)
-        self.chunks: list[str] = []
-        self.scratch = 0
 
     def write(self, *lines: str) -> None:
         self.lines += lines
@@ -97,24 +92,6 @@ class Function:
         self.next += 1
         self.lines.append(f"{name}={instruction}")
         return name
-
-    def written(self) -> Written:
-        """The text so far as IR, with the symbols that it calls."""
-        writer = self.writer
-        function = "\n".join([*self.with_pauses(), "}"])
-        return Written(Emitted(self.chunks, [function], writer.symbols | self.symbols), self.scratch)
-
-    def with_pauses(self) -> list[str]:
-        """The lines with a call here and there that does nothing: LLVM orders what is between two calls by itself.
-
-        Its time grows with the square of the stores that it orders: for 1000 of them it took 2 s.
-        """
-        stores = [k for k, line in enumerate(self.lines) if line.startswith(STORES)]
-        lines = list(self.lines)
-        for k in reversed(stores[MOST_STORES - 1 :: MOST_STORES]):
-            self.symbols[PAUSE.name] = PAUSE
-            lines.insert(k + 1, f"call preserve_allcc void @{PAUSE.name}()")
-        return lines
 
     def view(self, use: Use) -> str:
         """Pointer to place 0 of a table's buffer, in this round of the nests."""
@@ -151,6 +128,54 @@ class Function:
     def add_to(self, place: str, value: str) -> None:
         self.write(f"store double {self.new(f'fadd double {self.load(place)},{value}')},ptr {place},align 8")
 
+    def text(self) -> str:
+        """The text so far."""
+        return "\n".join([*self.with_pauses(), "}"])
+
+    def with_pauses(self) -> list[str]:
+        """The lines with a call here and there that does nothing: LLVM orders what is between two calls by itself.
+
+        Its time grows with the square of the stores that it orders: for 1000 of them it took 2 s.
+        """
+        stores = [k for k, line in enumerate(self.lines) if line.startswith(STORES)]
+        lines = list(self.lines)
+        for k in reversed(stores[MOST_STORES - 1 :: MOST_STORES]):
+            self.symbols[PAUSE.name] = PAUSE
+            lines.insert(k + 1, f"call preserve_allcc void @{PAUSE.name}()")
+        return lines
+
+
+class Function(Frame):
+    """The function of one region in the making."""
+
+    def __init__(self, job: Job, lanes: Lanes) -> None:
+        name, block = (job.name, "") if job.blocks is None else (f"{job.name}.part", PART)
+        super().__init__(job, f"@{name}({job.parameters}{block}) noinline nounwind{lanes.attributes}")
+        self.lanes = lanes
+        self.plan = schedule(job.lowered)
+        self.stored = {array: row for array, _, row in job.lowered.stores}
+        self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
+        stores = {row: [(0, place)] for row, place in self.left.items()}
+        form = Form(job.name, lanes, vector_libm=job.fast, formulas=lanes != SCALAR)
+        self.writer = _Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
+        self.uses: dict[int, list[int]] = {}  # by output: its results
+        for c, use in enumerate(job.region.results):
+            self.uses.setdefault(use.output, []).append(c)
+        self.chunks: list[str] = []
+        self.scratch = 0
+
+    def written(self) -> Written:
+        """The text so far as IR, with the symbols that it calls."""
+        text = self.text()
+        return Written(Emitted(self.chunks, [text], self.writer.symbols | self.symbols), self.scratch)
+
+    def leave_total(self, c: int, total: str) -> None:
+        """Add a sum to its place, or keep that of a block."""
+        if self.job.blocks is None:
+            self.add_to(self.fixed(self.region.results[c]), total)
+        else:
+            self.write(f"store double {total},ptr {self.offset('%sums', self.job.blocks.sums.index(c))},align 8")
+
     def body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
         """Write the body once; `leave(output, value)` is called as soon as a value is there. Return all of them."""
         if len(self.plan.chunks) > 1:
@@ -178,7 +203,7 @@ class Function:
         width, load, store = lanes.width, f"load {lanes.type},ptr", f"store {lanes.type}"
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(self.plan.chunks)]
         self.scratch = width * (len(slots) + outputs + self.plan.workspace)
-        given = self.offset("%work", self.job.scratch)
+        given = "%own" if self.job.blocks is not None else self.offset("%work", self.job.scratch)
         found, work = self.offset(given, width * len(slots)), self.offset(given, width * (len(slots) + outputs))
         for k, value in enumerate(slots):
             self.write(f"{store} {value},ptr {self.offset(given, width * k)},align 8")

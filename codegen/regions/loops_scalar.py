@@ -51,7 +51,7 @@ class _Scalar(Function):
         lines[start:start] = self.phis(initial, values, rings, totals) if region.count > 1 else []
         self.end(values)
         for c in self.sums:
-            self.add_to(self.fixed(region.results[c]), totals[c])
+            self.leave_total(c, totals[c])
         for use in region.results:
             if use.kind == "last":
                 self.write(f"store double {values[use.output]},ptr {self.fixed(use)},align 8")
@@ -104,7 +104,7 @@ class _Scalar(Function):
         self, initial: list[list[str]], values: dict[int, str], rings: dict[int, str], totals: dict[int, str]
     ) -> list[str]:
         """What changes from repetition to repetition: the number, sums, carries, and the places in rings."""
-        lines = ["%k=phi i64 [0,%entry],[%k.next,%loop]"]
+        lines = [f"%k=phi i64 [{'0' if self.job.blocks is None else '%first'},%entry],[%k.next,%loop]"]
         lines += [f"%s{c}=phi double [0.0,%entry],[{totals[c]},%loop]" for c in self.sums]
         for c, (queue, carry) in enumerate(zip(initial, self.region.carries, strict=True)):
             if c in rings:
@@ -131,7 +131,7 @@ class _Scalar(Function):
             self.write("br label %exit", "exit:")
             return
         self.write("%k.next=add i64 %k,1")
-        more = self.new(f"icmp ult i64 %k.next,{region.count}")
+        more = self.new(f"icmp ult i64 %k.next,{region.count if self.job.blocks is None else '%last'}")
         if region.stop is not None:
             more = self.new(f"and i1 {more},{self.new(f'fcmp oeq double {values[region.stop]},0.0')}")
         self.write(f"br i1 {more},label %loop,label %exit", "exit:")

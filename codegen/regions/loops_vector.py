@@ -14,7 +14,7 @@ and on the width of the registers, and on nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -50,40 +50,64 @@ class _Vector(LaneFunction):
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
         self.passed: Left = {}  # by result: what the vectors before leave, a sum or the lanes that move up
 
+    @property
+    def in_parts(self) -> bool:
+        """Whether a run is cut into blocks; where there are several runs, blocks are of whole ones."""
+        return self.job.blocks is not None and len(self.runs) == 1
+
+    @property
+    def begin(self) -> str:
+        """The first repetition of a run, or of the block."""
+        return "%first" if self.in_parts else "0"
+
+    @property
+    def lengths(self) -> Places:
+        """How many repetitions the runs have, or the blocks."""
+        blocks = self.job.blocks
+        if blocks is None or not self.in_parts:
+            return self.runs.lengths
+        return np.minimum(blocks.size, blocks.units - blocks.size * np.arange(blocks.count))
+
     def emit(self) -> Written:
         for column in (*self.reads, *self.results):
             self.view(column.use)
         several, lines, vector = len(self.runs) > 1, self.lines, self.lanes.type
         if several:
-            self.write("br label %run", "run:", "%r=phi i64 [0,%entry],[%r.next,%endrun]")
+            first = "0" if self.job.blocks is None else "%first"
+            self.write("br label %run", "run:", f"%r=phi i64 [{first},%entry],[%r.next,%endrun]")
             lines += [f"%a{c}=phi {vector} [zeroinitializer,%entry],[%v{c},%endrun]" for c in self.kept]
-        self.length = self.of_run(self.runs.lengths)
+        self.length = "%last" if self.in_parts else self.of_run(self.runs.lengths)
         for column in (*self.reads, *self.results):
             start = self.of_run(column.starts)
             self.write(f"{self.names[id(column)]}=getelementptr double,ptr {self.view(column.use)},i64 {start}")
         self.run("run" if several else "entry")
         for c in self.sums:
-            if c not in self.kept:
+            if not several:
+                self.leave_total(c, self.sum_of_lanes(f"%v{c}"))
+            elif c not in self.kept:
                 self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}"))
         if several:
             self.write("%r.next=add i64 %r,1")
-            self.write(f"br i1 {self.new(f'icmp ult i64 %r.next,{len(self.runs)}')},label %run,label %exit", "exit:")
+            last = len(self.runs) if self.job.blocks is None else "%last"
+            self.write(f"br i1 {self.new(f'icmp ult i64 %r.next,{last}')},label %run,label %exit", "exit:")
         for c in self.kept:
-            self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}"))
+            self.leave_total(c, self.sum_of_lanes(f"%v{c}"))
         self.write("ret void")
         return self.written()
 
     def run(self, before: str) -> None:
         """Write a run: whole vectors, then one of the repetitions that are left, then what has moved beyond it."""
-        width, lengths = self.lanes.width, self.runs.lengths
+        width, lengths = self.lanes.width, self.lengths
         whole, rest = lengths >= width, lengths % width > 0  # the runs in which there are some
         self.uniform = [self.splat(self.load(self.name(column))) if column.fixed else "" for column in self.reads]
         left = {c: f"%a{c}" if c in self.kept else "zeroinitializer" for c in self.sums}
         left |= {c: "zeroinitializer" for one in self.overlaps for c, distance in one.distances.items() if distance}
+        if self.in_parts and self.overlaps:
+            before, left = self.warmed(before, left)
         end = self.rounded(self.length)
         to_rest, to_end = [(before, left)], []
         if whole.any():
-            self.branch("" if whole.all() else self.new(f"icmp ne i64 {end},0"), "vector", "rest")
+            self.branch("" if whole.all() else self.new(f"icmp ne i64 {end},{self.begin}"), "vector", "rest")
             ended = ("whole", self.whole_vectors(before, left, end))
             to_rest, to_end = [*([] if whole.all() else to_rest), ended], [] if rest.all() else [ended]
             one = "rest" if rest.all() else "endrun"
@@ -103,7 +127,7 @@ class _Vector(LaneFunction):
 
     def whole_vectors(self, before: str, left: Left, end: str) -> Left:
         """Write the loop over vectors whose lanes all have a repetition."""
-        self.write("vector:", f"%k=phi i64 [0,%{before}],[%k.next,%vector]")
+        self.write("vector:", f"%k=phi i64 [{self.begin},%{before}],[%k.next,%vector]")
         start = len(self.lines)
         self.vector("%k", {c: f"%v{c}.vector" for c in left})
         self.lines[start:start] = self.phis("v%d.vector", [(before, left), ("vector", self.passed)])
@@ -114,10 +138,29 @@ class _Vector(LaneFunction):
 
     def vector(self, k: str, left: Left, mask: str = "") -> None:
         """Write the repetitions of one vector, from repetition k on."""
+        self.compute(k, left, self.leave, mask)
+        self.store_in_steps()
+
+    def compute(self, k: str, left: Left, leave: Callable[[int, str], None], mask: str = "") -> None:
+        """Write the body for one vector."""
         self.k, self.passed, self.mask = k, dict(left), mask
         self.numbers, self.moved = [], {}
-        self.body([self.uniform[c] or self.read(column) for c, column in enumerate(self.reads)], self.leave)
-        self.store_in_steps()
+        self.body([self.uniform[c] or self.read(column) for c, column in enumerate(self.reads)], leave)
+
+    def warmed(self, before: str, left: Left) -> tuple[str, Left]:
+        """Compute the last vector of the block before once more, for the lanes that move up into this block."""
+        self.branch(self.new("icmp eq i64 %first,0"), "begin", "warm")
+        self.write("warm:")
+        self.compute(self.plus("%first", -self.lanes.width), left, self.pass_on)
+        self.branch("", "begin")
+        self.write("begin:", *self.phis("v%d.begin", [(before, left), ("warm", self.passed)]))
+        return "begin", {c: f"%v{c}.begin" for c in left}
+
+    def pass_on(self, output: int, value: str) -> None:
+        """Keep a value whose lanes move up, and leave nothing."""
+        for c in self.uses.get(output, ()):
+            if c in self.passed and c not in self.sums:
+                self.passed[c] = value
 
     def phis(self, name: str, sources: Sequence[tuple[str, Left]]) -> list[str]:
         """What the blocks before leave, one of which it comes from."""
@@ -184,10 +227,18 @@ class _Vector(LaneFunction):
             return
         end = self.rounded(self.length, self.lanes.width - 1)
         for overlap in self.overlaps:
-            on = self.lanes_on(self.plus(self.length, overlap.longest), end)
+            on = self.lanes_on(self.end_of(overlap), end)
             terms = [self.moved_up(far, left[c], "zeroinitializer") for c, far in overlap.distances.items() if far]
             if terms:
                 self.leave_overlap(overlap, terms, end, on)
+
+    def end_of(self, overlap: Overlap) -> str:
+        """Where sums that overlap end; what moves beyond the end of a block is left by the next one."""
+        end = self.plus(self.length, overlap.longest)
+        if not self.in_parts:
+            return end
+        last = self.new(f"icmp eq i64 {self.length},{self.region.count}")
+        return self.new(f"select i1 {last},i64 {end},i64 {self.length}")
 
     def leave_overlap(self, overlap: Overlap, terms: Sequence[str], k: str, mask: str) -> None:
         """Add overlapping sums to each other, then leave them from the place of repetition k on."""

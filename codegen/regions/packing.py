@@ -20,6 +20,7 @@ from codegen.regions.region import Buffer, Gather, Nest, Region, Result, RolledP
 from codegen.regions.runs import runs
 from codegen.regions.table import Affine, Places, table
 
+COPY = "packing"  # origin of the regions that copy
 LARGEST_STEP = 64  # numbers of one thing that lie side by side
 WORTH = 3.0  # how often each number that is copied has to be used
 
@@ -207,7 +208,7 @@ def _copy(area: _Area, number: int, *, into: bool) -> Region:
     source, target = (area.buffer, number) if into else (number, area.buffer)
     gathers = tuple(Gather(source, places) for places in sources)
     results = tuple(Result(k, target, places, "store") for k, places in enumerate(targets))
-    return Region(body, area.count, gathers, results, origin="packing")
+    return Region(body, area.count, gathers, results, origin=COPY)
 
 
 def _written(step: Step) -> set[int]:

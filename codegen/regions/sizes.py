@@ -24,8 +24,8 @@ def sizes(plan: RolledPlan) -> Stats:
     bodies = [prepared.plain for prepared in plan.prepared]
     kinds = sum((body.count() for body in bodies), Counter[str]())
     regions = tuple(
-        RegionStats(region.count, prod(rounds), prepared.plain.count().total(), region.origin)
-        for (region, rounds), prepared in plan.regions
+        RegionStats(region.count, prod(rounds), prepared.plain.count().total(), region.origin, blocks)
+        for ((region, rounds), prepared), blocks in zip(plan.regions, plan.cut, strict=True)
     )
     return Stats(
         nodes=sum(body.nodes for body in bodies),

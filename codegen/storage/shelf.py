@@ -47,7 +47,10 @@ class Shelf:
         self._cache, self._name, self._key = cache, program.name, ""
         if cache is not None:
             try:
-                self._key = key_of(encode(program, replace(options, tier="default")))  # the tier is in the label
+                threads = options.threads if isinstance(program, RolledProgram) else 1  # others have the same code
+                self._key = key_of(
+                    encode(program, replace(options, tier="default", threads=threads))
+                )  # tier: the label
             except WorkbenchError:  # a program that files cannot hold is compiled each time, or refused there
                 self._cache = None
 

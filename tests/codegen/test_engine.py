@@ -12,7 +12,8 @@ import pytest
 import sympy as sp
 
 from codegen import LoweringError, compile_program, engine, program_from_sympy
-from codegen.functions.symbols import libm_address, symbol
+from codegen.functions.c_library import c_address
+from codegen.functions.symbols import symbol
 
 X = sp.Symbol("x")
 
@@ -25,7 +26,7 @@ def test_invalid_ir_raises(text: str) -> None:
 
 def test_missing_symbols_raise() -> None:
     with pytest.raises(LoweringError, match="no_such_function"):
-        libm_address("no_such_function")
+        c_address("no_such_function")
     text = "declare i32 @no_such_function()\ndefine i32 @f() {\n%1=call i32 @no_such_function()\nret i32 %1\n}"
     with pytest.raises(LoweringError, match="link"):
         engine.compile_text(text, ("f",), {})
