@@ -2,7 +2,7 @@
 
 The map, by purpose (start here; each name's docstring has an example):
 
-trace         trace, from_sympy, Trace, source_lines
+trace         trace, from_sympy, from_program, Trace, source_lines
 first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian, hvp, hutchinson_trace, SparseMatrix,
               sparsity, verify_sparsity, SparsityPattern, value_gradient_hessian
@@ -73,6 +73,7 @@ from symad.teaching.machine_code import CodeReading, read_assembly, read_llvm
 from symad.tracing.branches import cond
 from symad.tracing.constructs import fori_loop, scan, sum_over, vmap, while_loop
 from symad.tracing.container_types import register_container
+from symad.tracing.from_program import from_program
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.scope import source_lines
 from symad.tracing.trace import Trace, trace
@@ -97,10 +98,10 @@ __all__ = [
     "StepErrors", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError",
     "argmin", "batched_jacobian", "biharmonic", "check_derivative", "check_expansion", "choices", "compare",
     "compile", "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "draw", "enclose",
-    "enclose_range", "expand", "explain", "fixed_point", "fori_loop", "from_sympy", "grad", "growth", "hessian",
-    "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "load",
-    "loops", "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm", "register_container", "root", "scan",
-    "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over", "taylor",
+    "enclose_range", "expand", "explain", "fixed_point", "fori_loop", "from_program", "from_sympy", "grad", "growth",
+    "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
+    "load", "loops", "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm", "register_container", "root",
+    "scan", "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over", "taylor",
     "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv",
     "vjp", "vmap", "while_loop",
 ]  # fmt: skip

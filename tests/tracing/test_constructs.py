@@ -183,6 +183,35 @@ def test_ranges_give_whole_numbers():
     assert sum_over(lambda k: POINT[k], range(2)) == POINT.sum()
 
 
+def test_a_sum_in_the_notation_of_sympy_is_a_loop_in_a_traced_function():
+    k, n = sp.symbols("k n")
+
+    def wave(x, last):
+        return sum_over(lambda k: sp.sin(k * x) / (k + 1), (k, 0, last))
+
+    for last in (9, 199):
+        expected = sum(j * np.cos(j * 0.3) / (j + 1) for j in range(last + 1))
+        assert np.isclose(sa.derivative(lambda x, last=last: wave(x, last))(0.3), expected, rtol=1e-12, atol=1e-12)
+        kernel = sa.compile(sa.derivative(lambda x, last=last: wave(x, last)), 1.0, roll="always")
+        assert np.isclose(kernel(0.3), expected, rtol=1e-12, atol=1e-12)
+    (loop,) = sa.loops(lambda x: wave(x, 999), 1.0).loops
+    assert loop.count == 1000
+    assert wave(k + 1, n).has(sp.Sum)
+    assert sa.compile(lambda x: wave(x, -1), 1.0)(2.0) == 0  # the empty sum
+    backwards = sa.compile(lambda x: sum_over(lambda k: k * x, (k, 4, 1)), 1.0)  # -(2 + 3) x, SymPy's convention
+    assert backwards(2.0) == -10.0
+
+
+def test_long_sums_of_sympy_are_found_as_loops():
+    for count in (10, 1000):
+        i, a = sp.Symbol("i", integer=True), sp.IndexedBase("a", shape=(count,))
+        square = sa.from_sympy([a], sp.Sum(sp.sin(a[i]) ** 2 * a[i], (i, 0, count - 1)))
+        assert [loop.count for loop in sa.loops(square, np.ones(count)).loops] == ([1000] if count == 1000 else [])
+        point = np.linspace(0, 1, count)
+        slope = np.sin(point) ** 2 + 2 * point * np.sin(point) * np.cos(point)
+        assert np.allclose(sa.compile(sa.grad(square), point)(point), slope, rtol=1e-13)
+
+
 def test_symbols_in_symbols_out():
     x, n = sp.symbols("x n")
     k = sp.Symbol("k", integer=True)

@@ -23,7 +23,8 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
 
     The arrays, or containers of arrays, have equal lengths; what f returns is summed leaf by leaf, truth values as 0
     and 1. The sum over nothing is 0.0, in the shape that f returns. A range gives integers. In SymPy's notation
-    `(k, first, last)` with a symbol k, the result is a `sympy.Sum`.
+    `(k, first, last)` with a symbol k, the result is a `sympy.Sum`; where it is compiled, and the bounds are whole
+    numbers, a loop over them.
 
     >>> from symad.tracing.constructs import sum_over
     >>> sum_over(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -34,7 +35,7 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
     """
     check_function(f)
     if len(arrays) == 1 and _is_symbolic_range(arrays[0]):
-        return sp.Sum(sp.sympify(f(arrays[0][0])), arrays[0])
+        return _sum_of_sympy(f, *arrays[0])
     names = paths_of(arrays, argument_names(f, len(arrays)))
     operands = operands_of(arrays, names, [0] * len(names))
     if operands.count == 0:
@@ -57,6 +58,14 @@ def unrolled_sum(f: Callable[..., Any], operands: Operands) -> Any:
 
 def _is_symbolic_range(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 3 and isinstance(value[0], sp.Symbol | sp.Idx)
+
+
+def _sum_of_sympy(f: Callable[..., Any], index: sp.Basic, first: Any, last: Any) -> Any:
+    """Return a Sum, or in a function that is traced with its loops a loop over known numbers."""
+    with written_if_possible():
+        if all(isinstance(bound, int | sp.Integer) for bound in (first, last)) and first < last:
+            return written_sum(f, operands_of((np.arange(int(first), int(last) + 1),), ["index"], [0]))
+    return sp.Sum(sp.sympify(f(index)), (index, first, last))
 
 
 def _zeros(f: Callable[..., Any], operands: Operands) -> Any:

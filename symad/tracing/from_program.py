@@ -1,0 +1,70 @@
+"""from_program: what a kernel computes as a trace and function again, with its let form and its expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.containers as containers
+from codegen import Kernel, unroll
+from codegen.program import Output, Program, reachable
+from codegen.regions.region import RolledProgram
+from symad.errors import ArgumentError
+from symad.graph.table import Graph
+from symad.structure.loop import Nodes
+from symad.tracing.from_sympy import Formula
+from symad.tracing.inputs import input_symbols
+from symad.tracing.place import user_place
+from symad.tracing.scope import open_scope
+from symad.tracing.trees import Tree
+
+
+def from_program(program: Kernel | Program | RolledProgram) -> Formula:
+    """Return a program, or that of a kernel, as a trace and function of its input arrays; loops are written out.
+
+    `.let()` is its let form, as of `sympy.cse`, and `.expr()` its SymPy expressions. Several outputs are a tuple; that
+    of a sparse matrix is its packed data. LimitError for more than five million operations (see `codegen.unroll`).
+
+    >>> import symad as sa
+    >>> total = sa.compile(lambda x: sa.sum_over(lambda a: a**2, x), np.zeros(3), roll="always")
+    >>> from_program(total).expr()
+    x_2**2 + (x_0**2 + x_1**2)
+    >>> from_program(total)(np.array([1.0, 2.0, 3.0]))
+    14.0
+    """
+    if isinstance(program, Kernel):
+        program = program.program
+    if not isinstance(program, Program | RolledProgram):
+        raise ArgumentError(
+            f"{type(program).__name__} as a program", where=user_place(), do="give a kernel or its program"
+        )
+    flat = unroll(program)
+    names = [array.name for array in flat.inputs]
+    with open_scope(apart=True) as scope:
+        graph = scope.graph
+        arrays = [
+            np.array([graph.own_leaf(symbol) for symbol in input_symbols(array.name, array.shape)]).reshape(array.shape)
+            for array in flat.inputs
+        ]
+        inputs = Tree(containers.flatten(tuple([0.0] * len(arrays)))[1], arrays)
+        return Formula(graph, names, inputs, _outputs(graph, flat, inputs.flat))
+
+
+def _outputs(graph: Graph, program: Program, inputs: list[int]) -> Tree:
+    """Return the outputs of a program whose rows are copied into a graph."""
+    made = dict(enumerate(inputs))
+    for row in reachable(program, [row for output in program.outputs for row in output.rows]):
+        if row not in made:
+            operands = [made[operand] for operand in program.operands[row]]
+            made[row] = graph.node(program.heads[row], *operands) if operands else graph.leaf(program.atoms[row])
+    arrays = [_filled(graph, output, [made[row] for row in output.rows]) for output in program.outputs]
+    result: Any = 0.0 if len(arrays) == 1 else tuple([0.0] * len(arrays))
+    return Tree(containers.flatten(result)[1], arrays)
+
+
+def _filled(graph: Graph, output: Output, nodes: list[int]) -> Nodes:
+    """Return the array of an output, with 0 in the places of its structural zeros."""
+    array = np.full(output.size, graph.number(0), dtype=np.int64)
+    array[slice(None) if output.positions is None else list(output.positions)] = nodes
+    return array.reshape(output.shape)
