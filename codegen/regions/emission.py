@@ -22,11 +22,13 @@ from codegen.regions.loops import Job, Written
 from codegen.regions.loops_columns import Columns, columns_of
 from codegen.regions.loops_long import LONG, straight
 from codegen.regions.loops_scalar import scalar_loop
-from codegen.regions.loops_vector import vector_loop
+from codegen.regions.loops_vector import registers, vector_loop
 from codegen.regions.nests import calls
 from codegen.regions.packing import COPY, pack
 from codegen.regions.region import Region, RolledProgram, regions_of
+from codegen.regions.sharing import share
 from codegen.regions.threads import in_blocks
+from codegen.regions.turning import turn
 
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
@@ -44,6 +46,7 @@ class RolledPlan:
     @classmethod
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
+        program = turn(share(program))
         return cls(program, options, _prepared(program, options, {}), lanes)
 
     def emit(self, form: Form = POINT) -> Emitted:
@@ -123,6 +126,8 @@ class RolledPlan:
         widest = vector_bits() // 64
         if region.count * len(lowered.live()) < SHORT:
             widest = min(widest, 4)
+        if self.options.accuracy == "strict" or not lowered.count()["call"]:  # the C library has no longer vectors
+            widest *= registers(region, lowered)
         while widest > region.count:
             widest //= 2
         return Lanes(widest)

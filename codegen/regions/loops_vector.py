@@ -20,13 +20,34 @@ from typing import TypeAlias
 import numpy as np
 
 from codegen.emission.lanes import Lanes
+from codegen.lowering.lower import Lowered
+from codegen.lowering.machine import LEAVES, operands_of
 from codegen.regions.loops import Job, Written
 from codegen.regions.loops_columns import Column, Columns, Overlap, rows_of
 from codegen.regions.loops_lanes import LaneFunction
-from codegen.regions.region import Result
+from codegen.regions.region import Region, Result
+from codegen.regions.runs import runs
 from codegen.regions.table import Places
 
 Left: TypeAlias = dict[int, str]
+REGISTERS = 4  # of repetitions that run at once where a body waits for itself,
+LONG_SUM = 12  # for so many operations one after the other,
+FEW_RESULTS = 2  # and its results need no more registers
+
+
+def registers(region: Region, lowered: Lowered) -> int:
+    """How many registers of repetitions a region runs at once: 4 where its body is a long sum, in a single run.
+
+    Each addition of such a sum waits for the one before, and the next repetition is too far away to fill the gaps.
+    """
+    live = [row for row in lowered.live() if lowered.rows[row][0] not in LEAVES]
+    longest: dict[int, int] = {}
+    for row in live:
+        longest[row] = 1 + max((longest.get(operand, 0) for operand in operands_of(lowered.rows[row])), default=0)
+    if len(region.results) > FEW_RESULTS or max(longest.values(), default=0) < max(LONG_SUM, len(live) // 3):
+        return 1
+    found = runs([*(use.table for use in region.gathers), *(use.table for use in region.results)], region.count)
+    return REGISTERS if found is not None and len(found) == 1 else 1
 
 
 def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Written:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from codegen.program import Input, Output, Program
 from codegen.regions.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.regions.rewriting import Draft
 from codegen.regions.runs import runs
 from codegen.regions.table import Affine, Places, table
 
@@ -59,20 +60,10 @@ class _Use:
     places: Places
 
 
-@dataclass
-class _Packer:
-    """The program in the making: outputs are numbered from behind until the end."""
-
-    program: RolledProgram
-    steps: list[Step]
-    added: list[Buffer] = field(default_factory=list)
-    before: dict[int, list[Region]] = field(default_factory=dict)  # copies, by the step that they stand before
-
-
 def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
     """Return the program with a workspace for what regions that run in vectors (by their ids) use in steps."""
     found = [use for at, step in enumerate(program.steps) if id(step) in vectors for use in _uses(at, step)]
-    packer = _Packer(program, list(program.steps))
+    packer = Draft(program)
     for kind, rewrite in (("read", _pack_reads), ("add", _pack_sums)):
         families: dict[tuple[int, int], list[_Use]] = {}
         for use in found:
@@ -83,7 +74,7 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
             area = _area(buffer, program.buffers[buffer].size, step, left) if left else None
             if area is not None:
                 rewrite(packer, area, left)
-    return _finished(packer) if packer.added else program
+    return packer.finished() if packer.added else program
 
 
 def _uses(at: int, step: Step) -> list[_Use]:
@@ -102,7 +93,7 @@ def _uses(at: int, step: Step) -> list[_Use]:
     return uses
 
 
-def _table_of(packer: _Packer, use: _Use) -> Gather | Result:
+def _table_of(packer: Draft, use: _Use) -> Gather | Result:
     region = packer.steps[use.at]
     assert isinstance(region, Region)
     return region.gathers[use.number] if use.kind == "read" else region.results[use.number]
@@ -116,7 +107,7 @@ def _area(buffer: int, size: int, step: int, uses: Sequence[_Use]) -> _Area | No
     return _Area(buffer, first, step, count) if first >= 0 else None
 
 
-def _pack_reads(packer: _Packer, area: _Area, uses: Sequence[_Use]) -> None:
+def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
     """Read from a copy."""
     buffer = packer.program.buffers[area.buffer]
     begin = min(use.at for use in uses)
@@ -125,15 +116,15 @@ def _pack_reads(packer: _Packer, area: _Area, uses: Sequence[_Use]) -> None:
         return
     if buffer.values is not None:
         values = buffer.values[area.first : area.first + area.size].reshape(area.count, area.step).T.ravel()
-        number = _workspace(packer, Buffer("constant", area.size, values))
+        number = packer.buffer(Buffer("constant", area.size, values))
     else:
-        number = _workspace(packer, Buffer("workspace", area.size))
-        packer.before.setdefault(begin, []).append(_copy(area, number, into=True))
+        number = packer.buffer(Buffer("workspace", area.size))
+        packer.insert(begin, _copy(area, number, into=True))
     for use in uses:
         _replace(packer, use, number, area)
 
 
-def _pack_sums(packer: _Packer, area: _Area, uses: Sequence[_Use]) -> None:
+def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
     """Add to a workspace, if all that is written in the area is added by regions outside of nests, and nothing read."""
     area = _widened(packer, area)
     size = packer.program.buffers[area.buffer].size
@@ -155,14 +146,14 @@ def _pack_sums(packer: _Packer, area: _Area, uses: Sequence[_Use]) -> None:
                 return
             if inside.any():
                 moved.append(_Use(at, "add", number, area.step, places))
-    number = _workspace(packer, Buffer("workspace", area.size))
+    number = packer.buffer(Buffer("workspace", area.size))
     for use in moved:
         _replace(packer, use, number, area)
     end = max(use.at for use in moved) + 1
-    packer.before.setdefault(end, []).append(_copy(area, number, into=False))
+    packer.insert(end, _copy(area, number, into=False))
 
 
-def _widened(packer: _Packer, area: _Area) -> _Area:
+def _widened(packer: Draft, area: _Area) -> _Area:
     """The area with all places of the sums that reach into it, in whole steps."""
     results = [use for step in packer.steps if isinstance(step, Region) for use in step.results]
     found = [use.table.places() for use in results if use.buffer == area.buffer and use.kind == "add"]
@@ -176,7 +167,7 @@ def _widened(packer: _Packer, area: _Area) -> _Area:
         area = replace(area, first=area.first - before * area.step, count=area.count + before + after)
 
 
-def _replace(packer: _Packer, use: _Use, number: int, area: _Area) -> None:
+def _replace(packer: Draft, use: _Use, number: int, area: _Area) -> None:
     """Let a gather or result use the workspace."""
     region = packer.steps[use.at]
     assert isinstance(region, Region)
@@ -189,12 +180,6 @@ def _replace(packer: _Packer, use: _Use, number: int, area: _Area) -> None:
         results = list(region.results)
         results[use.number] = replace(results[use.number], buffer=number, table=moved)
         packer.steps[use.at] = replace(region, results=tuple(results))
-
-
-def _workspace(packer: _Packer, buffer: Buffer) -> int:
-    """Add a buffer; its number counts from behind all others until the end."""
-    packer.added.append(buffer)
-    return len(packer.program.buffers) + len(packer.added) - 1
 
 
 def _copy(area: _Area, number: int, *, into: bool) -> Region:
@@ -219,32 +204,3 @@ def _read(step: Step) -> set[int]:
     regions = [region for region, _ in regions_of([step])]
     first = {use.buffer for region in regions for carry in region.carries for use in carry.initial}
     return first | {use.buffer for region in regions for use in region.gathers}
-
-
-def _finished(packer: _Packer) -> RolledProgram:
-    """The program with the copies in place, and the outputs behind the new buffers."""
-    program, added = packer.program, len(packer.added)
-    count, first = len(program.buffers), program.first_output
-    order = [*range(first), *range(first + added, count + added), *range(first, first + added)]
-    buffers = (*program.buffers[:first], *packer.added, *program.buffers[first:])
-    steps: list[Step] = []
-    for at, step in enumerate(packer.steps):
-        steps += [*packer.before.get(at, ()), step]
-    steps += packer.before.get(len(packer.steps), ())
-    return replace(program, buffers=buffers, steps=tuple(_renumbered(step, order) for step in steps))
-
-
-def _renumbered(step: Step, order: Sequence[int]) -> Step:
-    """The step with new numbers of buffers."""
-    if isinstance(step, Nest):
-        return replace(step, steps=tuple(_renumbered(inner, order) for inner in step.steps))
-    carries = tuple(
-        replace(carry, initial=tuple(replace(use, buffer=order[use.buffer]) for use in carry.initial))
-        for carry in step.carries
-    )
-    return replace(
-        step,
-        gathers=tuple(replace(use, buffer=order[use.buffer]) for use in step.gathers),
-        results=tuple(replace(use, buffer=order[use.buffer]) for use in step.results),
-        carries=carries,
-    )

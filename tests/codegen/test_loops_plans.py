@@ -140,6 +140,18 @@ def test_lanes():
     assert lanes(region(5000, carried, carries=(Carry(0, (Gather(0, Affine(0, 0, 1)),)),))) == 1
 
 
+@pytest.mark.parametrize(("count", "terms", "results", "wider"), [(64, 40, 1, 4), (64, 6, 1, 1), (64, 40, 3, 1)])
+def test_long_sums_run_in_several_registers(count, terms, results, wider):
+    slots = sp.symbols(f"s0:{terms}")
+    body = program_from_sympy(slots, [sum(slot * slots[0] for slot in slots)])
+    reads = tuple(Gather(0, Affine(k, 1, count)) for k in range(terms))
+    stores = tuple(Result(0, 1, Affine(k * count, 1, count), "store") for k in range(results))
+    rolled = program([count + terms], [3 * count], [], Region(body, count, reads, stores))
+    plan = RolledPlan.of(rolled, Options())
+    assert plan.lanes_of(rolled.steps[0], plan.prepared[0].fused).width == wider * min(vector_bits() // 64, 4)
+    check(rolled, [np.linspace(1, 2, count + terms)], lanes=(None,))
+
+
 def test_equal_tables_are_written_once():
     tables = Tables("kernel")
     first, second, third = (tables.places(np.array(values)) for values in ([0, 1], [0, 1], [0, 2**40]))
