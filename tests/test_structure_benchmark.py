@@ -148,8 +148,9 @@ def test_a_report_says_who_is_best_and_what_is_missed(tmp_path: Path) -> None:
     peer = {"microseconds": 8.0, "difference": 1e-16, "seconds": 1.0}
     found = {"auto": mine, "always": mine, "never": {"reason": "build > 60 s"}, "jax": peer}
     found["fast"] = {**mine, "microseconds": 1.0}
+    found["threads"] = {**mine, "microseconds": 0.5}
     text = report({"rows": {"lj50-hessian": found, "lj10-hessian": found | {"heyoka": {**peer, "microseconds": 1.0}}}})
-    assert "| 1 | JAX by hand, 8 | 4 | 8 | 0.0e+00 |" in text
+    assert "| 1 | 0.5 | JAX by hand, 8 | 4 | 8 | 0.0e+00 |" in text
     assert "goal 5 x met by fast only" in text
     assert "goal 1 x met by fast only" in text
     assert "| heyoka, 1 | 0.5 | 1 |" in text

@@ -108,9 +108,9 @@ def asked_for(case: Case, known: Row, names: Sequence[str]) -> list[str]:
     """
     best = best_peer(known)
     fastest = known[best]["microseconds"] if best else 0.0
-    wanted = set(OURS) if case.kind in ("hessian", "jacobian") else set(OURS) - {"rows"}
+    wanted = set(OURS) - {"threads"} if case.kind in ("hessian", "jacobian") else set(OURS) - {"rows", "threads"}
     if case.kind in case.family.huge:
-        wanted = {"auto"} if case.family.written == "plain" else {"auto", "fast"}
+        wanted = {"auto", "threads"} if case.family.written == "plain" else {"auto", "fast", "threads"}
     return [name for name in names if name in wanted] + [
         name for name in names if name in PEERS and asked_again(known.get(name), fastest)
     ]

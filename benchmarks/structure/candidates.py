@@ -3,12 +3,13 @@
 from benchmarks.peers.base import Candidate
 from benchmarks.structure.flat_peers import FlatCasadi, FlatCasadiC, FlatHeyoka, FlatSymengine
 from benchmarks.structure.mapped_casadi import MappedCasadi
-from benchmarks.structure.ours import Symad, SymadAlways, SymadFast, SymadNever, SymadRows
+from benchmarks.structure.ours import Symad, SymadAlways, SymadFast, SymadNever, SymadRows, SymadThreads
 from benchmarks.structure.vectorised_jax import VectorisedJax
 
 OURS: dict[str, type[Candidate]] = {
     "auto": Symad,
     "fast": SymadFast,
+    "threads": SymadThreads,
     "always": SymadAlways,
     "rows": SymadRows,
     "never": SymadNever,

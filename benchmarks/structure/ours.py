@@ -30,6 +30,7 @@ class Symad(Candidate):
     call = "`kernel(x, out=buffer)`"
     roll: ClassVar[Roll] = "auto"
     accuracy: ClassVar[Literal["strict", "fast"]] = "strict"
+    threads: ClassVar[int] = 1
 
     def build(self, problem: Any) -> Evaluator:
         case: Case = problem
@@ -38,8 +39,9 @@ class Symad(Candidate):
         with watch.running():
             start = time.perf_counter()
             kernel: Any = sa.compile(
-                _derivative(case, self.layout), *arguments, roll=self.roll, accuracy=self.accuracy, cache=False
-            )
+                _derivative(case, self.layout), *arguments,
+                roll=self.roll, accuracy=self.accuracy, threads=self.threads, cache=False,
+            )  # fmt: skip
             watch.seconds["rest"] = time.perf_counter() - start - sum(watch.seconds.values())
         self.facts = _facts(kernel, watch.seconds, watch.found)
         output = kernel.program.outputs[0].shape
@@ -68,6 +70,13 @@ class SymadFast(Symad):
 
     name = "symad, fast accuracy"
     accuracy = "fast"
+
+
+class SymadThreads(Symad):
+    """symad as it chooses, on two threads."""
+
+    name = "symad, two threads"
+    threads = 2
 
 
 class SymadAlways(Symad):

@@ -16,15 +16,17 @@ SLOWER = 1.15  # than the faster of loops and straight lines: what the choice ma
 FIVEFOLD = ("lj50-hessian", "lj200-hessian", "rosenbrock4-hessian", "rosenbrock6-sum_over-hessian")
 HEADER = (
     "row", "operations traced", "regions", "trace, s", "detect, s", "rest, s", "IR lines", "us, loops", "us, by rows",
-    "us, straight", "us, chosen", "us, fast", "best peer, us", "times", "times, fast", "largest difference", "notes",
+    "us, straight", "us, chosen", "us, fast", "us, two threads", "best peer, us", "times", "times, fast",
+    "largest difference", "notes",
 )  # fmt: skip
 ABOUT = """Rows are made one by one: all candidates of a row wait in processes of their own, and bursts are interleaved
 over them; the number is the best of the medians of three blocks. Peers that were far from the best one in an earlier
 run on the same machine keep their numbers. *loops*: `roll="always"`, sparse entries in the order of the loops; *by
 rows*: the same, by rows; *straight*: `roll="never"`; *chosen*: the default, which is all that is built above 10^6
 operations. *detect*: loops are found and checked at one point. *fast*: the default with `accuracy="fast"`, as C has
-`-ffast-math`. *times*: best peer / chosen. *largest difference*: of the loops' entries to those of straight lines, or,
-where these are not built, to right values from NumPy ("ref"), relative to the largest entry (momentum: each to itself).
+`-ffast-math`. *two threads*: the default with `threads=2`, above 10^6 operations. *times*: best peer / chosen.
+*largest difference*: of the loops' entries to those of straight lines, or, where these are not built,
+to right values from NumPy ("ref"), relative to the largest entry (momentum: each to itself).
 A peer's `>` is its limit of processor time for the build."""
 
 
@@ -63,6 +65,7 @@ def _cells(case: Case, row: Row) -> list[str]:
         *(_number(time_of(row.get(name))) for name in ("rows", "never")),
         f"{_number(mine)} ({chosen['facts'].get('chosen', '?')})" if mine is not None else "-",
         _number(fast),
+        _number(time_of(row.get("threads"))),
         f"{CANDIDATES[peer].name}, {_number(theirs)}" if peer else "-",
         *(times(theirs / one if one and theirs else None) for one in (mine, fast)),
         _difference(rolled),
