@@ -22,6 +22,7 @@ from symad.structure.chains_forms import aligned, apart, divided
 from symad.structure.chains_needs import needed_after
 from symad.structure.chains_phase import phase
 from symad.structure.chains_recurrence import recurs
+from symad.structure.flat import Flat, flattened
 from symad.structure.loop import Loop, Nodes
 from symad.structure.periods import LEAST_MATCHES, Run, runs, tokens
 from symad.structure.verify_chain import Chain, verify
@@ -32,7 +33,9 @@ LARGEST_BODY = 1_000  # operations of a repetition of sums and maps, which may h
 TRIALS = 2_000  # runs that are verified at most
 
 
-def find_chains(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] = ()) -> list[Loop]:
+def find_chains(
+    rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] = (), flat: Flat | None = None
+) -> list[Loop]:
     """Return the chains in a program, as loops that do not overlap, in the order in which they run.
 
     Nodes that loops of `done` compute are given, as inputs are. About 1 to 3 microseconds for each operation.
@@ -44,7 +47,7 @@ def find_chains(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] 
     >>> [(loop.count, len(loop.body)) for loop in find_chains(program, np.array([0]), np.array([80]))]
     [(40, 3)]
     """
-    columns = columns_of(rows, inputs, outputs, done)
+    columns = columns_of(rows, inputs, outputs, done, flattened(rows) if flat is None else flat)
     chains = _Cover(columns).chains() if len(columns) >= LEAST_OPERATIONS else []
     loops = (loop_of(columns, aligned(chain)) for chain in apart(columns, chains))
     return [loop for loop in loops if loop is not None]

@@ -9,8 +9,9 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 from codegen.program import Head, Input, Output, Program
-from symad.structure.chains_columns import CONSTANT, LITERAL, OPERATION, Columns, Flags
+from symad.structure.chains_columns import CONSTANT, LITERAL, OPERATION, Columns
 from symad.structure.chains_needs import passed_on
+from symad.structure.flat import Flags
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes
 from symad.structure.verify_chain import Chain
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -15,9 +14,9 @@ from sympy.logic.boolalg import Boolean
 from codegen.heads import NegativeZero, copysign, fmod, hypot, logaddexp, xlogy
 from codegen.limits import check
 from codegen.program import Head, Rows
+from symad.structure.flat import Flags, Flat, needed
 from symad.structure.loop import Loop, Nodes, is_nodes
 
-Flags: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.int64]
 
 LITERAL, CONSTANT, INPUT, GIVEN, OPERATION = range(5)  # kinds of nodes; a literal is a leaf that no buffer can hold
@@ -59,19 +58,17 @@ class Columns:
         return len(self.nodes)
 
 
-def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) -> Columns:
+def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], flat: Flat) -> Columns:
     """Return the columns of all operations that outputs and the loops that are done need."""
-    size = len(rows.heads)
-    arity = np.fromiter(map(len, rows.operands), np.int64, size)
-    flat = np.fromiter(chain.from_iterable(rows.operands), np.int64, int(arity.sum()))
-    codes, heads = _codes(rows)
+    size, arity, codes, heads = len(flat), flat.arity, flat.codes, flat.heads
     given = _marked(size, (result.nodes for loop in done for result in loop.results))
     wanted = _marked(size, [outputs, *_read(done)])
     kind = _kinds(rows, inputs, given, arity, codes, heads)
-    live = _live(rows, wanted, given) & (kind == OPERATION)
+    check("looking for chains")
+    live = needed(rows, flat, wanted, given) & (kind == OPERATION)
     place = np.where(live, np.cumsum(live) - 1, -1)
     nodes = np.nonzero(live)[0]
-    operand = flat[np.repeat(live, arity)]
+    operand = flat.operands[np.repeat(live, arity)]
     first = np.concatenate([[0], np.cumsum(arity[nodes])])
     codes = codes[nodes]
     pair = (arity[nodes] == 2) & _of(heads, codes, (sp.Add, sp.Mul))
@@ -83,18 +80,11 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop]) 
     _mark_exponents(rows, literal, operand, kind[operand] == CONSTANT, power)
     last_use = np.full(len(nodes), -1)
     inner = source >= 0
-    np.maximum.at(last_use, source[inner], np.repeat(np.arange(len(nodes)), arity[nodes])[inner])
+    last_use[source[inner]] = np.repeat(np.arange(len(nodes)), arity[nodes])[inner]  # ascending: the last one stays
     return Columns(
         rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
         _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, wanted[nodes],
     )  # fmt: skip
-
-
-def _codes(rows: Rows) -> tuple[Codes, list[Head]]:
-    """Number the heads: by identity, which is faster than their hash."""
-    identities = np.fromiter(map(id, rows.heads), np.int64, len(rows.heads))
-    _, firsts, codes = np.unique(identities, return_index=True, return_inverse=True)
-    return codes.astype(np.int64), [rows.heads[row] for row in firsts.tolist()]
 
 
 def _of(heads: Sequence[Head], codes: Codes, classes: tuple[type, ...]) -> Flags:
@@ -134,17 +124,6 @@ def _kinds(
     kind[np.asarray(inputs, dtype=np.int64).ravel()] = INPUT
     kind[given] = GIVEN
     return kind
-
-
-def _live(rows: Rows, wanted: Flags, given: Flags) -> Flags:
-    """Return which rows are needed, without what only results of loops need."""
-    operands, needed, stop = rows.operands, bytearray(wanted.tobytes()), given.tobytes()
-    for row in range(len(needed) - 1, -1, -1):
-        if needed[row] and not stop[row]:
-            for operand in operands[row]:
-                needed[operand] = 1
-    check("looking for chains")
-    return np.frombuffer(needed, dtype=bool)
 
 
 def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Flags, base: Nodes) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from symad.structure.chains_columns import Columns, Flags
+from symad.structure.chains_columns import Columns
+from symad.structure.flat import Flags
 from symad.structure.verify_chain import Chain
 
 

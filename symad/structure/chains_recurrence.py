@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from symad.structure.chains_columns import Columns, Flags
+from symad.structure.chains_columns import Columns
+from symad.structure.flat import Flags
 from symad.structure.verify_chain import Chain
 
 LEAST_LINKS = 4  # repetitions that wait for each other; in fewer, several maps follow each other
@@ -23,7 +24,9 @@ def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
     kept = np.ones(period, dtype=bool)
     while True:
         inside = kept[producer] & kept[consumer]
-        still = np.isin(np.arange(period), producer[inside]) & np.isin(np.arange(period), consumer[inside]) & kept
+        read, reads = np.zeros((2, period), dtype=bool)
+        read[producer[inside]], reads[consumer[inside]] = True, True
+        still = read & reads & kept
         if (still == kept).all():
             break
         kept = still

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import repeat
 
 import numpy as np
 import sympy as sp
@@ -17,6 +17,7 @@ from codegen.limits import EVERY, check
 from codegen.program import Head, Rows
 from codegen.regions.table import distinct
 from codegen.sympy_in import PAIRWISE
+from symad.structure.flat import Flags, Flat, flattened, grouped, links, needed, packed, waves
 from symad.structure.loop import Loop, Nodes, is_nodes
 
 NUMBER = 0  # the class of all numbers that a table may hold
@@ -99,8 +100,22 @@ class _Kinds:
         self.constant.append(all(self.constant[part] for part in operands))
         return len(self.heads) - 1
 
+    def chain(self, head: Head, term: int, first: int, count: int, own: float) -> range:
+        """Make the classes head(term, first), head(term, that one)... of which each is new."""
+        made = range(len(self.heads), len(self.heads) + count)
+        steps = np.arange(1, count + 1)
+        self.heads += [head] * count
+        self.operands += zip(repeat(term), [first, *made][:count], strict=False)
+        self.keys += range(self.keys[first] + 1, self.keys[first] + 1 + count)
+        self.weights += np.minimum(HEAVY, self.weights[first] + steps * (own + self.weights[term])).tolist()
+        self.operations += np.minimum(HEAVY, self.operations[first] + steps * (1.0 + self.operations[term])).tolist()
+        self.constant += [self.constant[first] and self.constant[term]] * count
+        return made
 
-def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int] = NONE) -> Classes:
+
+def classify(
+    rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int] = NONE, flat: Flat | None = None
+) -> Classes:
     """Return the classes of all rows that the wanted ones need; results of loops in `done` are given, as inputs are.
 
     So are sums that are set apart as ragged, but what they need is looked at as well.
@@ -112,62 +127,49 @@ def classify(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], rag
     >>> found.of.tolist(), found.members.tolist()
     ([1, 1, 2, 2], [0, 2, 2])
     """
-    kinds = _Kinds()
-    of = _given(rows, inputs, wanted, done, ragged, kinds)
-    needed = _needed(rows.operands, wanted, of)
-    zeros = _leaves(rows, needed, of, kinds)
-    lead = list(range(len(of)))
-    swapped, set_apart = _operations(rows, needed, of, lead, ragged, kinds)
-    count = len(rows.operands)
-    lengths = np.fromiter(map(len, rows.operands), dtype=np.int64, count=count)
-    flat = np.fromiter(chain.from_iterable(rows.operands), dtype=np.int64, count=int(lengths.sum()))
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    first = start[np.array(swapped, dtype=np.int64)]
-    flat[first], flat[first + 1] = flat[first + 1], flat[first]
-    classes = np.array(of, dtype=np.int64)
-    inner = np.repeat(np.array([bool(flag) for flag in needed]), lengths)
-    uses = np.bincount(flat[inner], minlength=len(of)) + np.bincount(wanted, minlength=len(of))
-    members = np.bincount(classes[classes >= 0], minlength=len(kinds.heads))
+    kinds, flat = _Kinds(), flattened(rows) if flat is None else flat
+    of = _given(rows, flat, inputs, wanted, done, ragged, kinds)
+    size = len(of)
+    needs = needed(rows, flat, _flags(size, wanted), of >= 0) & (of < 0)
+    zeros = _leaves(rows, np.nonzero(needs[: len(flat)] & (flat.arity == 0))[0], of, kinds)
+    making = _Making(rows, flat, kinds, of, np.arange(size), flat.operands.copy())
+    set_apart = making.run(needs[: len(flat)] & (flat.arity > 0), ragged)
+    of, parts = making.of, making.parts
+    inner = np.repeat(needs[: len(flat)], flat.arity)
+    uses = np.bincount(parts[inner], minlength=size) + np.bincount(wanted, minlength=size)
+    members = np.bincount(of[of >= 0], minlength=len(kinds.heads))
     return Classes(
-        classes, start, flat, np.array(lead, dtype=np.int64), uses, members, zeros,
+        of, flat.start, parts, making.lead, uses, members, zeros,
         kinds.heads, kinds.operands, kinds.keys, kinds.weights, kinds.operations, kinds.constant, set_apart,
     )  # fmt: skip
 
 
-def _needed(operands: Sequence[tuple[int, ...]], wanted: Nodes, of: Sequence[int]) -> bytearray:
-    """Flags of the rows that the wanted ones need and that are not given."""
-    needed = bytearray(len(operands))
-    for row in wanted.tolist():
-        if of[row] < 0:
-            needed[row] = 1
-    for row in range(len(operands) - 1, -1, -1):
-        if needed[row]:
-            if of[row] >= 0:
-                needed[row] = 0
-                continue
-            for part in operands[row]:
-                needed[part] = 1
-    return needed
+def _flags(size: int, rows: Nodes) -> Flags:
+    flags = np.zeros(size, dtype=bool)
+    flags[rows] = True
+    return flags
 
 
 def _given(
-    rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
-) -> list[int]:
+    rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
+) -> Nodes:
     """Classes of inputs, and of results of loops: one for each stage, so that no loop waits for itself."""
     results = [use.nodes for loop in done for use in loop.results]
     size = max([len(rows.operands), int(wanted.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
     of = np.full(size, -1, dtype=np.int64)
     of[inputs] = kinds.leaf(0, constant=False)
     if done:
-        stages = _stages(rows, inputs, wanted, done, ragged, size)
+        stages = _stages(rows, flat, inputs, wanted, done, ragged, size)
         class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted(set(stages))}
         for loop, stage in zip(done, stages, strict=True):
             for use in loop.results:
                 of[use.nodes] = class_of[stage]
-    return of.tolist()
+    return of
 
 
-def _stages(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int) -> list[int]:
+def _stages(
+    rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
+) -> list[int]:
     """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved."""
     owner = np.full(size, -1, dtype=np.int64)
     for number, loop in enumerate(done):
@@ -175,8 +177,8 @@ def _stages(rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragg
             owner[use.nodes] = number
     owners, operands = owner.tolist(), rows.operands
     owner[inputs] = len(done)
-    needed = _needed(operands, wanted, owner.tolist())
-    rows_needed = [row for row in range(len(operands)) if needed[row] and operands[row]]
+    needs = needed(rows, flat, _flags(size, wanted), owner >= 0) & (owner < 0)
+    rows_needed = np.nonzero(needs[: len(flat)] & (flat.arity > 0))[0].tolist()
     reads = [distinct(np.concatenate([np.empty(0, np.int64), *read_by(loop)])).tolist() for loop in done]
     loop_stages, changed = [1] * len(done), True
     stages = [0 if number < 0 else 1 for number in owners]
@@ -199,11 +201,11 @@ def read_by(loop: Loop) -> list[Nodes]:
     return [column for column in loop.reads if is_nodes(column)] + [carry.initial for carry in loop.carries]
 
 
-def _leaves(rows: Rows, needed: bytearray, of: list[int], kinds: _Kinds) -> frozenset[int]:
+def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[int]:
     """Set the classes of leaves; return those that are 0."""
-    operands, atoms, zeros = rows.operands, rows.atoms, []
-    for row in [row for row in range(len(operands)) if needed[row] and not operands[row]]:
-        atom = atoms[row]
+    zeros = []
+    for row in leaves.tolist():
+        atom = rows.atoms[row]
         if isinstance(atom, sp.Symbol):
             of[row] = NUMBER + 1  # a leaf that stands for something is read, as an input is
         elif isinstance(atom, sp.Expr):
@@ -215,58 +217,145 @@ def _leaves(rows: Rows, needed: bytearray, of: list[int], kinds: _Kinds) -> froz
     return frozenset(zeros)
 
 
-def _operations(
-    rows: Rows, needed: bytearray, of: list[int], lead: list[int], ragged: Set[int], kinds: _Kinds
-) -> tuple[list[int], dict[int, Nodes]]:
-    """Set the classes of operations, bottom-up; return the rows whose two operands change places, and ragged sums."""
-    codes: dict[Head, int] = {}
-    code_of = [codes.setdefault(head, len(codes)) for head in rows.heads]
-    heads = list(codes)
-    rules = [_rule(head) for head in heads]
-    memo: dict[tuple[int, ...], int] = {}
-    literals: dict[int, int] = {}
-    swapped: list[int] = []
-    apart: dict[int, list[int]] = {}
-    operands = rows.operands
-    for number, row in enumerate([row for row in range(len(operands)) if needed[row] and of[row] < 0]):
-        if not number % EVERY:
+@dataclass(eq=False)
+class _Making:
+    """The classes of operations, bottom-up: many rows at once as long as there are many, then one by one."""
+
+    rows: Rows
+    flat: Flat
+    kinds: _Kinds
+    of: Nodes
+    lead: Nodes
+    parts: Nodes  # operands, the two of a pair that commutes sorted by their classes
+    rules: Nodes = field(init=False)  # by code
+    memo: dict[tuple[int, ...], int] = field(default_factory=dict)
+    literals: dict[int, int] = field(default_factory=dict)
+
+    def run(self, todo: Flags, ragged: Set[int]) -> dict[int, Nodes]:
+        """Set all classes; return the ragged sums, by class."""
+        self.rules = np.array([_rule(head) for head in self.flat.heads])
+        todo[list(ragged)] = False
+        apart = np.zeros_like(todo)
+        apart[list(ragged)] = True
+        rest = np.nonzero(todo)[0]
+        while True:
             check("looking for sums")
-        parts, code = operands[row], code_of[row]
-        if row in ragged:
-            of[row] = kinds.apart(max([kinds.keys[of[part]] for part in parts]))
-            apart.setdefault(of[row], []).append(row)
-            continue
-        rule = rules[code]
-        if rule == _COMMUTES and len(parts) == 2:
-            left, right = parts
-            one, two = of[left], of[right]
-            if one > two or (one == two and (lead[left], left) > (lead[right], right)):
-                left, right, one, two = right, left, two, one
-                swapped.append(row)
-            key: tuple[int, ...] = (code, one, two)
-            lead[row] = lead[left] if one else lead[right]
-        else:
-            key = (code, *_operand_classes(parts, rule, of, literals, kinds))
-            lead[row] = lead[parts[0]]
-        found = memo.get(key)
+            *many, rest = waves(self.flat, todo, apart)
+            for wave in many:
+                for count in np.unique(self.flat.arity[wave]).tolist():
+                    self.many(wave[self.flat.arity[wave] == count], count)
+            todo[:] = False
+            todo[rest] = True
+            found = [run for run in links(self.flat, rest) if self.chain(rest[run])]
+            for run in found:
+                todo[rest[run]] = False
+            if not found:
+                break
+        return self.one_by_one(np.sort(np.concatenate([rest, np.nonzero(apart)[0]])), ragged)
+
+    def chain(self, rows: Nodes) -> bool:
+        """Set the classes of a long sum or product: pairs of the row before and a term, all terms of one class.
+
+        Return whether they are such.
+        """
+        pairs = self.flat.operands[self.flat.start[rows][:, None] + np.arange(2)]
+        terms = pairs[1:].sum(axis=1) - rows[:-1]
+        kind, code = int(self.of[terms[0]]), int(self.flat.codes[rows[0]])
+        known = (self.of[pairs[0]] >= 0).all() and (self.of[terms] == kind).all() and kind >= 0
+        if not known or self.rules[code] != _COMMUTES or (self.flat.codes[rows] != code).any():
+            return False
+        for row in rows[:2]:  # from the second one on, its class is larger than that of the terms
+            self.many(np.array([row]), 2)
+        at, above = 1, int(self.of[rows[1]])
+        while at < len(terms) and (found := self.memo.get((code, kind, above))) is not None:
+            at, above = at + 1, found
+            self.of[rows[at]] = found
+        made = self.kinds.chain(self.flat.heads[code], kind, above, len(terms) - at, _cost(self.flat.heads[code], None))
+        self.of[rows[at + 1 :]] = made
+        self.memo.update(zip(zip(repeat(code), repeat(kind), [above, *made]), made, strict=False))
+        places = self.flat.start[rows[2:]]
+        self.parts[places], self.parts[places + 1] = terms[1:], rows[1:-1]
+        self.lead[rows[2:]] = self.lead[terms[1:]] if kind else self.lead[rows[1]]
+        return True
+
+    def many(self, rows: Nodes, count: int) -> None:
+        """Set the classes of rows of as many operands, whose classes are known."""
+        codes, places = self.flat.codes[rows], self.flat.start[rows][:, None] + np.arange(count)
+        rules, parts = self.rules[codes], self.parts[places]
+        if count == 2:
+            one, two = self.of[parts].T
+            leads = self.lead[parts]
+            later = (leads[:, 0] > leads[:, 1]) | ((leads[:, 0] == leads[:, 1]) & (parts[:, 0] > parts[:, 1]))
+            swapped = (rules == _COMMUTES) & ((one > two) | ((one == two) & later))
+            parts[swapped] = parts[swapped, ::-1]
+            self.parts[places] = parts
+        classes = self.of[parts]
+        first = self.lead[parts[:, 0]]
+        behind = (rules == _COMMUTES) & (classes[:, 0] == NUMBER) if count == 2 else np.zeros(len(rows), dtype=bool)
+        self.lead[rows] = np.where(behind, self.lead[parts[:, -1]], first)
+        decides = (rules == _STRICT)[:, None] | ((rules == _POWER)[:, None] & (np.arange(count) == 1))
+        decides &= classes == NUMBER
+        different, where = np.unique(parts[decides], return_inverse=True)
+        classes[decides] = np.array([self.literal(part) for part in different.tolist()], dtype=np.int64)[where]
+        firsts, numbers = grouped(packed([codes, *classes.T]))
+        made = [self.kind_of(int(rows[at]), classes[at].tolist()) for at in firsts.tolist()]
+        self.of[rows] = np.array(made)[numbers]
+
+    def kind_of(self, row: int, classes: Sequence[int]) -> int:
+        """Return the class of a row whose operands are of some classes."""
+        code = int(self.flat.codes[row])
+        key = (code, *classes)
+        found = self.memo.get(key)
         if found is None:
-            atom = rows.atoms.get(parts[1]) if rule == _POWER else None
-            found = memo[key] = kinds.node(heads[code], key[1:], _cost(heads[code], atom))
-        of[row] = found
-    return swapped, {kind: np.array(sums) for kind, sums in apart.items()}
+            head = self.flat.heads[code]
+            atom = self.rows.atoms.get(self.rows.operands[row][1]) if head is sp.Pow else None
+            found = self.memo[key] = self.kinds.node(head, key[1:], _cost(head, atom))
+        return found
 
+    def literal(self, row: int) -> int:
+        """Return the class of a number that decides what an operation means, as an exponent does: its own."""
+        if row not in self.literals:
+            self.literals[row] = self.kinds.leaf(0, constant=True)
+        return self.literals[row]
 
-def _operand_classes(
-    parts: tuple[int, ...], rule: int, of: list[int], literals: dict[int, int], kinds: _Kinds
-) -> list[int]:
-    """Classes of operands; a number that decides what an operation means, as an exponent does, is its own class."""
-    found = [of[part] for part in parts]
-    for place in range(len(parts)) if rule == _STRICT else (1,) if rule == _POWER else ():
-        if found[place] == NUMBER:
-            if parts[place] not in literals:
-                literals[parts[place]] = kinds.leaf(0, constant=True)
-            found[place] = literals[parts[place]]
-    return found
+    def operand_classes(self, parts: tuple[int, ...], rule: int, of: list[int]) -> list[int]:
+        """Return the classes of operands."""
+        found = [of[part] for part in parts]
+        for place in range(len(parts)) if rule == _STRICT else (1,) if rule == _POWER else ():
+            if found[place] == NUMBER:
+                found[place] = self.literal(parts[place])
+        return found
+
+    def one_by_one(self, rows: Nodes, ragged: Set[int]) -> dict[int, Nodes]:
+        """Set the classes of rows, ascending, and of ragged sums; return those by class."""
+        of, lead, kinds, memo = self.of.tolist(), self.lead.tolist(), self.kinds, self.memo
+        codes, rules, operands = self.flat.codes[rows].tolist(), self.rules.tolist(), self.rows.operands
+        swapped: list[int] = []
+        apart: dict[int, list[int]] = {}
+        for number, (row, code) in enumerate(zip(rows.tolist(), codes, strict=True)):
+            if not number % EVERY:
+                check("looking for sums")
+            parts, rule = operands[row], rules[code]
+            if row in ragged:
+                of[row] = kinds.apart(max([kinds.keys[of[part]] for part in parts]))
+                apart.setdefault(of[row], []).append(row)
+                continue
+            if rule == _COMMUTES and len(parts) == 2:
+                left, right = parts
+                one, two = of[left], of[right]
+                if one > two or (one == two and (lead[left], left) > (lead[right], right)):
+                    left, right, one, two = right, left, two, one
+                    swapped.append(row)
+                lead[row] = lead[left] if one else lead[right]
+                found = memo.get((code, one, two))
+                of[row] = self.kind_of(row, (one, two)) if found is None else found
+            else:
+                lead[row] = lead[parts[0]]
+                of[row] = self.kind_of(row, self.operand_classes(parts, rule, of))
+        first = self.flat.start[np.array(swapped, dtype=np.int64)]
+        self.parts[first], self.parts[first + 1] = self.parts[first + 1], self.parts[first]
+        self.of, self.lead = np.array(of, dtype=np.int64), np.array(lead, dtype=np.int64)
+        return {kind: np.array(sums) for kind, sums in apart.items()}
 
 
 def _rule(head: Head) -> int:

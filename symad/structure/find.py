@@ -9,6 +9,7 @@ from pathlib import Path
 from codegen.program import Rows
 from symad.structure.chains import find_chains
 from symad.structure.cover import OPERATIONS
+from symad.structure.flat import flattened
 from symad.structure.loop import Loop, Nodes
 from symad.structure.sums import Found, find_sums
 
@@ -19,10 +20,11 @@ def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], lin
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
     if 2 * sum(map(bool, rows.operands)) < OPERATIONS:
         return Found(list(written), {})
-    chains = find_chains(rows, inputs, outputs, written)
+    flat = flattened(rows)
+    chains = find_chains(rows, inputs, outputs, written, flat)
     given = [*written, *chains]
     top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]
-    sums = find_sums(rows, inputs, outputs, given, max([len(rows.heads), *top]))
+    sums = find_sums(rows, inputs, outputs, given, max([len(rows.heads), *top]), flat)
     found = [replace(loop, origin=_origin(loop, line_of)) for loop in (*chains, *sums.loops)]
     return Found([*written, *found], sums.sums)
 

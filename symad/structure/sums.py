@@ -17,6 +17,7 @@ from symad.structure.classes import Classes, classify, read_by
 from symad.structure.columns import Places, gathered, order_of
 from symad.structure.companions import joined
 from symad.structure.cover import OPERATIONS, cover
+from symad.structure.flat import Flat, flattened
 from symad.structure.loop import Loop, Nodes
 from symad.structure.ragged import ragged_sums
 from symad.structure.templates import Name, Template, to_loop
@@ -32,7 +33,9 @@ class Found:
     sums: dict[int, tuple[int, ...]]
 
 
-def find_sums(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int) -> Found:
+def find_sums(
+    rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int, flat: Flat | None = None
+) -> Found:
     """Return the sums and maps among what outputs and loops in `done` need; new nodes are numbered from `first`.
 
     >>> import sympy as sp
@@ -51,7 +54,8 @@ def find_sums(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], f
     if not wanted.size:
         return Found([], {})
     ragged: set[int] = set()
-    while more := set(ragged_sums(classes := classify(rows, inputs, wanted, done, ragged)).tolist()):
+    flat = flattened(rows) if flat is None else flat
+    while more := set(ragged_sums(classes := classify(rows, inputs, wanted, done, ragged, flat)).tolist()):
         ragged |= more
     refused: set[Name] = set()
     for _ in range(TRIES):

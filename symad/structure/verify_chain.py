@@ -18,7 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.structure.chains_columns import LITERAL, OPERATION, Columns, Flags
+from symad.structure.chains_columns import LITERAL, OPERATION, Columns
+from symad.structure.flat import Flags
 from symad.structure.loop import Nodes
 
 Matrix: TypeAlias = NDArray[np.int64]  # repetitions by operands of the body
