@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 import symad.tracing.containers as containers
+from symad.derivatives import in_code
 from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, check_order, fitting
 from symad.derivatives.choice import operations_of
 from symad.derivatives.directional import derivatives_along, pushed_forward
@@ -56,6 +57,9 @@ def taylor(
     """
     check_order(order, 0)
     primals = as_tuple(primals, "primals")
+    written = None if curve else in_code.coefficients(f, primals, as_tuple(tangents, "tangents"), order)
+    if written is not None:
+        return written
     rows = [as_tuple(tangents, "tangents"), *(as_tuple(row, f"curve[{k}]") for k, row in enumerate(curve))]
     with open_level(primals, argument_names(f, len(primals))) as level:
         names = ["tangents", *(f"curve[{k}]" for k in range(len(curve)))]
@@ -76,6 +80,9 @@ def derivative_along(
     12.0
     """
     primals = as_tuple(primals, "primals")
+    written = in_code.along(f, primals, as_tuple(tangents, "tangents"), order) if mode == "auto" else None
+    if written is not None:
+        return written[-1]
     with open_level(primals, argument_names(f, len(primals))) as level:
         return _along(level, level.call(f), as_tuple(tangents, "tangents"), order, mode)
 
@@ -87,6 +94,9 @@ def vhv(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, mode: D
     14.0
     """
     primals = as_tuple(primals, "primals")
+    written = in_code.along(f, primals, as_tuple(tangents, "tangents"), 2, scalar=True) if mode == "auto" else None
+    if written is not None:
+        return written[-1]
     with open_level(primals, argument_names(f, len(primals))) as level:
         return _along(level, call_scalar(level, f, f), as_tuple(tangents, "tangents"), 2, mode)
 

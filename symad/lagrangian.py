@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 from codegen.sparsity import Format
-from symad.derivatives import modes
+from symad.derivatives import in_code, modes
 from symad.derivatives.application import Function, call_scalar, check_choice, fitting
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
@@ -55,6 +55,10 @@ def value_gradient_hessian(
     def apply(*args: Any, **keywords: Any) -> Any:
         values, weights = (args, ()) if constraints is None else _split(f, args)
         chosen = select_arguments(f, values, argnums, keywords, wrt)
+        curvature = in_code.matrix(chosen, "Hessian", sparse, format) if constraints is None else None
+        slope = None if curvature is None else in_code.gradient(chosen)
+        if slope is not None:
+            return slope[0], chosen.as_asked(slope[1]), curvature
         with open_level(chosen.arguments, chosen.names) as level:
             curved = objective = call_scalar(level, chosen.function, f)
             value, gradient = level.close(objective, modes.gradient(level, objective))

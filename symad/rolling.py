@@ -24,27 +24,30 @@ from symad.errors import ArgumentError, WorkbenchError
 from symad.programs import input_arrays, patterns_of, skeleton
 from symad.regions.arrays import select
 from symad.regions.checkpoints import Checkpoints, check_checkpoints
-from symad.regions.hessian import hessian
-from symad.regions.jacobian import jacobian
+from symad.regions.kinds import KINDS, matrix
 from symad.regions.pullback import gradient
 from symad.regions.pushforward import pushforward
 from symad.strategy import cost_of, seeded_program
 from symad.structure.agreement import agree
+from symad.structure.buffers import Arrays
 from symad.structure.find import find
 from symad.structure.long_bodies import with_loops
-from symad.structure.loop import Loop
-from symad.structure.place import Arrays, place
+from symad.structure.loop import Block, Loop
+from symad.structure.place import place
 from symad.structure.plain import PlainRows, plain_rows
+from symad.tracing.constructs.blocks import Inner
 from symad.tracing.names import name_of
 from symad.tracing.paths import MAX_PATHS
-from symad.tracing.place import written_at, written_place
+from symad.tracing.place import user_place, written_at, written_place
 from symad.tracing.trace import StructuredTrace, Trace, trace_structured
+from symad.tracing.trees import Tree
 
 Roll = Literal["auto", "never", "always"]
 Function = Callable[..., Any]
 FEWEST_ROWS = 128  # a primal of fewer operations has no loops worth their while
 LARGEST_SWEEP = 5000  # operations of a function whose matrix may be swept column by column
 AS_FAST = 1.1
+RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 FEWEST_COPIES = 8  # operations carried out for one that is written
 
 
@@ -60,7 +63,7 @@ class Primal:
     @property
     def operations(self) -> int:
         """Operations traced, in straight lines and in the bodies of loops that were written down."""
-        return operations_of(self.rows) + sum(operations_of(loop.body) for loop in self.traced.loops)
+        return operations_of(self.rows) + sum(map(_written_operations, self.traced.loops))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +92,7 @@ def rolled(
     if roll == "never":
         return None
     base, recipes = taken_apart(f)
-    traced = trace_structured(base, *args, max_paths=max_paths)
+    traced = traced_with_loops(base, args, max_paths, checkpoints)
     straight = None if recipes or traced.loops or columns_of(f) is not None else traced
     try:
         found = differentiated_loops(primal_of(traced, name_of(f), bool(recipes)), args, recipes, checkpoints)
@@ -134,6 +137,10 @@ def _cheaper_sweep(f: Function, args: tuple[Any, ...], found: Rolled, max_paths:
     return program
 
 
+def _written_operations(loop: Loop) -> int:
+    return loop.program.operations if isinstance(loop, Block) else operations_of(loop.body)
+
+
 def operations_of(rows: Rows) -> int:
     """Return how many rows are operations."""
     return sum(map(bool, rows.operands))
@@ -169,11 +176,47 @@ def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:
     return f, recipes[::-1]
 
 
+def traced_with_loops(
+    f: Function, args: tuple[Any, ...], max_paths: int = MAX_PATHS, checkpoints: Checkpoints = "all"
+) -> StructuredTrace:
+    """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code."""
+
+    def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
+        try:
+            return _differentiated(inner, kind, checkpoints, options)
+        except (StraightError, ArgumentError) as reason:
+            if inner.loops:
+                why = f"the {kind} of {inner.name} is not taken of loops: {reason}"
+                inner.scope.carried_out[user_place()] = why
+            return None
+
+    return trace_structured(f, *args, max_paths=max_paths, differentiate=differentiate)
+
+
+def _differentiated(
+    inner: Inner, kind: str, checkpoints: Checkpoints, options: dict[str, Any]
+) -> tuple[RolledProgram, Sequence[Loop]]:
+    """Return a derivative that is taken in the code of a function, and the loops of what is differentiated."""
+    if inner.has_rules:
+        raise StraightError(RULES)
+    inputs = Tree(containers.flatten((0,) * len(inner.leaves))[1], inner.leaves)
+    names = [f"x{k}" for k in range(len(inner.leaves))]
+    primal = primal_of(
+        StructuredTrace(Trace(inner.graph, names, inputs, inner.result), inner.loops, {}), inner.name, False
+    )
+    program = KINDS[kind](primal.program, len(inner.parameters.arrays), checkpoints, **options)
+    if program is None:
+        raise StraightError(f"its {kind} is not taken of loops in this form")
+    if not inner.loops and program.executed < FEWEST_COPIES * program.operations:
+        raise StraightError("little is repeated in it")
+    return program, primal.loops
+
+
 def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Primal:
     """Return the loops of a trace and its rolled program; StraightError where nothing repeats."""
     graph = traced.graph
     if differentiated and graph.rules:
-        raise StraightError("a custom or implicit derivative belongs to one node, and not to a loop")
+        raise StraightError(RULES)
     inputs, outputs = (tree.nodes for tree in (traced.inputs, traced.outputs))
     rows = plain_rows(graph, inputs, outputs, traced.loops)
     if len(rows.heads) < FEWEST_ROWS and not traced.loops:
@@ -184,6 +227,8 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
         raise StraightError("nothing is repeated in it")
     arrays = _arrays(traced, rows)
     program = place(rows, arrays, found.loops, found.sums, name)
+    if any(isinstance(loop, Block) for loop in traced.loops):
+        program = select(program, range(len(program.outputs)), {})  # not all that blocks compute is needed
     if not traced.loops and not agree(program, rows, arrays):
         raise StraightError("the loops found did not give the values of the straight lines at a random point")
     return Primal(traced, rows, found.loops, program)
@@ -256,20 +301,11 @@ def _matrix(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | No
     leaves = _leaves(args, positions_of(recipe.argnums, len(args))[0])
     if len(leaves) != 1 or not isinstance(found.result, float):
         return None
-    source, output = found.program.inputs[leaves[0]], found.program.outputs[0]
-    if recipe.transform == "Hessian":
-        triangle = None if not recipe.sparse else "full" if recipe.sparse is True else recipe.sparse
-        program = hessian(found.program, leaves[0], triangle, recipe.format) if output.shape == () else None
-        shape = source.shape + source.shape
-    else:
-        program = jacobian(found.program, leaves[0], bool(recipe.sparse), recipe.format)
-        shape = output.shape + source.shape
+    program = matrix(found.program, leaves[0], recipe.transform == "Hessian", recipe.sparse, recipe.format)
     if program is None:
         return None
-    made = program.outputs[0]
-    if made.pattern is None:
-        return replace(found, program=replace(program, outputs=(replace(made, shape=shape),)), result=0.0)
-    return replace(found, program=program, result=SparseMatrix(0.0, made.pattern))
+    pattern = program.outputs[0].pattern
+    return replace(found, program=program, result=0.0 if pattern is None else SparseMatrix(0.0, pattern))
 
 
 _TRANSFORMS: dict[str, Callable[[Rolled, tuple[Any, ...], Recipe], Rolled | None]] = {

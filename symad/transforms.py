@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from codegen.sparsity import Format
-from symad.derivatives import modes
+from symad.derivatives import in_code, modes
 from symad.derivatives.application import (
     Function,
     LinearFunction,
@@ -51,6 +51,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     (6.0, 3.0)
     """
     primals, tangents = as_tuple(primals, "primals"), as_tuple(tangents, "tangents")
+    if (written := in_code.pushforward(f, primals, tangents)) is not None:
+        return written
     try:
         with open_level(primals, argument_names(f, len(primals))) as level:
             directions = fitting(level.scope, level.parameters, tangents, "tangents")
@@ -69,6 +71,10 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     >>> value, pushforward(1.0), pushforward(2.0)
     (8.0, 12.0, 24.0)
     """
+    return in_code.linear_map(f, primals, "pushforward", lambda: _linearize(f, primals)[1]) or _linearize(f, primals)
+
+
+def _linearize(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
     with open_level(primals, argument_names(f, len(primals))) as level:
         result = level.call(f)
         pushforward = LinearFunction(
@@ -85,6 +91,10 @@ def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
     >>> value, pullback(1.0)
     (6.0, (3.0, 2.0))
     """
+    return in_code.linear_map(f, primals, "pullback", lambda: _vjp(f, primals)[1]) or _vjp(f, primals)
+
+
+def _vjp(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
     with open_level(primals, argument_names(f, len(primals))) as level:
         result = level.call(f)
         transposed = modes.derivative_of(level, result).transpose()
@@ -108,6 +118,8 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
 
     def apply(*args: Any, **keywords: Any) -> tuple[Any, Any]:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
+        if (written := in_code.gradient(chosen)) is not None:
+            return written[0], chosen.as_asked(written[1])
         with open_level(chosen.arguments, chosen.names) as level:
             result = call_scalar(level, chosen.function, f)
             value, cotangents = level.close(result, modes.gradient(level, result))
@@ -228,6 +240,9 @@ def jacobian(
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
+        written = in_code.matrix(chosen, "Jacobian", sparse, format) if mode == "auto" else None
+        if written is not None:
+            return written
         with open_level(chosen.arguments, chosen.names) as level:
             result = level.call(chosen.function)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
@@ -270,6 +285,9 @@ def hessian(
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
+        written = in_code.matrix(chosen, "Hessian", sparse, format) if mode == "auto" else None
+        if written is not None:
+            return written
         with open_level(chosen.arguments, chosen.names) as level:
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)

@@ -25,12 +25,12 @@ from symad.rolling import (
     differentiated_loops,
     primal_of,
     taken_apart,
+    traced_with_loops,
     unrolled_lines,
     worth_it,
 )
 from symad.teaching.loops import line_of
 from symad.tracing.place import written_at
-from symad.tracing.trace import trace_structured
 from symad.transforms import hessian
 
 FEW = 500_000  # operations times variables: 50 digits take seconds
@@ -82,7 +82,7 @@ def study_loops(
     """
     timed = Stopwatch(progress)
     base, recipes = taken_apart(hessian(function, sparse="lower"))
-    traced = timed("trace", lambda: trace_structured(base, *arguments))
+    traced = timed("trace", lambda: traced_with_loops(base, arguments))
     try:
         primal = timed("find loops", lambda: primal_of(traced, name, differentiated=True))
         found = timed("differentiate bodies", lambda: differentiated_loops(primal, arguments, recipes))

@@ -22,7 +22,7 @@ from codegen.regions.table import Affine, Table
 from symad.errors import ArgumentError
 from symad.regions.bodies import body_program
 from symad.regions.draft import Draft, Wiring
-from symad.structure.place import IDENTITY
+from symad.structure.buffers import IDENTITY
 
 Checkpoints: TypeAlias = Literal["all", "sqrt", "none"]
 

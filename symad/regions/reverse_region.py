@@ -22,7 +22,7 @@ from codegen.regions.table import Affine, Indexed, Table
 from symad.regions.bodies import Replay, body_part, body_program, slots_behind
 from symad.regions.bodies_linear import body_pullback
 from symad.regions.draft import Draft, Wiring
-from symad.structure.place import IDENTITY
+from symad.structure.buffers import IDENTITY
 
 FIXED = 0
 

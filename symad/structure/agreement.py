@@ -9,7 +9,7 @@ from codegen.interpret import evaluate
 from codegen.program import Rows
 from codegen.regions.evaluate import evaluate_rolled
 from codegen.regions.region import RolledProgram
-from symad.structure.place import Arrays
+from symad.structure.buffers import Arrays
 
 POINTS = 4  # tried until the values are finite
 CLOSE = 1e-9  # of the largest value: sums are added up in another order

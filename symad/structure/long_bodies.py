@@ -12,9 +12,10 @@ import numpy as np
 from codegen.regions.cost import OPERATION, ROUND, rolled_nanoseconds
 from codegen.regions.region import RolledProgram, regions_of
 from symad.structure.agreement import agree
+from symad.structure.buffers import Arrays
 from symad.structure.find import find
 from symad.structure.loop import Loop
-from symad.structure.place import Arrays, place
+from symad.structure.place import place
 from symad.structure.rounds import can_be_nest
 
 LONG = 500  # operations of a body in which loops are looked for,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.program import Program
+from codegen.regions.region import RolledProgram
 
 Nodes: TypeAlias = NDArray[np.int64]
 Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are
@@ -65,6 +66,18 @@ class Loop:
     example: tuple[int, ...] = ()  # rows of one repetition, where the loop was found in straight lines
     inside: tuple[Loop, ...] = ()
     sums: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Block(Loop):
+    """A rolled program that is run once, between nodes: the derivative of a function that is taken in the code.
+
+    `reads` are its input arrays, `results` ("each") its output arrays. `origin` says of which function it is what, and
+    `found` has the loops of that function.
+    """
+
+    program: RolledProgram
+    found: tuple[Loop, ...] = ()
 
 
 def is_nodes(reads: Reads) -> TypeGuard[Nodes]:

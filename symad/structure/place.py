@@ -8,32 +8,23 @@ gathered first, so that every slot has one table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
-from codegen.lowering.constants import leaf_constant, to_float
-from codegen.program import Input, Output, Program, Rows
+from codegen.program import Input, Output, Rows
 from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.regions.table import Affine, distinct, table
-from codegen.sparsity import SparsityPattern
 from symad.errors import ArgumentError
-from symad.structure.loop import Loop, LoopResult, Nodes, Reads, is_nodes
+from symad.structure.buffers import IDENTITY, Arrays, Buffers
+from symad.structure.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
 from symad.structure.pieces import piece_of
-from symad.structure.rounds import Spot, added_to, in_rounds
+from symad.structure.rounds import Spot, added_to, in_rounds, moved_to
+
+__all__ = ["IDENTITY", "Arrays", "place"]
 
 Sums = Mapping[int, tuple[int, ...]]
-IDENTITY = Program([sp.Symbol], [()], {0: sp.Symbol("value")}, (Input("value", ()),), (Output((), (0,)),), "copy")
-
-
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """The nodes between which loops stand: inputs with their names, outputs with the patterns of sparse ones."""
-
-    inputs: Sequence[tuple[str, Nodes]]
-    outputs: Sequence[tuple[Nodes, SparsityPattern | None]]
 
 
 def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str = "kernel") -> RolledProgram:
@@ -56,13 +47,14 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
     return placer.rolled()
 
 
-class _Placer:
+class _Placer(Buffers):
     """Buffers and regions in the making."""
 
     def __init__(self, rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str) -> None:
-        self.rows, self.arrays, self.loops, self.sums, self.name = rows, arrays, loops, sums, name
-        numbers = [result.nodes for loop in loops for result in loop.results]
-        size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in numbers if nodes.size)])
+        self.loops, self.sums, self.name = loops, sums, name
+        found = [result.nodes for loop in loops for result in loop.results]
+        size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in found if nodes.size)])
+        super().__init__(rows, arrays, size)
         self.owner = np.full(size, -1)  # the loop that computes a node, or one of those that add to it
         self.adders: dict[int, list[int]] = {}  # for such a loop all that add to the same nodes, and others
         for number, loop in enumerate(loops):
@@ -71,33 +63,14 @@ class _Placer:
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
-        self.buffers: list[Buffer] = []  # between inputs and outputs
-        self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)  # where a node is
-        for number, (_, nodes) in enumerate(arrays.inputs):
-            self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
-        self.steps: list[Step] = []
-        self.read = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
         for nodes in self.read_nodes(loops):
             self.read[nodes] = True
-        self.target = self.targets()
 
     def join(self, number: int, nodes: Nodes) -> None:
         """Note that a loop adds to the same nodes as others do."""
         others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
         together = sorted({each for other in others for each in self.adders.get(other, [other])})
         self.adders |= dict.fromkeys(together, together)
-
-    def targets(self) -> NDArray[np.int64]:
-        """Return for each node its place among all outputs side by side; -1 for none, or several."""
-        shown = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
-        target = np.full(len(self.owner), -1)
-        target[shown] = np.arange(len(shown))
-        counts = np.bincount(shown, minlength=len(target))
-        target[counts > 1] = -1
-        self.shown = counts > 0
-        sizes = [nodes.size for nodes, _ in self.arrays.outputs]
-        self.begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return target
 
     def read_nodes(self, loops: Sequence[Loop]) -> Iterator[Nodes]:
         """Columns of nodes that loops read, and their initial values."""
@@ -119,7 +92,7 @@ class _Placer:
         for stage, nodes in enumerate(pieces):
             for number, loop in enumerate(self.loops):
                 if stages[~number] == stage:
-                    self.write_nest(loop) if loop.inside else self.write_loop(loop)
+                    self.write(loop)
             self.write_piece(nodes)
         self.write_outputs()
 
@@ -178,23 +151,33 @@ class _Placer:
         others = nodes[(self.buffer[nodes] < 0) & (self.owner[nodes] < 0)].tolist()
         return [*owned, *(node for node in others if node in self.sums or self.rows.operands[node])]
 
-    def new_buffer(self, size: int, values: NDArray[np.float64] | None = None) -> int:
-        """Make a buffer between inputs and outputs; return its number."""
-        self.buffers.append(Buffer("workspace" if values is None else "constant", size, values))
-        return len(self.arrays.inputs) + len(self.buffers) - 1
+    def write(self, loop: Loop) -> None:
+        """Write what a loop becomes."""
+        if isinstance(loop, Block):
+            self.write_block(loop)
+        elif loop.inside:
+            self.write_nest(loop)
+        else:
+            self.write_loop(loop)
 
-    def keep(self, nodes: Nodes) -> tuple[int, Nodes]:
-        """Give nodes their places: in the one output that has them, if that is all; else side by side in a buffer."""
-        targets = self.target[nodes]
-        number = int(np.searchsorted(self.begins, targets[0], "right")) - 1 if targets[0] >= 0 else -1
-        if number >= 0 and not self.read[nodes].any():
-            inside = (self.begins[number] <= targets) & (targets < self.begins[number + 1])
-            if inside.all():
-                self.shown[nodes] = False
-                return ~number, targets - self.begins[number]
-        buffer = self.new_buffer(nodes.size)
-        self.buffer[nodes], self.spot[nodes] = buffer, np.arange(nodes.size)
-        return buffer, np.arange(nodes.size)
+    def write_block(self, block: Block) -> None:
+        """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
+        if not any((self.read | self.shown)[use.nodes].any() for use in block.results):
+            return
+        program = block.program
+        at = {number: self.array(nodes) for number, nodes in enumerate(block.reads) if is_nodes(nodes)}
+        for number in range(len(program.inputs), program.first_output):
+            at[number] = self.new_buffer(program.buffers[number].size, program.buffers[number].values)
+        for number, use in enumerate(block.results, program.first_output):
+            buffer, places = self.keep(use.nodes)
+            whole = buffer >= 0 or use.nodes.size == self.arrays.outputs[~buffer][0].size
+            if whole and (places == np.arange(use.nodes.size)).all():
+                at[number] = buffer
+            else:
+                at[number] = self.new_buffer(use.nodes.size)
+                self.buffer[use.nodes], self.spot[use.nodes] = at[number], np.arange(use.nodes.size)
+                self.shown[use.nodes] = True
+        self.steps += [moved_to(step, at) for step in program.steps]
 
     def write_loop(self, loop: Loop) -> None:
         """Write the region of a loop."""
@@ -287,10 +270,6 @@ class _Placer:
             found |= {slot: Spot(made, k, len(apart)) for k, slot in enumerate(apart)}
         return [found[slot] for slot in range(len(columns))]
 
-    def array_of(self, node: int) -> int:
-        """Return the output array that a node is in; -1 for none, or several."""
-        return int(np.searchsorted(self.begins, self.target[node], "right")) - 1 if self.target[node] >= 0 else -1
-
     def spot_of(self, nodes: Nodes) -> Spot:
         """Give the results of a nest, one row for each round, their places; they are copied there if need be."""
         buffer, places = self.keep(nodes.ravel())
@@ -312,48 +291,6 @@ class _Placer:
             self.sums_kept[together[0]] = (*self.keep(nodes), nodes)
         buffer, places, nodes = self.sums_kept[together[0]]
         return Result(result.output, buffer, table(places[np.searchsorted(nodes, result.nodes)]), "add")
-
-    def column(self, reads: Reads) -> Gather:
-        """Return where a slot reads; nodes of several buffers, and constants among them, are gathered first."""
-        if not is_nodes(reads):
-            return self.constants(np.asarray(reads, dtype=np.float64))
-        buffers = self.buffer[reads]
-        first = int(buffers[0])
-        if first >= 0 and (buffers == first).all():
-            return Gather(first, table(self.spot[reads]))
-        if first < 0 and (buffers == first).all():
-            return self.constants(self.values(reads))
-        gathered = self.new_buffer(len(reads))
-        self.copy(reads, gathered, np.arange(len(reads)))
-        return Gather(gathered, Affine(0, 1, len(reads)))
-
-    def constants(self, values: NDArray[np.float64]) -> Gather:
-        """Return a table of numbers; a single one where all are the same bits."""
-        bits = values.view(np.int64)
-        if (bits == bits[0]).all():
-            return Gather(self.new_buffer(1, values[:1].copy()), Affine(0, 0, len(values)))
-        return Gather(self.new_buffer(len(values), values), Affine(0, 1, len(values)))
-
-    def values(self, nodes: Nodes) -> NDArray[np.float64]:
-        """Return the numbers of constant leaves."""
-        different, where = np.unique(nodes, return_inverse=True)
-        atoms = [self.rows.atoms[node] for node in different.tolist()]
-        numbers: NDArray[np.float64] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
-        return numbers
-
-    def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:
-        """Write regions that copy nodes to places of a buffer; a constant 0 is there already."""
-        buffers = self.buffer[nodes]
-        for buffer in np.unique(buffers).tolist():
-            chosen = np.nonzero(buffers == buffer)[0]
-            if buffer < 0:
-                values = self.values(nodes[chosen])
-                chosen = chosen[values.view(np.int64) != 0]
-                if not len(chosen):
-                    continue
-            gather = self.column(nodes[chosen])
-            result = Result(0, target, table(places[chosen]), "store")
-            self.steps.append(Region(IDENTITY, len(chosen), (gather,), (result,), origin="copies"))
 
     def write_piece(self, nodes: Sequence[int]) -> None:
         """Write straight lines as a region that is run once."""

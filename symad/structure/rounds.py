@@ -50,6 +50,21 @@ def in_rounds(step: Step, spots: Mapping[int, Spot]) -> Step:
     )
 
 
+def moved_to(step: Step, at: Mapping[int, int]) -> Step:
+    """Return a step with other numbers for its buffers."""
+    if isinstance(step, Nest):
+        return Nest(step.count, tuple(moved_to(inner, at) for inner in step.steps))
+    return replace(
+        step,
+        gathers=tuple(Gather(at[use.buffer], use.table) for use in step.gathers),
+        carries=tuple(
+            Carry(carry.output, tuple(Gather(at[use.buffer], use.table) for use in carry.initial))
+            for carry in step.carries
+        ),
+        results=tuple(replace(use, buffer=at[use.buffer]) for use in step.results),
+    )
+
+
 def added_to(steps: Sequence[Step]) -> set[int]:
     """Return the buffers that some steps add to: these begin at zero in each round, so each round has its own."""
     return {use.buffer for region, _ in regions_of(steps) for use in region.results if use.kind == "add"}

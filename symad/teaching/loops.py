@@ -25,13 +25,14 @@ from symad.rolling import (
     operations_of,
     primal_of,
     taken_apart,
+    traced_with_loops,
     unrolled_lines,
     worth_it,
 )
+from symad.structure.loop import Block as InnerBlock
 from symad.structure.loop import Loop, Reads, is_nodes
 from symad.tracing.names import name_of
 from symad.tracing.place import written_place
-from symad.tracing.trace import trace_structured
 
 SHOWN_LOOPS = 12
 SHOWN_LINES = 40  # of a body, or of what it reads
@@ -82,7 +83,9 @@ class LoopReport(Shown):
         return tuple(blocks)
 
     def tables(self, loop: Loop) -> list[Block]:
-        """What the slots of a loop read, and its body line by line."""
+        """What the slots of a loop read, and its body line by line; nothing of a derivative taken in the code."""
+        if isinstance(loop, InnerBlock):
+            return []
         slots = [(sp.Symbol(f"s{k}"), self.places(reads)) for k, reads in enumerate(loop.reads)]
         for k, carry in enumerate(loop.carries, len(loop.reads)):
             back = "one repetition" if len(carry.initial) == 1 else f"{len(carry.initial)} repetitions"
@@ -134,7 +137,7 @@ def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
     ([(190, 'sum')], False)
     """
     base, recipes = taken_apart(f)
-    traced, name = trace_structured(base, *args), name_of(f)
+    traced, name = traced_with_loops(base, args), name_of(f)
     try:
         primal = primal_of(traced, name, bool(recipes))
     except StraightError as reason:
@@ -158,7 +161,9 @@ def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequenc
 
 
 def line_of(loop: Loop) -> str:
-    """Return a loop in one line."""
+    """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
+    if isinstance(loop, InnerBlock):
+        return f"{loop.origin}: {'; '.join(map(line_of, loop.found))}"
     where = f" of {loop.origin}" if loop.origin else ""
     around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
     operations = operations_of(loop.body)

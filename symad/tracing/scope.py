@@ -46,6 +46,7 @@ class Scope:
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
     `carried_out` has the reasons of those that are unrolled, by the user's line.
     `gather` answers `nodes[key]` in the body of a loop, for a key that is known for every repetition.
+    `differentiate` makes rolled programs of derivatives that are taken in the code, where loops are written down.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Scope:
         "carried_out",
         "decide",
         "depth",
+        "differentiate",
         "gather",
         "graph",
         "loops",
@@ -77,6 +79,7 @@ class Scope:
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
+        self.differentiate: Callable[..., Any] | None = None if parent is None else parent.differentiate
 
     def chain(self) -> Iterator[Scope]:
         """Yield this scope and those around it, outwards."""

@@ -23,6 +23,8 @@ from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trees import Tree, expressions, lift_result, wrap
 
+Differentiate = Callable[..., Any]
+
 SHOWN_OPERATIONS = 2000  # of a trace that is shown line by line
 
 
@@ -122,8 +124,12 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     return _traced(f, args, max_paths, None, {})
 
 
-def trace_structured(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> StructuredTrace:
+def trace_structured(
+    f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, differentiate: Differentiate | None = None
+) -> StructuredTrace:
     """Trace a function as `trace` does, with the bodies of its loops (sum_over, vmap, scan...) traced once each.
+
+    `differentiate` makes rolled programs of derivatives that are taken in it (`symad.tracing.constructs.blocks`).
 
     >>> import numpy as np
     >>> from symad.tracing.constructs import sum_over
@@ -133,7 +139,8 @@ def trace_structured(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PAT
     """
     loops: dict[Any, Loop] = {}
     carried_out: dict[str, str] = {}
-    return StructuredTrace(_traced(f, args, max_paths, loops, carried_out), list(loops.values()), carried_out)
+    found = _traced(f, args, max_paths, loops, carried_out, differentiate)
+    return StructuredTrace(found, list(loops.values()), carried_out)
 
 
 def _traced(
@@ -142,12 +149,14 @@ def _traced(
     max_paths: int,
     loops: dict[Any, Loop] | None,
     carried_out: dict[str, str],
+    differentiate: Differentiate | None = None,
 ) -> Trace:
     check_call(f, tuple(args))
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
         scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
+        scope.differentiate = differentiate
         scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide

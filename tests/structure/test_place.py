@@ -11,9 +11,10 @@ from codegen.program import Input, Output, Program
 from codegen.regions.evaluate import evaluate_rolled
 from codegen.sympy_in import program_from_sympy
 from symad.structure.agreement import agree
+from symad.structure.buffers import Arrays
 from symad.structure.find import find
 from symad.structure.loop import Loop, LoopCarry, LoopResult
-from symad.structure.place import Arrays, place
+from symad.structure.place import place
 from symad.structure.plain import plain_rows
 
 X, Y = sp.symbols("x y")

@@ -18,8 +18,9 @@ from codegen.regions.table import table
 from codegen.table import Table
 from symad.programs import to_program
 from symad.structure.agreement import agree
+from symad.structure.buffers import Arrays
 from symad.structure.loop import Loop, LoopResult, is_nodes
-from symad.structure.place import Arrays, place
+from symad.structure.place import place
 from symad.structure.sums import Found, find_sums
 from symad.structure.templates import is_uniform
 from tests.structure.loop_values import flat_values, rolled_values

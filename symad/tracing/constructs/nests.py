@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symad.graph.table import Graph
-from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from symad.structure.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.tracing.constructs.bodies import (
     Body,
     digest,
@@ -47,6 +47,8 @@ def enclose(body: Body) -> None:
 
 
 def _executed(loop: Loop) -> int:
+    if isinstance(loop, Block):
+        return loop.program.executed
     return loop.count * (sum(map(bool, loop.body.operands)) + sum(map(_executed, loop.inside)))
 
 
@@ -57,7 +59,7 @@ def flatten(body: Body) -> None:
         moving = moving_nodes(body.scope.graph, body, nodes)
         if not moving:
             _hoist(body, key, loop)
-        elif loop.inside or body.count * loop.count > LARGEST:
+        elif isinstance(loop, Block) or loop.inside or body.count * loop.count > LARGEST:
             raise NotOneBodyError
         else:
             _write_pairs(body, loop, _columns(body, nodes, moving))

@@ -1,0 +1,145 @@
+"""Inner derivatives: transforms in the code of a function that is compiled with its loops.
+
+Each function here returns what a transform returns, or None where the transform is carried out operation by operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.containers as containers
+from codegen.sparsity import Format
+from symad.derivatives.selection import Selection
+from symad.derivatives.sparse import SparseMatrix, Triangle
+from symad.tracing.constructs.blocks import Inner, Taken, inner_function
+from symad.tracing.names import argument_names
+from symad.tracing.scope import innermost_scope
+from symad.tracing.trees import Tree
+
+Function = Callable[..., Any]
+
+HIGHEST = 3  # order of derivatives that are pushed forward one after the other
+
+
+def gradient(chosen: Selection) -> tuple[Any, Any] | None:
+    """Return the value of a scalar function and its gradients, a tuple."""
+    inner = inner_function(chosen.function, chosen.arguments, chosen.names)
+    found = inner and _taken(inner, "gradient")
+    if not inner or not found:
+        return None
+    return _refilled(inner.result, found.arrays[:1]), _refilled(inner.parameters, found.arrays[1:])
+
+
+def pushforward(f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any] | None:
+    """Return the value of a function and its derivative along tangents."""
+    found = along(f, primals, tangents, 1)
+    return (found[0], found[1]) if found else None
+
+
+def along(
+    f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], order: int, scalar: bool = False
+) -> list[Any] | None:
+    """Return the derivatives of orders 0, 1, ... of a function along tangents."""
+    if not 1 <= order <= HIGHEST or not _alike(primals, tangents):
+        return None
+    inner = inner_function(f, primals, argument_names(f, len(primals)), tangents)
+    seeds = tuple(containers.flatten(tangents)[0]) * order
+    found = inner and _taken(inner, "directional derivatives", seeds, order=order, scalar=scalar)
+    if not inner or not found:
+        return None
+    width = len(inner.result.arrays)
+    return [_refilled(inner.result, found.arrays[k * width : (k + 1) * width]) for k in range(order + 1)]
+
+
+def coefficients(
+    f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], order: int
+) -> tuple[Any, ...] | None:
+    """Return the Taylor coefficients of a function along tangents."""
+    found = along(f, primals, tangents, order)
+    if found is None:
+        return None
+    return tuple(_times(1 / factorial(k), value) if k > 1 else value for k, value in enumerate(found))
+
+
+def _times(factor: float, value: Any) -> Any:
+    leaves, structure = containers.flatten(value)
+    return containers.unflatten(structure, [factor * leaf for leaf in leaves])
+
+
+def matrix(chosen: Selection, kind: str, sparse: bool | Triangle, format: Format) -> Any:
+    """Return the Jacobian or Hessian of one array in one array."""
+    if len(chosen.arguments) != 1 or chosen.several or not containers.is_leaf(chosen.arguments[0]):
+        return None
+    inner = inner_function(chosen.function, chosen.arguments, chosen.names)
+    if inner is None:
+        return None
+    if not containers.is_leaf(containers.unflatten(inner.result.structure, inner.result.arrays)):
+        inner.put_back()
+        return None
+    found = _taken(inner, kind, sparse=sparse, format=format)
+    if found is None:
+        return None
+    (data,), (pattern,) = found.arrays, found.patterns
+    return data if pattern is None else SparseMatrix(data, pattern)
+
+
+@dataclass(frozen=True)
+class InnerMap:
+    """The pushforward or pullback of a function at traced values; called in another scope, it is made there anew."""
+
+    inner: Inner
+    kind: str
+    anew: Callable[[], Function]
+
+    def __call__(self, *values: Any) -> Any:
+        """Return the image of tangents (one argument for each primal) or of one cotangent."""
+        self.inner.scope.check_open()
+        found = self._image(values) if innermost_scope() is self.inner.scope else None
+        return self.anew()(*values) if found is None else found
+
+    def _image(self, values: tuple[Any, ...]) -> Any:
+        source, target = self.inner.parameters, self.inner.result
+        seed: Any = values
+        if self.kind == "pullback":
+            source, target, seed = target, source, values[0] if len(values) == 1 else None
+        if not _fits(source, seed):
+            return None
+        found = self.inner.derivative(self.kind, tuple(containers.flatten(seed)[0]))
+        return found and _refilled(target, found.arrays[-len(target.arrays) :])
+
+
+def linear_map(
+    f: Function, primals: tuple[Any, ...], kind: str, anew: Callable[[], Function]
+) -> tuple[Any, InnerMap] | None:
+    """Return the value of a function, and its pushforward or pullback; `anew` makes that operation by operation."""
+    inner = inner_function(f, primals, argument_names(f, len(primals)))
+    found = inner and _taken(inner, "value")
+    if not inner or not found:
+        return None
+    return _refilled(inner.result, found.arrays), InnerMap(inner, kind, anew)
+
+
+def _taken(inner: Inner, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
+    found = inner.derivative(kind, seeds, **options)
+    if found is None:
+        inner.put_back()
+    return found
+
+
+def _fits(tree: Tree, values: Any) -> bool:
+    leaves, structure = containers.flatten(values)
+    return bool(structure == tree.structure) and [np.shape(leaf) for leaf in leaves] == tree.shapes
+
+
+def _alike(values: Any, others: Any) -> bool:
+    (leaves, structure), (found, other) = containers.flatten(values), containers.flatten(others)
+    return bool(structure == other) and list(map(np.shape, leaves)) == list(map(np.shape, found))
+
+
+def _refilled(tree: Tree, arrays: Sequence[Any]) -> Any:
+    return containers.unflatten(tree.structure, arrays)
