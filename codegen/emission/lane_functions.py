@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 
 from codegen.emission.lane_calls import lane_call
 from codegen.emission.lanes import SCALAR, Lanes
 from codegen.engine import has_fma
-from codegen.functions.lane_formulas import FORMULAS, HUGE_ANGLE, sine_and_cosine
+from codegen.functions.lane_formulas import FORMULAS, sine_and_cosine
 from codegen.functions.lane_values import Value, Writer, bits_of
 from codegen.functions.symbols import Symbol, symbol
 from codegen.functions.vector_libm import vector_symbol
@@ -19,6 +18,7 @@ from codegen.lowering.machine import Row
 OPERATIONS = {
     "add": "fadd {n} {0},{1}", "sub": "fsub {n} {0},{1}", "mul": "fmul {n} {0},{1}", "div": "fdiv {n} {0},{1}",
     "neg": "fneg {n} {0}", "olt": "fcmp olt {n} {0},{1}", "ogt": "fcmp ogt {n} {0},{1}", "oge": "fcmp oge {n} {0},{1}",
+    "uge": "fcmp uge {n} {0},{1}",
     "oeq": "fcmp oeq {n} {0},{1}", "select": "select {t} {0},{n} {1},{n} {2}",
     "bits": "bitcast {n} {0} to {w}", "of_bits": "bitcast {w} {0} to {n}", "iadd": "add {w} {0},{1}",
     "and": "and {w} {0},{1}", "or": "or {w} {0},{1}", "xor": "xor {w} {0},{1}", "shl": "shl {w} {0},{1}",
@@ -31,8 +31,9 @@ INTRINSICS = {"abs": ("llvm.fabs", 1), "fma": ("llvm.fma", 3), "copysign": ("llv
 class LaneWriter(Writer):
     """Writes IR on lanes; `needed` are the functions that it calls."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: Lanes, operands: int = 1) -> None:
         self.lanes = lanes
+        self.operands = [Value(self, f"%x{k}") for k in range(operands)]
         self.types = {"n": lanes.type, "w": f"<{lanes.width} x i64>", "t": lanes.truth}
         self.lines: list[str] = []
         self.needed: dict[str, Symbol] = {}
@@ -62,7 +63,8 @@ class LaneWriter(Writer):
 
     def function(self, name: str, kind: str, end: Sequence[str]) -> tuple[Symbol, ...]:
         """Return what has been written as a function that ends so, and then all that it calls."""
-        head = f"define internal {kind} @{name}({self.lanes.type} %x) noinline nounwind{self.lanes.attributes} {{"
+        parameters = ",".join(f"{self.lanes.type} {operand.text}" for operand in self.operands)
+        head = f"define internal {kind} @{name}({parameters}) noinline nounwind{self.lanes.attributes} {{"
         return Symbol(name, "\n".join([head, "begin:", *self.lines, *end, "}"])), *self.needed.values()
 
 
@@ -98,10 +100,8 @@ def lane_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
     'symad.exp.v4f64'
     """
     found = FORMULAS[function]
-    writer = LaneWriter(lanes)
-    results = [found.formula(Value(writer, "%x")).text]
-    if found.largest < math.inf:
-        results = _or_of_library(writer, (function,), found.largest, results)
+    writer = LaneWriter(lanes, found.operands)
+    results = _or_of_library(writer, (function,), [found.formula(*writer.operands).text])
     plain = function.removeprefix("llvm.").removesuffix(".f64")
     return writer.function(f"symad.{plain}.{lanes.suffix}", lanes.type, [f"ret {lanes.type} {results[0]}"])
 
@@ -114,8 +114,8 @@ def sine_and_cosine_of_lanes(lanes: Lanes) -> tuple[Symbol, ...]:
     'symad.sincos.v4f64'
     """
     writer = LaneWriter(lanes)
-    parts = [part.text for part in sine_and_cosine(Value(writer, "%x"))]
-    sine, cosine = _or_of_library(writer, SINE_AND_COSINE, HUGE_ANGLE, parts)
+    parts = [part.text for part in sine_and_cosine(*writer.operands)]
+    sine, cosine = _or_of_library(writer, SINE_AND_COSINE, parts)
     kind = pair_of(lanes)
     end = [f"%sine=insertvalue {kind} poison,{lanes.type} {sine},0",
            f"%both=insertvalue {kind} %sine,{lanes.type} {cosine},1", f"ret {kind} %both"]  # fmt: skip
@@ -137,18 +137,20 @@ def angles_of_both(rows: Sequence[Row]) -> set[int]:
     return set.intersection(*angles) if has_fma() else set()
 
 
-def _or_of_library(writer: LaneWriter, functions: Sequence[str], largest: float, results: Sequence[str]) -> list[str]:
-    """Ask the C library for the lanes whose arguments are too large, where there is any."""
-    lanes = writer.lanes
-    outside = (abs(Value(writer, "%x")) >= largest).text
+def _or_of_library(writer: LaneWriter, functions: Sequence[str], results: Sequence[str]) -> Sequence[str]:
+    """Ask the C library for the lanes whose arguments are hard, where there is any."""
+    lanes, hard, operands = writer.lanes, FORMULAS[functions[0]].hard, [one.text for one in writer.operands]
+    if hard is None:
+        return results
+    outside = hard(*writer.operands).text
     reduce = f"llvm.vector.reduce.or.v{lanes.width}i1"
     any_lane = writer.call(Symbol(reduce, f"declare i1 @{reduce}({lanes.truth})"), "i1", [outside], "t")
-    writer.lines += [f"br i1 {any_lane},label %huge,label %end", "huge:"]
+    writer.lines += [f"br i1 {any_lane},label %hard,label %end", "hard:"]
     chosen = []
     for function, result in zip(functions, results, strict=True):
-        asked = writer.call(lane_call(function, 1, lanes), lanes.type, ["%x"])
+        asked = writer.call(lane_call(function, len(operands), lanes), lanes.type, operands)
         chosen.append(writer.put("select", [outside, asked, result]))
-        writer.needed[function] = symbol(function, 1)
+        writer.needed[function] = symbol(function, len(operands))
     writer.lines += ["br label %end", "end:"]
     pairs = zip(results, chosen, strict=True)
-    return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%huge]") for result, other in pairs]
+    return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%hard]") for result, other in pairs]

@@ -15,6 +15,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from codegen.functions.lane_coefficients import (
+    ARCTANGENT,
+    COSINE,
+    EXPONENTIAL,
+    HALF_PI,
+    HYPERBOLIC_SINE,
+    LN2,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    LOG10_2,
+    LOG10_E,
+    LOGARITHM,
+    LONG_LOGARITHM,
+    SINE,
+    TWO_THIRDS,
+)
 from codegen.functions.lane_values import (
     Value,
     bits_of,
@@ -26,49 +43,12 @@ from codegen.functions.lane_values import (
     two_sum,
 )
 
-LN2 = 0.6931471805599453, 2.3190468138462996e-17  # rounded, and the rest
-LOG2_E = 1.4426950408889634, 2.0355273740931033e-17
-LOG10_E = 0.4342944819032518, 1.098319650216765e-17
-LOG10_2 = 0.30102999566383914, 1.42050232272661e-13  # 42 bits and the rest, as in the next line
-LN2_HIGH, LN2_LOW = 0.6931471805598903, 5.497923018708371e-14  # 42 bits, so that n*LN2_HIGH is exact; and the rest
-HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # the sum has 161 bits
 HUGE_ANGLE = 2.0**30  # from here on sine and cosine are those of the C library
+LARGEST_POWER = 700.0  # from this logarithm on powers are those of the C library
 TINY = 2.0**-54
 SQRT_HALF = bits_of(math.sqrt(0.5))
 MANTISSA = 2**52 - 1
 SUBNORMAL = 2.0**-1022
-
-# (exp(r) - 1 - r)/r**2 for |r| <= log(2)/2, relative error of exp(r) - 1 below 6e-19
-EXPONENTIAL = (
-    0.5, 0.16666666666666677, 0.0416666666666667, 0.008333333333321613, 0.0013888888888866722, 0.0001984126988616754,
-    2.4801587360743605e-05, 2.7557244171805765e-06, 2.7557242622201404e-07, 2.5109048753558248e-08,
-    2.092448096812919e-09,
-)  # fmt: skip
-# (2 atanh(s)/s - 2)/z with z = s**2, for s <= 3 - 2 sqrt(2), relative error of 2 atanh(s) below 2e-18
-LOGARITHM = (
-    0.6666666666666735, 0.3999999999941111, 0.285714287432593, 0.22222198476224617, 0.18183569732552068,
-    0.1531390330949919, 0.14797508217516278,
-)  # fmt: skip
-# (sin(r)/r - 1)/z and (cos(r) - 1 + z/2)/z**2 with z = r**2, for |r| <= pi/4, relative errors below 7e-18 and 2e-18
-SINE = (
-    -0.16666666666666632, 0.00833333333332237, -0.00019841269829771148, 2.755731367863497e-06, -2.505075595431875e-08,
-    1.5896666008223773e-10,
-)  # fmt: skip
-COSINE = (
-    0.0416666666666666, -0.0013888888888874064, 2.480158728944356e-05, -2.7557314340675877e-07, 2.087572162503593e-09,
-    -1.1359559353420913e-11,
-)  # fmt: skip
-
-# (atan(t)/t - 1)/z with z = t**2, for |t| <= tan(pi/8), relative error below 3e-18
-ARCTANGENT = (
-    -0.333333333333332, 0.1999999999995366, -0.14285714280203834, 0.11111110783807954, -0.09090897766945569,
-    0.0769206036005106, -0.06663105441042826, 0.058478973123184744, -0.05039330557508313, 0.03806494970389946,
-    -0.017907339485039225,
-)  # fmt: skip
-# (sinh(x)/x - 1)/z with z = x**2, for |x| <= 0.35, relative error below 2e-18
-HYPERBOLIC_SINE = (
-    0.16666666666666677, 0.008333333333320666, 0.00019841269888862435, 2.7557241197409536e-06, 2.5110166452160284e-08,
-)  # fmt: skip
 
 
 def exp(x: Value) -> Value:
@@ -190,6 +170,37 @@ def tanh(x: Value) -> Value:
     below, below_rest = two_sum(e, e.constant(2.0))
     quotient, rest = _quotient(e, e_rest, below, below_rest + e_rest)
     return x.where(size < TINY, (quotient + rest).signed_as(x))
+
+
+def pow(x: Value, y: Value) -> Value:
+    """exp(y log(x)), the logarithm in two parts, for normal positive x."""
+    e, e_rest = _exponent_of_power(x, y)
+    n, r, tail = _reduced(e.clamp(-LARGEST_POWER, LARGEST_POWER))
+    p, p_rest = _minus_one(*two_sum(r, tail + e_rest))
+    total, rest = quick_two_sum(x.constant(1.0), p)
+    return (total + (rest + p_rest)) * power_of_two(n)
+
+
+def _exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
+    """y log(x) in two parts, with some 64 bits: log(1 + f) = 2 s + s (2/3 z + 2/5 z**2 + ...), z = s**2."""
+    k, m = _exponent(x)
+    f = m - 1.0
+    s, s_rest = quick_two_sum(*_quotient(f, x.constant(0.0), *quick_two_sum(x.constant(2.0), f)))
+    z = s * s
+    z_rest = fma(s * 2.0, s_rest, fma(s, s, -z))
+    c, c_rest = quick_two_sum(x.constant(TWO_THIRDS[0]), z * estrin(LONG_LOGARITHM, z))
+    v, v_rest = _product(z, z_rest, c, c_rest + TWO_THIRDS[1])
+    g, g_rest = _product(s, s_rest, v, v_rest)
+    h, h_rest = quick_two_sum(s * 2.0, g)
+    total, rest = quick_two_sum(k * LN2_HIGH, h)
+    log, log_rest = quick_two_sum(total, rest + fma(k, LN2_LOW, h_rest + fma(s_rest, 2.0, g_rest)))
+    return _product(log, log_rest, y, x.constant(0.0))
+
+
+def _product(a: Value, a_rest: Value, b: Value, b_rest: Value) -> tuple[Value, Value]:
+    """A product of numbers in two parts, in two parts."""
+    product = a * b
+    return product, fma(a, b, -product) + fma(a, b_rest, a_rest * b)
 
 
 def _quotient(above: Value, above_rest: Value, below: Value, below_rest: Value) -> tuple[Value, Value]:
@@ -315,13 +326,25 @@ def _turned(value: Value, quadrant: Value) -> Value:
     return value.bits().put("xor", sign).of_bits()
 
 
+def _huge_angle(x: Value) -> Value:
+    return abs(x) >= HUGE_ANGLE
+
+
+def _hard_power(x: Value, y: Value) -> Value:
+    """Powers of zero, of negative, subnormal, infinite numbers and nan, and those next to overflow and underflow."""
+    size = abs(_exponent_of_power(x, y)[0])
+    infinity = x.constant(math.inf)
+    return size.where(x < math.inf, infinity).where(x >= SUBNORMAL, infinity).put("uge", LARGEST_POWER)
+
+
 @dataclass(frozen=True, slots=True)
 class LaneFunction:
-    """A formula, its bound in ULP, measured at some 100,000 points, and from which size on the C library is asked."""
+    """A formula, its bound in ULP, measured at some 100,000 points, and for which arguments the C library is asked."""
 
-    formula: Callable[[Value], Value]
+    formula: Callable[..., Value]
     ulp: float
-    largest: float = math.inf
+    hard: Callable[..., Value] | None = None
+    operands: int = 1
 
 
 # By the symbol of the scalar function.
@@ -333,11 +356,12 @@ FORMULAS: dict[str, LaneFunction] = {
     "log2": LaneFunction(log2, 0.85),
     "log10": LaneFunction(log10, 0.85),
     "log1p": LaneFunction(log1p, 0.85),
-    "llvm.sin.f64": LaneFunction(sin, 0.75, HUGE_ANGLE),
-    "llvm.cos.f64": LaneFunction(cos, 0.85, HUGE_ANGLE),
-    "tan": LaneFunction(tan, 0.85, HUGE_ANGLE),
+    "llvm.sin.f64": LaneFunction(sin, 0.75, _huge_angle),
+    "llvm.cos.f64": LaneFunction(cos, 0.85, _huge_angle),
+    "tan": LaneFunction(tan, 0.85, _huge_angle),
     "atan": LaneFunction(atan, 0.85),
     "sinh": LaneFunction(sinh, 0.65),
     "cosh": LaneFunction(cosh, 0.65),
     "tanh": LaneFunction(tanh, 0.6),
+    "pow": LaneFunction(pow, 0.85, _hard_power, 2),
 }

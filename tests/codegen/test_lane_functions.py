@@ -37,10 +37,9 @@ begin:
 br label %next
 next:
 %k=phi i64 [0,%begin],[%after,%next]
-%p=getelementptr double,ptr %x,i64 %k
+{loads}
 %q=getelementptr double,ptr %y,i64 %k
-%v=load {type},ptr %p,align 8
-%r=call {type} @{name}({type} %v)
+%r=call {type} @{name}({arguments})
 store {type} %r,ptr %q,align 8
 %after=add i64 %k,{width}
 %more=icmp ult i64 %after,%n
@@ -49,24 +48,35 @@ end:
 ret void
 }}
 """
+LOAD = """%p{c}=getelementptr ptr,ptr %x,i64 {c}
+%a{c}=load ptr,ptr %p{c},align 8
+%e{c}=getelementptr double,ptr %a{c},i64 %k
+%v{c}=load {type},ptr %e{c},align 8"""
 
 
 @cache
 def library(function: str, width: int) -> Library:
     lanes = Lanes(width)
     symbols = lane_function(function, lanes)
-    driver = DRIVER.format(attributes=lanes.attributes, type=lanes.type, name=symbols[0].name, width=width)
+    operands = range(FORMULAS[function].operands)
+    driver = DRIVER.format(
+        attributes=lanes.attributes, type=lanes.type, name=symbols[0].name, width=width,
+        loads="\n".join(LOAD.format(c=c, type=lanes.type) for c in operands),
+        arguments=",".join(f"{lanes.type} %v{c}" for c in operands),
+    )  # fmt: skip
     addresses = {name: address for found in symbols for name, address in found.addresses.items()}
     return compile_text("\n".join([*(found.text for found in symbols), driver]), ("run",), addresses, 0)
 
 
-def on_array(function: str, width: int, x: Numbers) -> Numbers:
+def on_array(function: str, width: int, *arguments: Numbers) -> Numbers:
     """The function of every number, `width` at a time."""
-    padded = np.append(x, np.full(-len(x) % width, 0.5))
-    found = np.full(len(padded), 7.0)
+    size = len(arguments[0])
+    padded = [np.append(x, np.full(-size % width, 0.5)) for x in arguments]
+    found = np.full(len(padded[0]), 7.0)
+    pointers = (ctypes.c_void_p * len(padded))(*[x.ctypes.data for x in padded])
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    run(library(function, width).addresses["run"])(padded.ctypes.data, found.ctypes.data, len(padded))
-    return found[: len(x)]
+    run(library(function, width).addresses["run"])(pointers, found.ctypes.data, len(found))
+    return found[:size]
 
 
 def near(middle: float, random: np.random.Generator) -> Numbers:
@@ -106,10 +116,19 @@ RANGES: dict[str, Callable[[np.random.Generator], list[Numbers]]] = {
     "cosh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-711, 711, POINTS), sizes(TINY, 20, r)],
     "tanh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-22, 22, POINTS), sizes(TINY, 1, r)],
 }  # fmt: skip
+# Bases and exponents: near 1, of all sizes, and with powers next to overflow and underflow.
+POWERS: list[Callable[[np.random.Generator], tuple[Numbers, Numbers]]] = [
+    lambda r: (r.uniform(0.5, 2, POINTS), r.uniform(-5, 5, POINTS)),
+    lambda r: (1 + abs(sizes(1e-15, 0.1, r)), sizes(1, 1e15, r)),
+    lambda r: (abs(sizes(1e-300, 1e300, r)), r.uniform(-1, 1, POINTS)),
+    lambda r: (r.uniform(1.3, 1.42, POINTS), r.uniform(-2200, 2200, POINTS)),
+    lambda r: (r.uniform(0, 12, POINTS), r.integers(-300, 300, POINTS).astype(float)),
+]
 EXACT: dict[str, Callable[[Any], Any]] = {
     "exp": mp.exp, "expm1": mp.expm1, "log": mp.log, "log1p": mp.log1p, "llvm.sin.f64": mp.sin, "llvm.cos.f64": mp.cos,
     "exp2": lambda x: mp.power(2, x), "log2": lambda x: mp.log(x, 2), "log10": lambda x: mp.log(x, 10), "tan": mp.tan,
     "atan": mp.atan, "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh,
+    "pow": mp.power,
 }  # fmt: skip
 # Where the reductions change over: multiples of log(2)/2 and pi/4, sqrt(1/2), powers of two.
 HARD = [
@@ -137,31 +156,40 @@ SPECIAL = [
 ]
 
 
-def exact(function: str, x: float) -> Any:
+def exact(function: str, arguments: tuple[float, ...]) -> Any:
     with mp.workprec(240):
-        return EXACT[function](mp.mpf(x))
+        return EXACT[function](*map(mp.mpf, arguments))
 
 
-def in_domain(function: str, x: Numbers) -> Numbers:
-    lowest = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0}.get(function, -math.inf)
-    return x[x > lowest]
-
-
-def arguments(function: str) -> Numbers:
+def arguments(function: str) -> tuple[Numbers, ...]:
     random = np.random.default_rng(0)
-    return in_domain(function, np.concatenate([*RANGES[function](random), HARD]))
+    if function == "pow":
+        bases, exponents = zip(*(made(random) for made in POWERS), strict=True)
+        return np.concatenate(bases), np.concatenate(exponents)
+    x = np.concatenate([*RANGES[function](random), HARD])
+    lowest = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0}.get(function, -math.inf)
+    return (x[x > lowest],)
+
+
+def special(function: str) -> tuple[Numbers, ...]:
+    """Special arguments, for a function of two all pairs of them."""
+    if FORMULAS[function].operands == 1:
+        return (np.array(SPECIAL),)
+    first, second = np.meshgrid([*SPECIAL, 0.3, 7.0], [*SPECIAL, 0.5, 3.0])
+    return first.ravel(), second.ravel()
 
 
 def test_every_formula_is_tested() -> None:
-    assert RANGES.keys() == EXACT.keys() == FORMULAS.keys()
-    assert all(symbol(function, 1).name == function for function in FORMULAS)
+    assert RANGES.keys() | {"pow"} == EXACT.keys() == FORMULAS.keys()
+    assert all(symbol(function, found.operands).name == function for function, found in FORMULAS.items())
 
 
 @pytest.mark.parametrize("function", FORMULAS)
 def test_accuracy(function: str) -> None:
     """Against 70 digits; where the value is subnormal, in units of the smallest number."""
-    x = arguments(function)
-    for argument, value in zip(x.tolist(), on_array(function, 4, x).tolist(), strict=True):
+    points = arguments(function)
+    values = on_array(function, 4, *points).tolist()
+    for argument, value in zip(zip(*(x.tolist() for x in points), strict=True), values, strict=True):
         wanted = exact(function, argument)
         if abs(wanted) > sys.float_info.max:
             assert value == math.copysign(math.inf, wanted), argument
@@ -174,25 +202,29 @@ def test_accuracy(function: str) -> None:
 @pytest.mark.parametrize("function", FORMULAS)
 def test_a_lane_depends_on_its_argument_alone(function: str) -> None:
     """Any number of lanes, any neighbours: the same bits, also beside nan and huge angles."""
-    x = np.concatenate([arguments(function), SPECIAL, [1e22, -1e300]])
-    first = on_array(function, 2, x)
+    points = [np.concatenate(both) for both in zip(arguments(function), special(function), strict=True)]
+    points = [np.append(x, [1e22, -1e300]) for x in points]
+    first = on_array(function, 2, *points)
     for width in WIDTHS:
         for seed in range(3):
-            order = np.random.default_rng(seed).permutation(len(x))
-            np.testing.assert_array_equal(on_array(function, width, x[order]), first[order])
+            order = np.random.default_rng(seed).permutation(len(first))
+            np.testing.assert_array_equal(on_array(function, width, *(x[order] for x in points)), first[order])
 
 
 @pytest.mark.parametrize("function", FORMULAS)
 def test_special_arguments(function: str) -> None:
     """Zeros with their sign, infinities, nan, overflow and underflow: as the scalar function has them."""
+    arity = FORMULAS[function].operands
+    parameters = ",".join(f"double %x{k}" for k in range(arity))
     scalar = compile_text(
-        f"declare double @{function}(double)\n"
-        f"define double @one(double %x) {{\n%y=call double @{function}(double %x)\nret double %y\n}}",
-        ("one",), symbol(function, 1).addresses,
+        f"{symbol(function, arity).text}\n"
+        f"define double @one({parameters}) {{\n%y=call double @{function}({parameters})\nret double %y\n}}",
+        ("one",), symbol(function, arity).addresses,
     )  # fmt: skip
-    one = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(scalar.addresses["one"])
-    wanted = np.array([one(x) for x in SPECIAL])
-    found = on_array(function, 8, np.array(SPECIAL))
+    one = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity)(scalar.addresses["one"])
+    points = special(function)
+    wanted = np.array([one(*point) for point in zip(*points, strict=True)])
+    found = on_array(function, 8, *points)
     np.testing.assert_array_max_ulp(found[~np.isnan(wanted)], wanted[~np.isnan(wanted)], 2)
     np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
     np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
