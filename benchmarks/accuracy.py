@@ -2,7 +2,8 @@
 
 Each head of the table of intrinsics is compiled in both accuracies and compared with 50 digits: at the points that the
 tests have for it, at random points between them, next to them, and at arguments that are hard for its kind. Vector
-functions run in lanes of every width that the machine has. Exits non-zero when one is off by more than its bound.
+functions run in lanes of every width that the machine has, and functions that have formulas of their own for the lanes
+of loops run in a loop. Exits non-zero when one is off by more than its bound.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from mpmath import mp
 
 from codegen import Input, Kernel, Output, Program, compile_program
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
+from codegen.functions.lane_formulas import FORMULAS
 from codegen.functions.vector_libm import FUNCTIONS, vector_symbol
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
+from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.regions.table import Affine
 from tests.codegen.kernel_points import OWN_TESTS, TRUTHS, points_of, ulp_error
 
 Point = tuple[float, ...]
@@ -35,7 +39,7 @@ RESULTS = Path(__file__).parent / "results" / "accuracy.md"
 BUCKETS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 PIECES = 60  # random points of one round
 WIDTHS = (2, 4, 8)
-ACCURACIES = ("strict", "fast")
+ACCURACIES = ("strict", "loops", "fast")
 PERIODS = [math.pi / 2 * k for k in (1, 2, 3, 4, 7, 22, 1e3, 1e5, 1e8)] + [1e15, 1e22, 1e300]
 HARD: dict[str, list[float]] = {  # for each of several functions
     "sin cos tan cot sec csc sinc": [*PERIODS, 1e-300, 5e-324, 0.7853981633974483],
@@ -149,7 +153,7 @@ def condition(head: Any, point: Point, exact: Any) -> float:
 def bound_of(head: Any, program: Program, accuracy: str) -> float:
     """The stated bound: that of the table of intrinsics, and 4 ULP more for each call of a vector function."""
     bound = max(intrinsic(head).ulp, 0.5)
-    if accuracy == "strict":
+    if accuracy != "fast":
         return bound
     rows = prepare(program, Options(accuracy="fast")).fused
     calls = [rows.rows[row][1] for row in rows.live() if rows.rows[row][0] == "call"]
@@ -157,21 +161,43 @@ def bound_of(head: Any, program: Program, accuracy: str) -> float:
     return bound + sum(FUNCTIONS[symbol].ulp for symbol in vector)
 
 
-def kernels_of(program: Program, accuracy: str) -> list[Kernel]:
-    """Kernels that call the function in every way of an accuracy."""
+class Loop:
+    """A function in a loop over its arguments, several at a time."""
+
+    def __init__(self, program: Program) -> None:
+        arity, every = len(program.inputs), Affine(0, 1, PIECES)
+        gathers = tuple(Gather(k, every) for k in range(arity))
+        region = Region(program, PIECES, gathers, (Result(0, arity, every, "store"),))
+        buffers = (*[Buffer("input", PIECES)] * arity, Buffer("output", PIECES))
+        inputs = tuple(Input(found.name, (PIECES,)) for found in program.inputs)
+        self.kernel = compile_program(RolledProgram(inputs, (Output((PIECES,), ()),), buffers, (region,)))
+
+    def batch(self, *arrays: Any) -> Any:
+        """The values at any number of points."""
+        starts = range(0, len(arrays[0]), PIECES)
+        parts = [self.kernel(*(np.resize(x[start : start + PIECES], PIECES) for x in arrays)) for start in starts]
+        return np.concatenate(parts)[: len(arrays[0])]
+
+
+def kernels_of(program: Program, accuracy: str) -> list[Kernel | Loop]:
+    """Kernels that call the function in every way of an accuracy; none in loops that call what straight lines call."""
     if accuracy == "strict":
         return [compile_program(program)]
+    if accuracy == "loops":
+        fused = prepare(program, Options()).fused
+        calls = {fused.rows[row][1] for row in fused.live() if fused.rows[row][0] == "call"}
+        return [Loop(program)] if program.inputs and calls & FORMULAS.keys() else []
     return [compile_program(program, accuracy="fast", lanes=width) for width in WIDTHS]
 
 
 class Study:
-    """All heads, in both accuracies."""
+    """All heads, in both accuracies, and in loops."""
 
     def __init__(self, rounds: int) -> None:
         self.rounds = rounds
         self.errors: dict[tuple[str, str], Errors] = {}
         self.bounds: dict[tuple[str, str], float] = {}
-        self.known: dict[tuple[Any, Point], list[tuple[str, float, list[Kernel]]]] = {}
+        self.known: dict[tuple[Any, Point], list[tuple[str, float, list[Kernel | Loop]]]] = {}
 
     def run(self, head: Any) -> None:
         """Check one head: the hard points, then random ones, the same in every run."""
@@ -235,10 +261,10 @@ def report(study: Study) -> str:
 ABOUT = """# Errors of functions in units in the last place
 
 Made by `python -m benchmarks.accuracy`: every head of the table of intrinsics against {digits} digits, in both
-accuracies; "fast" in 2, 4 and 8 lanes. Columns from `<= 0.5` on are per cent of the points. A value may be off by its
-bound, or by its bound times what one rounding of each argument does to it (next to a zero of a Bessel function no
-floating-point argument comes closer). The bound of "fast" is that of "strict" and 4 ULP for each call of a vector
-function.
+accuracies; "fast" in 2, 4 and 8 lanes. "loops" is "strict" in loops, where functions have formulas of their own.
+Columns from `<= 0.5` on are per cent of the points. A value may be off by its bound, or by its bound times what one
+rounding of each argument does to it (next to a zero of a Bessel function no floating-point argument comes closer).
+The bound of "fast" is that of "strict" and 4 ULP for each call of a vector function.
 
 """
 
