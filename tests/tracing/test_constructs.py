@@ -1,5 +1,8 @@
 """sum_over, vmap, scan, fori_loop, while_loop: what plain Python loops compute, and its derivatives."""
 
+import functools
+import re
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -300,6 +303,22 @@ def counted_in_a_default():
     return count
 
 
+def counted_behind_a_cache():
+    calls = []
+
+    @functools.cache
+    def first():
+        calls.append("first")
+        return 0
+
+    def count(a):
+        first()
+        calls.append("again")
+        return a * (len(calls) - 1)
+
+    return count
+
+
 def counted_by(name):
     kind = type("LocalCounter", (Counter,), {})
 
@@ -310,7 +329,10 @@ def counted_by(name):
     return make
 
 
-BODIES = [counted_in_a_function, counted_in_a_default, *map(counted_by, ("in_class", "of_class", "in_slot"))]
+BODIES = [
+    counted_in_a_function, counted_in_a_default, counted_behind_a_cache,
+    *map(counted_by, ("in_class", "of_class", "in_slot")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", BODIES)
@@ -321,6 +343,35 @@ def test_what_a_body_counts_is_counted_in_each_repetition(make):
     x = np.array([1.0, 10.0, 100.0])
     assert sa.compile(f, x)(x) == f(x) == 321.0
     assert sa.compile(sa.grad(f), x)(x).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_a_cache_that_would_lose_results():
+    calls = []
+
+    @functools.cache
+    def known(number):
+        calls.append(number)
+        return number
+
+    def f(x):
+        known(1)
+        return sum_over(lambda a: calls.append(a) or a * known(2) * len(calls), x)
+
+    with pytest.raises(sa.TraceError) as refused:
+        sa.compile(f, np.ones(3))
+    assert re.search(
+        r"test_constructs\.py:\d+: the body of a loop calls known, which keeps its results, and changes something: "
+        r"the body is carried out again for each repetition, and what was kept cannot be told apart; leave "
+        r'functools\.cache out, or the change; or compile with roll="never"$',
+        str(refused.value),
+    )
+
+
+def test_a_cache_of_a_function_that_changes_nothing():
+    known = functools.cache(lambda number: 2.0 * number)
+    known(1)
+    f = lambda x: sum_over(lambda a: a * known(2), x)  # noqa: E731
+    assert sa.compile(f, np.ones(3), roll="always")(np.ones(3)) == 12.0
 
 
 @pytest.mark.parametrize("limit", [12, None])

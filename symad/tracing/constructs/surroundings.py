@@ -2,7 +2,8 @@
 
 A body that is traced once appends to a list once, and not n times. So what its function can reach by name (variables
 of enclosing functions, the lists, dicts, arrays and objects that they stand for, generators of random numbers) is
-compared with what it was, and put back where it has changed. What global names stand for may belong to other threads
+compared with what it was, and put back where it has changed; a function that keeps its results (`functools.cache`)
+forgets them, or it would not be called again. What global names stand for may belong to other threads
 too: a body that changes it is refused.
 """
 
@@ -25,6 +26,7 @@ from symad.tracing.traced import Traced
 REACHED = 10_000  # objects that are looked at
 LARGEST = 2**24  # elements of an array that is looked at
 RANDOM = "a generator of random numbers"
+CACHED = type(functools.cache(len))  # of functions that keep their results
 
 _LIBRARIES = frozenset({"numpy", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"})
 _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
@@ -38,6 +40,7 @@ class Surroundings:
             tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
         ] = []  # (state now, state, put back, what)
         self._shared: list[tuple[Callable[[], Any], Any, str]] = []  # (state now, state, global name)
+        self._caches: list[tuple[Any, Any]] = []  # functions that keep their results, and how many
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
         self._name = ""  # of the global that is being looked at
         self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
@@ -63,7 +66,17 @@ class Surroundings:
         return next((what for now, before, _, what in self._kept if not _same(now(), before)), "")
 
     def restore(self) -> None:
-        """Put back what has changed."""
+        """Put back what has changed; TraceError where results that were kept before would be lost."""
+        for cache, before in self._caches:
+            if cache.cache_info().misses != before.misses:
+                if before.currsize:
+                    raise TraceError(
+                        f"the body of a loop calls {cache.__name__}, which keeps its results, and changes something",
+                        where=user_place(),
+                        why="the body is carried out again for each repetition, and what was kept cannot be told apart",
+                        do='leave functools.cache out, or the change; or compile with roll="never"',
+                    )
+                cache.cache_clear()
         for now, before, put_back, _ in self._kept:
             if not _same(now(), before):
                 put_back(before)
@@ -119,6 +132,9 @@ class Surroundings:
             return [value.__func__, value.__self__]
         if isinstance(value, functools.partial):
             return [value.func, *value.args, *value.keywords.values()]
+        if isinstance(value, CACHED):
+            self._caches.append((value, value.cache_info()))
+            return [value.__wrapped__]
         if isinstance(value, types.FunctionType):
             self._globals(value)
             attributes = [] if _is_ours(value) else [vars(value)]
