@@ -27,7 +27,7 @@ from codegen.regions.nests import calls
 from codegen.regions.packing import COPY, pack
 from codegen.regions.region import Region, RolledProgram, regions_of
 from codegen.regions.sharing import share
-from codegen.regions.threads import in_blocks
+from codegen.regions.threads import clearing, in_blocks, zeros
 from codegen.regions.turning import turn
 
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
@@ -79,7 +79,21 @@ class RolledPlan:
                 written = in_blocks(job, blocks, written, self.threads)
             emitted += written.emitted
             extra = max(extra, written.scratch)
-        return Emitted([], tables.globals, {}) + emitted + _kernel(self.program, memory, known.cleared, extra, form)
+        return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form)
+
+    def kernel(self, memory: Memory, extra: int, form: Form) -> Emitted:
+        """Return the function itself: workspace, zeros, then the steps."""
+        size = 8 * (memory.workspace + extra)
+        large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
+        lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
+        lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
+        for number in sorted(self.writes.cleared):
+            lines += _found(number, memory)
+            lines += clearing(form.name, f"%c{number}", 8 * self.program.buffers[number].size, self.threads)
+        steps = calls(self.program.steps, form.name)
+        lines += [*steps, *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
+        text = "\n".join(lines)
+        return Emitted([], [text], {}) + (zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {}))
 
     @property
     def threads(self) -> int:
@@ -169,25 +183,9 @@ def _write(job: Job, lanes: Lanes) -> Written:
     return scalar_loop(job)
 
 
-def _kernel(program: RolledProgram, memory: Memory, cleared: frozenset[int], extra: int, form: Form) -> Emitted:
-    """Return the function itself: workspace, zeros, then the steps."""
-    size = 8 * (memory.workspace + extra)
-    large = size > STACK_BYTES
-    linkage = "" if form.name == "kernel" else "internal "
-    lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
-    lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
-    for number in sorted(cleared):
-        lines += _clear(number, program, memory)
-    lines += [*calls(program.steps, form.name), *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
-    return Emitted([], ["\n".join(lines)], {})
-
-
-def _clear(number: int, program: RolledProgram, memory: Memory) -> list[str]:
-    """Set a buffer to zero."""
+def _found(number: int, memory: Memory) -> list[str]:
+    """Return the IR that finds a buffer, %c and its number."""
     table, place = memory.pointers[number].split()
-    size = program.buffers[number].size
     if table == "%work":
-        found = [f"%c{number}=getelementptr double,ptr %w,i64 {place}"]
-    else:
-        found = [f"%d{number}=getelementptr ptr,ptr {table},i64 {place}", f"%c{number}=load ptr,ptr %d{number},align 8"]
-    return [*found, f"call void @llvm.memset.p0.i64(ptr %c{number},i8 0,i64 {8 * size},i1 false)"]
+        return [f"%c{number}=getelementptr double,ptr %w,i64 {place}"]
+    return [f"%d{number}=getelementptr ptr,ptr {table},i64 {place}", f"%c{number}=load ptr,ptr %d{number},align 8"]

@@ -15,7 +15,38 @@ from codegen.regions.blocks import Blocks
 from codegen.regions.loops import Frame, Job, Written
 
 SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
+LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer,
+PIECE = 1 << 20  # in pieces of so many
 LINE = 8  # numbers in a line of the cache: threads do not share those of their bodies
+
+
+def clearing(name: str, pointer: str, size: int, threads: int) -> list[str]:
+    """Return the IR that sets so many bytes to zero; on several threads where they are many (`zeros`)."""
+    if threads == 1 or size < LARGE:
+        return [f"call void @llvm.memset.p0.i64(ptr {pointer},i8 0,i64 {size},i1 false)"]
+    return [
+        f"{pointer}.given=alloca [2 x i64],align 8",
+        f"store ptr {pointer},ptr {pointer}.given,align 8",
+        f"{pointer}.bytes=getelementptr i64,ptr {pointer}.given,i64 1",
+        f"store i64 {size},ptr {pointer}.bytes,align 8",
+        f"call void @{PARALLEL}(ptr @{name}.zeros,ptr {pointer}.given,i64 {-(-size // PIECE)},i64 {threads})",
+    ]
+
+
+def zeros(name: str) -> Emitted:
+    """Return the function that sets a piece of memory to zero."""
+    text = f"""define internal void @{name}.zeros(ptr %given,i64 %b,i64 %thread) nounwind {{
+%start=load ptr,ptr %given,align 8
+%bytes.at=getelementptr i64,ptr %given,i64 1
+%bytes=load i64,ptr %bytes.at,align 8
+%first=mul i64 %b,{PIECE}
+%left=sub i64 %bytes,%first
+%count=call i64 @{SMALLER.name}(i64 %left,i64 {PIECE})
+%place=getelementptr i8,ptr %start,i64 %first
+call void @llvm.memset.p0.i64(ptr %place,i8 0,i64 %count,i1 false)
+ret void
+}}"""
+    return Emitted([], [text], {found.name: found for found in (SMALLER, symbol(PARALLEL, 4))})
 
 
 def in_blocks(job: Job, blocks: Blocks, part: Written, threads: int) -> Written:

@@ -100,6 +100,18 @@ def test_what_may_meet_is_not_cut():
     assert cut(momentum(3000)) == [1]
 
 
+def test_memory_is_cleared(monkeypatch):
+    """Sums that meet stay on one thread; their zeros are shared."""
+    monkeypatch.setattr("codegen.regions.threads.LARGE", 1000)
+    monkeypatch.setattr("codegen.regions.threads.PIECE", 4096)
+    n, rng = 300, np.random.default_rng(11)
+    results = (Result(0, 1, table(rng.integers(0, 2000, n)), "add"), Result(0, 2, table(rng.integers(0, 99, n)), "add"))
+    region = Region(program_from_sympy([A], [A * A]), n, (Gather(0, Affine(0, 1, n)),), results)
+    rolled = program([n], [2000, 99], [], region)
+    assert "kernel.zeros,ptr" in RolledPlan.of(rolled, Options(threads=2)).emit().text
+    agree(rolled, [rng.normal(size=n)])
+
+
 def test_functions_of_scipy_stay_on_one_thread():
     """They may want to warn, and wait for Python."""
     pytest.importorskip("scipy")
