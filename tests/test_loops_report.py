@@ -156,6 +156,18 @@ def test_the_command_says_which_loops_it_compiles(capsys):
     assert "evaluated in 50 digits" in text
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("roll", ["auto", "always"])
+def test_the_command_fits_a_terminal(capsys, monkeypatch, width, roll):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", roll]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert max(map(len, lines)) <= width
+    (first,) = [line for line in lines if line.startswith("loops ")]
+    assert first.startswith("loops                  78 copies of")
+
+
 def test_the_command_compiles_straight_lines_when_asked(capsys):
     assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "never"]) == 0
     text = capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,11 @@ from symad.checking.verification.verify import Verification, compare_exact, flat
 from symad.commands.checks import DIGITS, check_finite, check_pattern, exact_matrix
 from symad.commands.loading import load_function
 from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops
-from symad.commands.stages import Stage, Stopwatch, show_progress, table, time_call
+from symad.commands.stages import Stage, Stopwatch, fitted, show_progress, table, time_call
 from symad.derivatives.sparse import Triangle
 from symad.display.printers import Latex
 from symad.display.shown import write_text
+from symad.display.terminal import terminal_width
 from symad.errors import ArgumentError
 from symad.native import compile_trace
 from symad.strategy import cost_of, seeded_program
@@ -72,7 +74,8 @@ def run(options: argparse.Namespace) -> int:
     rolled = None if straight else study_loops(function, arguments, roll=options.roll, **how)
     found = rolled or study(function, arguments, mode=options.mode, **how)
     show_progress("")
-    print(report(found, straight) if isinstance(found, Study) else loop_report(found))
+    told = report(found, straight) if isinstance(found, Study) else loop_report(found)
+    print(fitted(told, terminal_width()) if sys.stdout.isatty() else told)
     text = emitted(found, options.emit) if options.emit else values(found, options.sparse)
     if options.output is not None:
         write_text(options.output, text)
@@ -179,10 +182,7 @@ def report(found: Study, straight: str = "") -> str:
         f"non-zeros              {len(found.rows)} in the lower triangle, of {_lower(found.matrix.shape[0])}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",
     ]
-    lines += [f"loops                  {line}" for line in found.loops.lines[:SHOWN_LOOPS]]
-    if straight or not found.loops.kept:
-        reason = f"compiled in straight lines: {straight}" if straight else found.loops.reason
-        lines.append("loops                  " + reason)
+    lines.append("loops                  " + ("\n" + " " * 23).join(_loops(found, straight)))
     if found.sweep is not None:
         operations = found.derivative.count_ops()
         lines.append(f"strategy               straight-line, {operations}; the dense matrix by a sweep: {found.sweep}")
@@ -191,6 +191,15 @@ def report(found: Study, straight: str = "") -> str:
     lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
     lines += [f"check against {found.other} evaluated in {DIGITS} digits: {found.verification.statement}"]
     return "\n".join(lines)
+
+
+def _loops(found: Study, straight: str) -> list[str]:
+    """The loops that were found, why straight lines are compiled, and which loops are carried out."""
+    repeats = found.loops
+    lines = [*repeats.lines[:SHOWN_LOOPS], *repeats.carried_out]
+    if straight or not repeats.kept:
+        lines.append(f"compiled in straight lines: {straight}" if straight else repeats.reason)
+    return lines
 
 
 def _passes(kernel: Kernel) -> list[str]:

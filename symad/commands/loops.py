@@ -129,6 +129,7 @@ def loop_report(found: LoopStudy) -> str:
     loops = [line_of(loop) for loop in found.primal.loops[:SHOWN_LOOPS]]
     hidden = len(found.primal.loops) - len(loops)
     loops += [f"and {hidden} more"] if hidden > 0 else []
+    loops += unrolled_lines(found.primal.traced)
     lines = [f"Hessian of {found.name}, {found.size} variables", ""]
     lines += table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
     lines += ["", "loops                  " + ("\n" + " " * 23).join(loops)]

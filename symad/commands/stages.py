@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any
 
 from codegen import Kernel
 from symad.tracing.trace import Trace
+
+VALUES = 23  # characters before the values of a report
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,21 @@ def table(header: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> lis
         "  ".join([line[0].ljust(widths[0]), *(line[k].rjust(widths[k]) for k in range(1, len(header)))])
         for line in lines
     ]
+
+
+def fitted(text: str, width: int) -> str:
+    """Return a report with lines of at most `width` characters; what is broken off stands below its beginning.
+
+    >>> print(fitted("loops                  one, two, three", 30))
+    loops                  one,
+                           two,
+                           three
+    """
+    lines = []
+    for line in text.split("\n"):
+        behind = VALUES if line[VALUES - 2 : VALUES] == "  " else 2
+        lines += textwrap.wrap(line, width, subsequent_indent=" " * behind) if len(line) > width else [line]
+    return "\n".join(lines)
 
 
 def time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
