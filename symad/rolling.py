@@ -35,7 +35,7 @@ from symad.structure.long_bodies import with_loops
 from symad.structure.loop import Block, Loop
 from symad.structure.place import place
 from symad.structure.plain import PlainRows, plain_rows
-from symad.tracing.constructs.blocks import Inner
+from symad.tracing.constructs.blocks import Differentiation, Inner
 from symad.tracing.names import name_of
 from symad.tracing.paths import MAX_PATHS
 from symad.tracing.place import user_place, written_at, written_place
@@ -190,7 +190,7 @@ def traced_with_loops(
                 inner.scope.carried_out[user_place()] = why
             return None
 
-    return trace_structured(f, *args, max_paths=max_paths, differentiate=differentiate)
+    return trace_structured(f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate))
 
 
 def _differentiated(
@@ -199,6 +199,8 @@ def _differentiated(
     """Return a derivative that is taken in the code of a function, and the loops of what is differentiated."""
     if inner.has_rules:
         raise StraightError(RULES)
+    if inner.size < FEWEST_ROWS and not inner.loops:
+        raise StraightError("it is too small for loops")
     inputs = Tree(containers.flatten((0,) * len(inner.leaves))[1], inner.leaves)
     names = [f"x{k}" for k in range(len(inner.leaves))]
     primal = primal_of(

@@ -238,6 +238,27 @@ def test_what_cannot_be_rolled_is_carried_out_and_said():
     agree(both_gradients, x)
 
 
+RESULTS = {
+    "captured": lambda x, v: sa.jvp(lambda y: (valley(y) * v[0], v, y, x), (x,), (v,)),
+    "twice": lambda x, v: sa.jvp(lambda y: (y, y, valley(y)), (x,), (v,)),
+    "containers": lambda x, v: sa.grad(lambda p: valley(p["a"]) * np.sum(p["b"][0]))({"a": x, "b": [v]}),
+    "several arguments": lambda x, v: sa.grad(lambda a, b: valley(a) * valley(b), argnums=(1, 0))(x, v),
+    "a list": lambda x, v: sa.jacobian(lambda y: [valley(y) * y])(x),
+    "equal captured": lambda x, v: sa.grad(lambda y: np.sum(sa.grad(lambda z: valley(z) * np.sum(y * z))(y) * v))(x),
+    "other captured": lambda x, v: sa.grad(lambda y: np.sum(sa.grad(lambda z: valley(z) * np.sum(y * z))(x) * v))(x),
+    "truths": lambda x, v: sa.grad(lambda y: np.sum(np.where(v > 0, y**3, 0)) * valley(y))(x),
+    "cotangents": lambda x, v: sa.vjp(lambda a, b: (valley(a), a * b), x, v)[1]((2.0, x)),
+    "places": lambda x, v: sa.scan(
+        lambda total, k: (total + sa.grad(lambda y: valley(y) * x[k])(x)[k], None), 0.0, np.arange(12)
+    )[0],
+}
+
+
+@pytest.mark.parametrize("form", RESULTS)
+def test_forms_of_arguments_and_results(form):
+    agree(RESULTS[form], FUNCTIONS["valley"][1], np.linspace(-1, 1, 12) + 0.3)
+
+
 def test_the_report_shows_the_loops_that_are_differentiated():
     found = sa.loops(lambda x, v: sa.hvp(valley, (x,), (v,)), np.ones(100), np.ones(100))
     (line,) = found.lines

@@ -79,7 +79,7 @@ class Scope:
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
-        self.differentiate: Callable[..., Any] | None = None if parent is None else parent.differentiate
+        self.differentiate: Any = None if parent is None else parent.differentiate
 
     def chain(self) -> Iterator[Scope]:
         """Yield this scope and those around it, outwards."""

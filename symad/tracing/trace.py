@@ -23,8 +23,6 @@ from symad.tracing.scope import open_scope
 from symad.tracing.shadows import call
 from symad.tracing.trees import Tree, expressions, lift_result, wrap
 
-Differentiate = Callable[..., Any]
-
 SHOWN_OPERATIONS = 2000  # of a trace that is shown line by line
 
 
@@ -125,7 +123,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
 
 
 def trace_structured(
-    f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, differentiate: Differentiate | None = None
+    f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, differentiate: Any = None
 ) -> StructuredTrace:
     """Trace a function as `trace` does, with the bodies of its loops (sum_over, vmap, scan...) traced once each.
 
@@ -149,7 +147,7 @@ def _traced(
     max_paths: int,
     loops: dict[Any, Loop] | None,
     carried_out: dict[str, str],
-    differentiate: Differentiate | None = None,
+    differentiate: Any = None,
 ) -> Trace:
     check_call(f, tuple(args))
     names = argument_names(f, len(args))

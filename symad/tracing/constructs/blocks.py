@@ -8,8 +8,9 @@ around it differentiate it again. So a captured value and an argument that equal
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,14 @@ from symad.tracing.traced import Traced
 from symad.tracing.trees import Tree, lift, paths_of, wrap
 
 NOTHING = Program([], [], {}, (), (), "nothing")
+
+
+@dataclass(frozen=True)
+class Differentiation:
+    """What makes derivatives of functions with loops, and those functions that were found to be too small for any."""
+
+    make: Callable[..., tuple[RolledProgram, Sequence[Loop]] | None]
+    small: set[Any] = field(default_factory=set)
 
 
 class NotABlockError(Exception):
@@ -64,7 +73,9 @@ class Inner:
     parameters: Tree
     result: Tree
     loops: tuple[Loop, ...]
+    size: int  # nodes that it needs
     has_rules: bool  # whether a custom or implicit derivative is in it
+    key: Any  # what tells it from other functions, as far as can be told
     surroundings: Surroundings  # before it was called
 
     def derivative(self, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
@@ -72,9 +83,8 @@ class Inner:
 
         `seeds` are further inputs of the program, such as tangents.
         """
-        assert self.scope.differentiate is not None
         try:
-            made = self.scope.differentiate(self, kind, **options)
+            made = self.scope.differentiate.make(self, kind, **options)
             if made is None:
                 return None
             arrays = lift(self.scope, seeds, paths_of(seeds, [kind] * len(seeds))).arrays
@@ -86,6 +96,8 @@ class Inner:
     def put_back(self) -> None:
         """Put back what the function has changed: it will be called again, to be differentiated in the graph."""
         self.surroundings.restore()
+        if not self.loops:
+            self.scope.differentiate.small.add(self.key)
 
     @property
     def inputs(self) -> list[Nodes]:
@@ -127,12 +139,12 @@ def inner_function(
     given = containers.flatten((arguments, seeds))[0]
     if not any(isinstance(leaf, Traced) for leaf in given):
         return None
-    surroundings = Surroundings(f)
-    if surroundings.runs_out:
+    key = _key(f, given)
+    if key in scope.differentiate.small or (surroundings := Surroundings(f)).runs_out:
         return None
     written = len(scope.loops)
     try:
-        return _traced(scope, f, arguments, names, surroundings)
+        return _traced(scope, f, arguments, names, surroundings, key)
     except LimitError:
         raise
     except Exception:
@@ -142,8 +154,25 @@ def inner_function(
         return None
 
 
+def _key(f: Any, values: Sequence[Any]) -> Any:
+    """Return what tells a function at some values from others: its code, what it calls, and the values' shapes."""
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return id(f), *map(np.shape, values)
+    empty = types.CellType()
+    cells = [cell.cell_contents for cell in f.__closure__ or () if cell != empty]
+    return code, tuple(id(value) for value in cells if callable(value)), *map(np.shape, values)
+
+
 def _traced(
-    scope: Scope, f: Callable[..., Any], arguments: tuple[Any, ...], names: Sequence[str], surroundings: Surroundings
+    scope: Scope,
+    f: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    names: Sequence[str],
+    surroundings: Surroundings,
+    key: Any,
 ) -> Inner:
     graph = scope.graph
     given = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
@@ -157,7 +186,9 @@ def _traced(
         raise NotABlockError
     needed, captured = _needed(graph, start, parameters.flat, result.flat, loops)
     has_rules = not graph.rules.keys().isdisjoint(needed)
-    return Inner(scope, graph, name_of(f), given, captured, parameters, result, loops, has_rules, surroundings)
+    return Inner(
+        scope, graph, name_of(f), given, captured, parameters, result, loops, len(needed), has_rules, key, surroundings
+    )
 
 
 def _needed(
