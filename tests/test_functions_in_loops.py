@@ -40,3 +40,10 @@ def test_loops_have_the_numbers_of_straight_lines(f, size, name, transform):
     assert "@symad." not in straight.llvm
     wanted = straight(x)
     np.testing.assert_allclose(rolled(x), wanted, rtol=1e-14, atol=1e-14 * np.max(np.abs(wanted)))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, sa.grad], ids=["value", "gradient"])
+def test_functions_on_all_lanes_are_worth_a_loop(transform):
+    """Places are read from tables, one by one: without the functions, straight lines are as fast."""
+    x = np.random.default_rng(1).uniform(-1, 1, 20)
+    assert sa.compile(transform(power_flow), x, tier="fast").stats.strategy == "rolled"

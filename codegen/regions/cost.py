@@ -1,14 +1,19 @@
 """Cost of loops: an estimate of time, against that of straight lines; results never depend on it.
 
 Measured on an AVX-512 machine with Hessians and gradients of sums, maps and chains of 100 to 10,000 operations; only
-ratios matter. What calls functions of the C library costs the same either way, and is not counted apart.
+ratios matter. Functions that have a formula for lanes cost less there than the C library's in straight lines
+(`saved_by_lanes`); others cost the same either way, and are not counted apart.
 """
 
 from __future__ import annotations
 
 from math import ceil, prod
 
+import sympy as sp
+
+from codegen import heads
 from codegen.cost import LANES_AT_ONCE
+from codegen.program import Head
 from codegen.regions.region import Region, RolledProgram, regions_of
 from codegen.regions.runs import runs
 
@@ -21,6 +26,11 @@ STORE = 0.2  # to store a number, one by one
 RUN = 8.0  # nanoseconds to begin and to end a stretch of repetitions,
 RESULT = 1.0  # and for each of its results
 ROUND = 20.0  # and for each round of a nest
+FUNCTION = 4.0  # what a function of the C library takes longer than its formula for lanes
+ON_LANES: frozenset[Head] = frozenset(
+    {sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.atan, sp.sinh, sp.cosh, sp.tanh, heads.expm1, heads.log1p, heads.expit,
+     heads.softplus, heads.log_expit, heads.logaddexp}
+)  # fmt: skip
 
 
 def straight_nanoseconds(operations: int, results: int = 0) -> float:
@@ -55,6 +65,15 @@ def rolled_nanoseconds(program: RolledProgram) -> float:
     """
     steps = regions_of(program.steps)
     return sum(prod(counts) * (_nanoseconds(region) + ROUND * bool(counts)) for region, counts in steps)
+
+
+def saved_by_lanes(program: RolledProgram) -> float:
+    """Return what functions save in loops whose repetitions run side by side, against straight lines."""
+    side_by_side = [(region, counts) for region, counts in regions_of(program.steps) if region.parallel]
+    return FUNCTION * sum(
+        prod(counts) * region.count * sum(head in ON_LANES for head in region.body.heads)
+        for region, counts in side_by_side if region.count > 1
+    )  # fmt: skip
 
 
 def _nanoseconds(region: Region) -> float:
