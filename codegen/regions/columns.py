@@ -42,7 +42,7 @@ def evaluate_columns(rows: Rows, order: Sequence[int], values: Values) -> None:
             if quotient is not None:
                 values[row] = np.divide(*_numbers([values[part] for part in quotient]))
             else:
-                values[row] = _function(rows.heads[row])(*[values[part] for part in parts])
+                values[row] = function_of(rows.heads[row])(*[values[part] for part in parts])
 
 
 def quotient_of(rows: Rows, row: int) -> tuple[int, int] | None:
@@ -56,7 +56,7 @@ def quotient_of(rows: Rows, row: int) -> tuple[int, int] | None:
     return None
 
 
-def _function(head: Head) -> Callable[..., Any]:
+def function_of(head: Head) -> Callable[..., Any]:
     """Return the function of a head on columns: NumPy's, or that of floats one by one."""
     found = COLUMNS.get(head)
     if found is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.interpret import evaluate
 from codegen.program import Rows
 from codegen.regions.evaluate import evaluate_rolled
 from codegen.regions.region import RolledProgram
 from symad.structure.buffers import Arrays
+from symad.structure.flat import flattened
+from symad.structure.plain import PlainRows
+from symad.structure.straight_values import straight_values
 
 POINTS = 4  # tried until the values are finite
 CLOSE = 1e-9  # of the largest value: sums are added up in another order
@@ -33,14 +35,12 @@ def agree(program: RolledProgram, rows: Rows, arrays: Arrays) -> bool:
 
 
 def _straight(rows: Rows, arrays: Arrays, point: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    values = {
-        int(node): value
-        for (_, nodes), array in zip(arrays.inputs, point, strict=True)
-        for node, value in zip(nodes.ravel().tolist(), array.ravel().tolist(), strict=True)
-    }
-    wanted = [nodes.ravel().tolist() for nodes, _ in arrays.outputs]
-    evaluate(rows, [node for nodes in wanted for node in nodes], values)
-    return [np.array([float(values[node]) for node in nodes]) for nodes in wanted]
+    inputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for _, nodes in arrays.inputs)])
+    numbers = np.concatenate([np.empty(0), *(array.ravel() for array in point)])
+    wanted = [nodes.ravel() for nodes, _ in arrays.outputs]
+    flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
+    values = straight_values(rows, flat, inputs, numbers, np.concatenate([np.empty(0, dtype=np.int64), *wanted]))
+    return np.split(values, np.cumsum([len(nodes) for nodes in wanted])[:-1])
 
 
 def _close(found: NDArray[np.float64], expected: NDArray[np.float64]) -> bool:

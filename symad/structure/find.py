@@ -11,6 +11,7 @@ from symad.structure.chains import find_chains
 from symad.structure.cover import OPERATIONS
 from symad.structure.flat import flattened
 from symad.structure.loop import Loop, Nodes
+from symad.structure.plain import PlainRows
 from symad.structure.sums import Found, find_sums
 
 Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that made a row
@@ -20,7 +21,7 @@ def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], lin
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
     if 2 * sum(map(bool, rows.operands)) < OPERATIONS:
         return Found(list(written), {})
-    flat = flattened(rows)
+    flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
     chains = find_chains(rows, inputs, outputs, written, flat)
     given = [*written, *chains]
     top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -56,14 +56,17 @@ def flattened(rows: Rows) -> Flat:
     >>> flat.start, flat.operands, [flat.heads[code].__name__ for code in flat.codes]
     (array([0, 0, 1, 3]), array([0, 0, 1]), ['Symbol', 'sin', 'Mul'])
     """
-    size = len(rows.heads)
-    arity = np.fromiter(map(len, rows.operands), np.int64, size)
-    start = np.concatenate([[0], np.cumsum(arity)])
-    operands = np.fromiter(chain.from_iterable(rows.operands), np.int64, int(start[-1]))
-    heads = sorted(set(rows.heads), key=id)  # by identity, which is faster than their hash
-    identities = np.fromiter(map(id, rows.heads), np.int64, size)
-    codes = np.searchsorted(np.array(list(map(id, heads)), dtype=np.int64), identities)
-    return Flat(start, operands, codes, heads)
+    return flat_of(rows.heads, rows.operands)
+
+
+def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]]) -> Flat:
+    """Return the operands and heads of rows that are given as lists."""
+    start = np.concatenate([[0], np.cumsum(np.fromiter(map(len, operands), np.int64, len(operands)))])
+    flat = np.fromiter(chain.from_iterable(operands), np.int64, int(start[-1]))
+    different = sorted(set(heads), key=id)  # by identity, which is faster than their hash
+    identities = np.fromiter(map(id, heads), np.int64, len(heads))
+    codes = np.searchsorted(np.array(list(map(id, different)), dtype=np.int64), identities)
+    return Flat(start, flat, codes, different)
 
 
 def needed(rows: Rows, flat: Flat, wanted: Flags, given: Flags) -> Flags:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 import sympy as sp
@@ -15,6 +14,7 @@ from codegen.regions.table import distinct
 from codegen.sympy_in import PAIRWISE
 from codegen.table import Table
 from symad.graph.table import Graph
+from symad.structure.flat import Flat, flat_of, flattened
 from symad.structure.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 
 
@@ -27,6 +27,7 @@ class PlainRows:
     atoms: dict[int, sp.Basic]
     node_of: Nodes
     row_of: Nodes
+    flat: Flat
 
     def loop(self, loop: Loop) -> Loop:
         """Return a loop between nodes of the graph as one between rows."""
@@ -67,13 +68,11 @@ def plain_rows(graph: Graph, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop
 
 def _as_it_is(graph: Graph, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     """Return the rows of a graph under their own numbers, None where it has aliases; what nothing needs is a leaf."""
-    if Alias in set(graph.heads):
+    flat = flattened(graph)
+    heads, operands, size, arity = list(graph.heads), list(graph.operands), len(flat), flat.arity
+    if Alias in flat.heads or arity[leaves].any():
         return None
-    heads, operands, size = list(graph.heads), list(graph.operands), len(graph.heads)
-    arity = np.fromiter(map(len, operands), np.int64, size)
-    if arity[leaves].any():
-        return None
-    uses = np.bincount(np.fromiter(chain.from_iterable(operands), np.int64, int(arity.sum())), minlength=size)
+    uses = np.bincount(flat.operands, minlength=size)
     uses[wanted] += 1
     constant = arity == 0
     constant[leaves] = False
@@ -82,7 +81,9 @@ def _as_it_is(graph: Graph, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     for node in unneeded:
         heads[node], operands[node] = sp.Symbol, ()
     same = np.arange(size)
-    return PlainRows(heads, operands, atoms | dict.fromkeys(unneeded, _LEAF), same, same)
+    if unneeded:
+        flat = flat_of(heads, operands)
+    return PlainRows(heads, operands, atoms | dict.fromkeys(unneeded, _LEAF), same, same, flat)
 
 
 def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int]) -> list[int]:
@@ -124,7 +125,8 @@ def _renumbered(graph: Graph, wanted: Nodes, leaves: list[int]) -> PlainRows:
     there = np.nonzero(row_of >= 0)[0]
     node_of = np.zeros(len(table), dtype=np.int64)
     node_of[row_of[there][::-1]] = there[::-1]  # of several nodes in one row the first
-    return PlainRows(table.heads, table.operands, table.atoms, node_of, row_of)
+    flat = flat_of(table.heads, table.operands)
+    return PlainRows(table.heads, table.operands, table.atoms, node_of, row_of, flat)
 
 
 _LEAF = sp.Symbol("leaf")  # inputs and results of loops are told apart by their rows
