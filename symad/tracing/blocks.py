@@ -119,9 +119,9 @@ def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
 
 def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:
     """Return the heads of nodes, an alias as an equality where it is a truth value, and else as a symbol."""
-    low, high = int(nodes.min()), int(nodes.max())
-    one = low == high or graph.blocks.around(low, high)
-    heads = {graph.heads[low]} if one else set(map(graph.heads.__getitem__, nodes.ravel().tolist()))
+    first = int(nodes.flat[0])
+    one = nodes.size >= BLOCK and graph.blocks.around(int(nodes.min()), int(nodes.max()))
+    heads = {graph.heads[first]} if one else set(map(graph.heads.__getitem__, nodes.ravel().tolist()))
     if Alias in heads:
         heads.remove(Alias)
         aliases = (node for node in nodes.ravel().tolist() if graph.heads[node] is Alias)

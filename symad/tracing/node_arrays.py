@@ -34,8 +34,8 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
     if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
         return block
-    operands = tuple(np.broadcast_to(nodes, shape) if nodes.shape != shape else nodes for nodes in operands)
-    made = list(map(build, repeat(graph), *[nodes.ravel().tolist() for nodes in operands]))
+    columns = [nodes if nodes.shape == shape else np.broadcast_to(nodes, shape) for nodes in operands]
+    made = list(map(build, repeat(graph), *[nodes.ravel().tolist() for nodes in columns]))
     return np.array(made, dtype=np.int64).reshape(shape)
 
 
@@ -80,7 +80,12 @@ def reduce(
 
 def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
     """Return what a reduction of rows has after each of them: rows[0], build(rows[0], rows[1])..."""
-    head = chain_head(graph, build, rows) if rows.size >= BLOCK else None
+    if rows.size < BLOCK:
+        few: list[list[int]] = rows.tolist()
+        for k in range(1, len(few)):
+            few[k] = list(map(build, repeat(graph), few[k - 1], few[k]))
+        return np.array(few, dtype=np.int64)
+    head = chain_head(graph, build, rows)
     totals: list[Any] = [rows[0].tolist()]
     for k in range(1, len(rows)):
         block = None if head is None or k == 1 else graph.chain(head, np.array(totals[-1]), rows[k:])
