@@ -24,7 +24,7 @@ from symad.errors import ArgumentError, LoweringError
 from symad.keep import ArgumentsApart, ResultTogether
 from symad.programs import skeleton, sparse_leaves, to_program, with_place
 from symad.regions.checkpoints import Checkpoints
-from symad.regions.windows import windowed
+from symad.regions.windows import SAVED, windowed
 from symad.rolling import Roll, Rolled, rolled
 from symad.strategy import Strategy, choose
 from symad.tracing.complex_points import complex_points
@@ -138,7 +138,8 @@ def compile_rolled(found: Rolled, *, cache: Setting = None, **options: typing.Un
     'rolled'
     """
     pack, unpack = _containers(found.primal.traced, found.result)
-    return codegen.compile_program(windowed(found.program), pack=pack, unpack=unpack, cache=cache, **options)
+    program = windowed(found.program, SAVED if found.checkpoints == "all" else 1)
+    return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:

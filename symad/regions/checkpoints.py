@@ -6,8 +6,9 @@ each segment is run again, and its repetitions are kept in a workspace that the 
 3 sqrt(n) numbers for each carry, and one more run forward.
 "none" cuts segments into segments, sixteen at a time, down to a few repetitions: about 34 numbers for each carry at
 each of log16(n) levels, and one more run forward for each level.
-Loops in nests are run again in every round by both. A table of places that is not affine is read, or written, through
-a workspace of n numbers.
+Loops in nests are run again in every round by both; nests are cut as chains are (see `checkpoints_nests`), where what
+rounds hand on is not read by anything else later. A table of places that is not affine is read, or written, through a
+workspace of n numbers.
 """
 
 from __future__ import annotations
@@ -48,11 +49,18 @@ def check_checkpoints(checkpoints: str) -> None:
 
 def segments_of(checkpoints: Checkpoints, region: Region, depth: int) -> int:
     """Return into how many segments a chain is cut, which stands in so many nests; 1 for not at all."""
-    if region.parallel or region.stop is not None or checkpoints == "all":
-        return 1
+    return 1 if region.parallel or region.stop is not None else segments_of_rounds(checkpoints, region.count, depth)
+
+
+def segments_of_rounds(checkpoints: Checkpoints, count: int, depth: int) -> int:
+    """Return into how many segments so many repetitions or rounds are cut.
+
+    >>> [segments_of_rounds(policy, 10_000, 0) for policy in get_args(Checkpoints)]
+    [1, 99, 16]
+    """
     if checkpoints == "sqrt":
-        return 1 if depth else max(isqrt(region.count - 1), 1)
-    return SIXTEEN if region.count > FEW else 1
+        return 1 if depth else max(isqrt(count - 1), 1)
+    return SIXTEEN if checkpoints == "none" and count > FEW else 1
 
 
 def segmented(draft: Draft, region: Region, segments: int, depth: int) -> list[Step]:

@@ -13,6 +13,7 @@ from codegen.regions.region import Gather, Region, RolledProgram, Step, regions_
 from codegen.regions.table import Affine
 from symad.errors import ArgumentError
 from symad.regions.checkpoints import Checkpoints, check_checkpoints, segmented, segments_of
+from symad.regions.checkpoints_nests import cut_nests
 from symad.regions.draft import Draft, buffers_read, each_region, fresh_name
 from symad.regions.reverse import Reverse
 from symad.regions.reverse_region import Place, added, single_lags
@@ -66,8 +67,9 @@ def _run_back(
     check_checkpoints(checkpoints)
     single = [each_region(step, single_lags) for step in draft.program.steps]
     places, copies = _cotangents_of_outputs(draft, seeds)
-    steps = _cut(draft, with_own_rounds(draft, single), checkpoints)
-    reverse = Reverse(draft, steps, active, places, checkpoints)
+    steps, cuts = cut_nests(draft, with_own_rounds(draft, single), checkpoints, 0)
+    steps = _cut(draft, steps, checkpoints)
+    reverse = Reverse(draft, steps, active, places, checkpoints, cuts=cuts)
     there, back = reverse.both_ways(steps, ())
     draft.steps = [*there, *copies, *back]
     found = []

@@ -52,7 +52,7 @@ class _Pushed:
         """Return the region of values and tangents."""
         active, guarded = self.ahead.slots[region], self.ahead.guarded_slots[region]
         if not active:
-            return region
+            return self.zeros(region)
         first = len(region.gathers)
         asked = {use.output for use in region.results if use.buffer in self.guards}
         asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
@@ -86,6 +86,22 @@ class _Pushed:
                     moved = replace(result, buffer=self.guards[result.buffer])
                     results.append((guard_output[result.output], moved))
         return Wiring(body, gathers, carries, results).region(region.count, region.origin, region.stop)
+
+    def zeros(self, region: Region) -> Region:
+        """Return a region without active slots; where it sets sums to zero that begin anew, so do their tangents."""
+        if region.gathers or region.carries:
+            return region
+        stores = [use for use in region.results if use.kind == "store"]
+        further = [
+            replace(use, buffer=places[use.buffer])
+            for places in (self.tangents, {b: g for b, g in self.guards.items() if g != self.tangents.get(b)})
+            for use in stores
+            if use.buffer in places
+        ]
+        if not further:
+            return region
+        results = [(use.output, use) for use in region.results] + [(None, use) for use in further]
+        return Wiring(region.body, {}, {}, results).region(region.count, region.origin, region.stop)
 
     def initial(self, use: Gather) -> Gather:
         """Return where the tangent of an initial value is: the number 0 if it is not active."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from codegen.regions.region import Carry, Gather, Nest, Region, Step
@@ -10,8 +10,10 @@ from codegen.regions.table import Table
 from symad.errors import ArgumentError
 from symad.regions.activity import Forward, backward, forward
 from symad.regions.checkpoints import Checkpoints, segmented, segments_of
-from symad.regions.draft import Draft
+from symad.regions.checkpoints_nests import cut_nests, renamed
+from symad.regions.draft import Draft, each_region
 from symad.regions.reverse_region import FIXED, BackwardRegion, Needs, Place, backward_table
+from symad.regions.windows import zeros
 
 Both = tuple[list[Step], list[Step]]
 
@@ -27,12 +29,13 @@ class Reverse:
         given: dict[int, Place],
         checkpoints: Checkpoints,
         ahead: Forward | None = None,
+        cuts: Mapping[Nest, frozenset[int]] | None = None,
     ) -> None:
         """Take the buffers that are active before the steps, and the cotangents of what is there after them.
 
-        `ahead` is known of steps that these are part of.
+        `ahead` is known of steps that these are part of. `cuts` are nests of segments, which are run again.
         """
-        self.draft, self.steps, self.checkpoints = draft, steps, checkpoints
+        self.draft, self.steps, self.checkpoints, self.cuts = draft, steps, checkpoints, cuts or {}
         infinite = draft.infinite if ahead is None else ahead.infinite
         self.ahead = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
@@ -55,6 +58,9 @@ class Reverse:
             if isinstance(step, Region):
                 forth, found = self.region(step, counts)
                 there.append(forth)
+            elif step in self.cuts:
+                there.append(step)
+                found = [Nest(step.count, tuple(self.nest_again(step, (*counts, step.count))))]
             else:
                 inner, found = self.both_ways(step.steps, (*counts, step.count))
                 there.append(replace(step, steps=tuple(inner)))
@@ -86,6 +92,26 @@ class Reverse:
         inner = Reverse(self.draft, steps, self.ahead.buffers, self.cotangents, self.checkpoints, self.ahead)
         there, back = inner.both_ways(steps, (FIXED,) * depth)
         return [*_only_into(there, first), *back]
+
+    def nest_again(self, nest: Nest, counts: tuple[int, ...]) -> list[Step]:
+        """Return the steps of a nest of segments that run a segment again, and then backward, in each round.
+
+        They use buffers of their own, whose cotangents begin at zero in each round.
+        """
+        first, depth, scratch = len(self.draft.buffers), len(counts), self.cuts[nest]
+        own = {buffer: self.draft.like(buffer) for buffer in sorted(scratch)}
+        turned = [each_region(step, lambda region: _rounds_backward(region, counts)) for step in nest.steps]
+        steps, cuts = cut_nests(self.draft, renamed(turned, own), self.checkpoints, depth, first)
+        active = self.ahead.buffers | {own[buffer] for buffer in scratch & self.ahead.buffers}
+        given = self.cotangents | {own[b]: self.cotangents[b] for b in sorted(scratch & self.cotangents.keys())}
+        inner = Reverse(self.draft, steps, active, given, self.checkpoints, self.ahead, cuts)
+        there, back = inner.both_ways(steps, (FIXED,) * depth)
+        places = [inner.cotangents[buffer] for buffer in sorted(inner.cotangents) if buffer >= first]
+        numbers = dict.fromkeys(
+            buffer for place in places for buffer in (place.buffer, place.guard) if buffer is not None
+        )
+        clears = [zeros(buffer, self.draft.buffers[buffer].size) for buffer in numbers]
+        return [*clears, *_only_into(there, first), *back]
 
 
 def _rounds_backward(region: Region, counts: Sequence[int]) -> Region:

@@ -220,6 +220,8 @@ def single_lags(region: Region) -> Region:
 def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Table:
     """Return a table with the rounds of the nests around backward, and its places too if it is turned.
 
+    The rounds of nests further inside run as they are.
+
     >>> backward_table(Affine(1, 2, 4, (8,)), [3], turned=True)
     Affine(start=23, step=-2, count=4, shifts=(-8,))
     >>> backward_table(Affine(1, 2, 4, (8,)), [FIXED], turned=True)
@@ -227,7 +229,7 @@ def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Tabl
     """
     pairs = list(zip(table.shifts, counts, strict=False))
     moved = sum(shift * (count - 1) for shift, count in pairs if count != FIXED)
-    shifts = tuple(shift if count == FIXED else -shift for shift, count in pairs)
+    shifts = (*(shift if count == FIXED else -shift for shift, count in pairs), *table.shifts[len(counts) :])
     if isinstance(table, Indexed):
         index = table.index[::-1] if turned else table.index
         return Indexed(index + moved if moved else index, shifts)

@@ -8,7 +8,7 @@ set to zero first, unless the round stores to them all. The numbers computed are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -45,11 +45,11 @@ def windowed(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
     8
     """
     steps, buffers = program.steps, list(program.buffers)
-    for number in range(sum(isinstance(visit.step, Nest) for visit in _visits(steps))):  # outer ones before inner ones
-        windows: dict[int, _Window] = {}
-        for buffer, uses in _uses(steps).items():
+    for number in range(sum(isinstance(visit.step, Nest) for visit in visits(steps))):  # outer ones before inner ones
+        windows: dict[int, Window] = {}
+        for buffer, uses in uses_of(steps).items():
             if buffers[buffer].kind == "workspace":
-                window = _window(uses, number)
+                window = window_of(uses, number)
                 if window is not None and buffers[buffer].size - window.size >= saved:
                     windows[buffer] = window
                     buffers[buffer] = Buffer("workspace", window.size)
@@ -59,7 +59,7 @@ def windowed(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
 
 
 @dataclass(frozen=True)
-class _Visit:
+class Visit:
     """A step, with the nests around it: their numbers in the order in which they begin, and their counts."""
 
     step: Step
@@ -68,9 +68,9 @@ class _Visit:
     number: int = -1  # of a nest
 
 
-def _visits(steps: Sequence[Step]) -> Iterator[_Visit]:
+def visits(steps: Sequence[Step]) -> Iterator[Visit]:
     """Return every step in order, a nest before the steps in it."""
-    stack = [_Visit(step, (), ()) for step in reversed(steps)]
+    stack = [Visit(step, (), ()) for step in reversed(steps)]
     nests = 0
     while stack:
         found = stack.pop()
@@ -78,15 +78,15 @@ def _visits(steps: Sequence[Step]) -> Iterator[_Visit]:
         if isinstance(step, Nest):
             found, nests = replace(found, number=nests), nests + 1
             around, counts = (*found.nests, found.number), (*found.counts, step.count)
-            stack += [_Visit(inner, around, counts) for inner in reversed(step.steps)]
+            stack += [Visit(inner, around, counts) for inner in reversed(step.steps)]
         yield found
 
 
 @dataclass(frozen=True)
-class _Use:
+class Use:
     """A use of a buffer by the region of a visit, the `at`-th; a store is sure if it is carried out in any case."""
 
-    visit: _Visit
+    visit: Visit
     at: int
     kind: str
     table: Table
@@ -109,21 +109,22 @@ class _Use:
         return self.table.shifts[level] if level < len(self.table.shifts) else 0
 
 
-def _uses(steps: Sequence[Step]) -> dict[int, list[_Use]]:
-    found: dict[int, list[_Use]] = {}
-    for at, visit in enumerate(_visits(steps)):
+def uses_of(steps: Sequence[Step]) -> dict[int, list[Use]]:
+    found: dict[int, list[Use]] = {}
+    for at, visit in enumerate(visits(steps)):
         region = visit.step
         if isinstance(region, Region):
             for use in (*region.gathers, *(use for carry in region.carries for use in carry.initial)):
-                found.setdefault(use.buffer, []).append(_Use(visit, at, "read", use.table))
+                found.setdefault(use.buffer, []).append(Use(visit, at, "read", use.table))
+            zero = is_zeros(region)
             for result in region.results:
-                sure = region.stop is None or result.kind == "last"
-                found.setdefault(result.buffer, []).append(_Use(visit, at, result.kind, result.table, sure))
+                sure, kind = region.stop is None or result.kind == "last", "zero" if zero else result.kind
+                found.setdefault(result.buffer, []).append(Use(visit, at, kind, result.table, sure))
     return found
 
 
 @dataclass(frozen=True)
-class _Window:
+class Window:
     """The places `lowest` to `lowest + size - 1` of a buffer in the first round of a nest; they move on by `step`."""
 
     lowest: int
@@ -157,7 +158,7 @@ class _Window:
         """Return what comes before a round."""
         if not self.clear:
             return []
-        return [Region(ZERO, len(self.new), (), (Result(0, 0, Affine(self.new.start, 1, len(self.new)), "store"),))]
+        return [zeros(0, len(self.new), self.new.start)]
 
     def copies(self) -> list[Region]:
         """Return what comes after a round: numbers move to their places in the next window, not over each other."""
@@ -171,7 +172,28 @@ class _Window:
         return found
 
 
-def _window(uses: Sequence[_Use], number: int) -> _Window | None:
+def zeros(buffer: int, count: int, first: int = 0) -> Region:
+    """Return the region that sets places of a buffer to zero."""
+    return Region(ZERO, count, (), (Result(0, buffer, Affine(first, 1, count), "store"),), origin="zeros")
+
+
+def is_zeros(region: Region) -> bool:
+    """Return whether a region does nothing but to set places to zero."""
+    values = [region.body.atoms.get(region.body.outputs[use.output].rows[0]) for use in region.results]
+    return region.parallel and all(
+        value is sp.S.Zero and use.kind == "store" for value, use in zip(values, region.results, strict=True)
+    )
+
+
+def zeros_elsewhere(region: Region, places: Mapping[int, tuple[int, int] | None]) -> list[Step]:
+    """Return a region of zeros with those of some buffers in all of another one, of some size, or left out."""
+    kept = tuple(use for use in region.results if use.buffer not in places)
+    moved = [places[use.buffer] for use in region.results if use.buffer in places]
+    rest: list[Step] = [replace(region, results=kept)] if kept else []
+    return rest + [zeros(*place) for place in moved if place is not None]
+
+
+def window_of(uses: Sequence[Use], number: int) -> Window | None:
     """Return the window that is enough for all uses of a buffer in a nest; None where there is none."""
     inside = [use for use in uses if number in use.visit.nests]
     if not inside:
@@ -183,26 +205,34 @@ def _window(uses: Sequence[_Use], number: int) -> _Window | None:
         return None
     bounds = [use.bounds(level) for use in inside]
     lowest, highest = min(low for low, _ in bounds), max(high for _, high in bounds)
-    window = _Window(lowest, -(-(highest + 1 - lowest) // abs(step)) * abs(step), step, rounds)
+    window = Window(lowest, -(-(highest + 1 - lowest) // abs(step)) * abs(step), step, rounds)
     outside = [use for use in uses if number not in use.visit.nests]
     before, after = ([use for use in outside if (use.at < first) == early] for early in (True, False))
     last, still = window.end
-    if not (_lie(before, level, lowest, window.old) and _lie(after, level, last, still)):
+    ahead = [use for use in before if use.kind != "zero" or not _covers(use, inside, level)]
+    if not (_lie(ahead, level, lowest, window.old) and _lie(after, level, last, still)):
         return None
     if level and not _stored(before, level, lowest, window.old):  # a round of the nests around it finds what one left
         return None
     return replace(window, clear=not _stored(inside, level, lowest, window.new))
 
 
-def _lie(uses: Sequence[_Use], level: int, first: int, places: range) -> bool:
+def _covers(use: Use, others: Sequence[Use], level: int) -> bool:
+    """Return whether a use is of all places that others use in all rounds of a nest."""
+    low, high = use.bounds(level - 1)
+    bounds = [other.bounds(level - 1) for other in others]
+    return all(low <= first and last <= high for first, last in bounds)
+
+
+def _lie(uses: Sequence[Use], level: int, first: int, places: range) -> bool:
     """Return whether uses are of some places, counted from a first one."""
     bounds = [use.bounds(level - 1) for use in uses]
     return all(places.start <= low - first and high - first < places.stop for low, high in bounds)
 
 
-def _stored(uses: Sequence[_Use], level: int, first: int, places: range) -> bool:
+def _stored(uses: Sequence[Use], level: int, first: int, places: range) -> bool:
     """Return whether all of some places, counted from a first one, are stored in a round."""
-    stores = [use for use in uses if use.kind in ("store", "last") and use.sure]
+    stores = [use for use in uses if use.kind in ("store", "last", "zero") and use.sure]
     if not places:
         return True
     if not stores or sum(prod(use.counts(level)) * use.table.count for use in stores) > LARGEST:
@@ -214,7 +244,7 @@ def _stored(uses: Sequence[_Use], level: int, first: int, places: range) -> bool
 class _Mover:
     """Writes steps that use windows in a nest; it meets what is before the nest, then that, then the rest."""
 
-    def __init__(self, number: int, windows: dict[int, _Window]) -> None:
+    def __init__(self, number: int, windows: dict[int, Window]) -> None:
         self.number, self.windows = number, windows
         self.begun, self.level, self.after = 0, -1, False  # nests met, the level of the nest while in it
 
@@ -223,7 +253,9 @@ class _Mover:
         found: list[Step] = []
         for step in steps:
             if isinstance(step, Region):
-                found.append(self.region(step))
+                outside = self.level < 0 and is_zeros(step)
+                sizes = {buffer: (buffer, window.size) for buffer, window in self.windows.items()}
+                found += zeros_elsewhere(step, sizes) if outside else [self.region(step)]
                 continue
             its = self.begun == self.number
             self.begun += 1

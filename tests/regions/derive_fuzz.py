@@ -29,6 +29,7 @@ from codegen.regions.table import Affine, Indexed, Table
 from symad.regions.checkpoints import Checkpoints
 from symad.regions.pullback import gradient, pullback
 from symad.regions.pushforward import pushforward
+from symad.regions.windows import windowed
 
 POLICIES: tuple[Checkpoints, ...] = ("all", "sqrt", "none")
 LARGEST = 1e6  # with larger derivatives a rounding of fused operations is seen in the twelfth digit
@@ -61,7 +62,7 @@ class Grown:
         self.fresh = list(sizes)
         self.steps: list[Step] = []
         for _ in range(self.random.randint(1, 4)):
-            self.random.choice([self.flat, self.flat, self.chain, self.chain, self.nest, self.history])()
+            self.random.choice([self.flat, self.flat, self.chain, self.chain, self.nest, self.history, self.rows])()
         self.end()
 
     def function(self, slots: int, outputs: int) -> Callable[..., tuple[object, ...]]:
@@ -169,6 +170,26 @@ class Grown:
         self.steps += [start, Nest(rounds, (region(body, count, gathers, results, [carry]),))]
         self.ready |= {ends: rounds + 1, total: 1}
 
+    def rows(self) -> None:
+        """Rounds that make a row from the one before, or the two, and from a sum over it; the last row stays."""
+        rounds, width, lag = self.random.choice([2, 3, 5, 18]), self.random.randint(1, 3), self.random.randint(1, 2)
+        history, sums, last = self.fresh.pop(), self.fresh.pop(), self.fresh.pop()
+        first = [self.gathers(width)[0] for _ in range(lag)]
+        start = [
+            region(lambda x: (x,), width, [use], [self.made.to(0, history, Affine(k * width, 1, width))])
+            for k, use in enumerate(first)
+        ]
+        before = [self.made.at(history, Affine(k * width, 1, width, (width,))) for k in range(lag)]
+        total = region(self.function(lag, 1), width, before, [self.made.to(0, sums, Affine(0, 0, width, (1,)), "add")])
+        gathers = [*self.gathers(width, rounds), *before, self.made.at(sums, Affine(0, 0, width, (1,)))]
+        bounded = self.function(len(gathers), 1)
+        step = region(lambda *x: (np.tanh(bounded(*x)[0]),), width, gathers,
+                      [self.made.to(0, history, Affine(lag * width, 1, width, (width,)))])  # fmt: skip
+        end = self.made.at(history, Affine((rounds + lag - 1) * width, 1, width))
+        copy = region(lambda x: (x,), width, [end], [self.made.to(0, last, Affine(0, 1, width))])
+        self.steps += [*start, Nest(rounds, (total, step)), copy]
+        self.ready[last] = width
+
     def end(self) -> None:
         """A scalar of all that was made, and some of it as it is."""
         for name, size in list(self.ready.items()):
@@ -207,6 +228,7 @@ def check(seed: int, *, native: bool = False) -> None:
     made = gradient(program, active, checkpoints=random.choice(POLICIES))
     agree(run(made, arrays, scratch=True), gradients)
     agree(evaluate_rolled(made, arrays), gradients)
+    agree(evaluate_rolled(windowed(made, 1), arrays), gradients)
     if native and all(np.abs(values).max() < LARGEST for values in gradients):
         agree(_outputs(compile_program(made, cache=False)(*arrays)), gradients)
     pushed = pushforward(program, active)
@@ -229,6 +251,7 @@ def second(inner: RolledProgram, outer: Callable[[RolledProgram, Sequence[int]],
         values, pull = sa.vjp(flat_function(inner), *own)
         found = pull(tuple(given))
     agree(run(made, arrays, scratch=True), (*values, *found))
+    agree(evaluate_rolled(windowed(made, 1), arrays), (*values, *found))
 
 
 def _outputs(found: object) -> list[np.ndarray]:

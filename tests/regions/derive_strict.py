@@ -16,7 +16,7 @@ Arrays = list[np.ndarray]
 def run(program: RolledProgram, arrays: Sequence[np.ndarray], *, scratch: bool = False) -> Arrays:
     """Return the output arrays; AssertionError where a place is written or read against the rules.
 
-    With `scratch`, a place may be stored again, as in the workspace of one round of a nest.
+    With `scratch`, a place may be stored again, as in the workspace of one round of a nest, and sums begin at a zero.
     """
     machine = _Machine(program, arrays, scratch)
     for region, rounds in regions_in_time(program.steps):
@@ -87,6 +87,7 @@ class _Machine:
             self.read[buffer][place] = False
         else:
             assert not self.read[buffer][place], f"place {place} of buffer {buffer} was read before it was written"
-            assert kind == "add" if before == "add" else not before, f"place {place} of {buffer}: {before}, {kind}"
+            begun = before == "add" or (self.scratch and before == "store" and self.buffers[buffer][place] == 0)
+            assert kind == "add" if begun else not before, f"place {place} of {buffer}: {before}, {kind}"
         self.kinds[buffer][place] = kind
         self.buffers[buffer][place] = value if kind == "store" else self.buffers[buffer][place] + value
