@@ -56,7 +56,7 @@ class LoopDrawing(Drawing):
     @property
     def description(self) -> str:
         """What the picture shows, in words."""
-        loops = sum(1 for _ in regions_of(self.program.steps))
+        loops = sum(region.count > 1 for region, _ in regions_of(self.program.steps))
         written, run = count_label(self.operations), count_label(self.program.executed)
         where = "its body" if loops == 1 else "their bodies"
         text = f"{many(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
