@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import symad.tracing.containers as containers
 from codegen.program import Program, Rows
-from codegen.regions.cost import OPERATION, rolled_nanoseconds, saved_by_lanes, straight_nanoseconds
+from codegen.regions.cost import CALL, OPERATION, rolled_nanoseconds, straight_nanoseconds
 from codegen.regions.region import RolledProgram
 from symad.derivatives.choice import record
 from symad.derivatives.columns import columns_of
@@ -119,9 +119,8 @@ def worth_it(found: Rolled) -> bool:
     if program.executed < FEWEST_COPIES * program.operations:
         return False
     known = program is found.primal.program and not written
-    results = sum(output.size for output in program.outputs if output.pattern is not None)
-    straight = straight_nanoseconds(found.primal.operations if known else program.executed, results)
-    return rolled_nanoseconds(program) <= AS_FAST * straight + saved_by_lanes(program)
+    straight = straight_nanoseconds(program, found.primal.operations if known else 0)
+    return CALL + rolled_nanoseconds(program) <= AS_FAST * (CALL + straight)
 
 
 def _cheaper_sweep(f: Function, args: tuple[Any, ...], found: Rolled, max_paths: int) -> Program | None:

@@ -1,8 +1,8 @@
 """Cost of loops: an estimate of time, against that of straight lines; results never depend on it.
 
-Measured on an AVX-512 machine with Hessians and gradients of sums, maps and chains of 100 to 10,000 operations; only
-ratios matter. Functions that have a formula for lanes cost less there than the C library's in straight lines
-(`saved_by_lanes`); others cost the same either way, and are not counted apart.
+The constants fit 80 kernels (values, gradients, Jacobians and Hessians of sums, maps, chains and networks of 100 to
+100,000 operations) on a machine with registers of four doubles; only ratios matter. Functions are what loops save most
+of: those that have a formula for lanes take four numbers in the time of one; others call the C library either way.
 """
 
 from __future__ import annotations
@@ -13,78 +13,89 @@ import sympy as sp
 
 from codegen import heads
 from codegen.cost import LANES_AT_ONCE
-from codegen.program import Head
+from codegen.program import Head, Program
 from codegen.regions.region import Region, RolledProgram, regions_of
 from codegen.regions.runs import runs
+from codegen.regions.table import Affine
 
-OPERATION = 0.13  # nanoseconds, in straight lines
-CHAIN = 0.13  # in a loop whose repetitions wait for each other
-FAR = 0.35  # the same in code that is too long for the caches next to the processor
+CALL = 100.0  # nanoseconds of a call from Python, whatever it computes
+OPERATION = 0.08  # in straight lines
+FAR = 0.15  # the same in code that is too long for the caches next to the processor
 LONG = 30_000  # operations of such code
-TABLE = 0.5  # to read a place, and what is there
-STORE = 0.2  # to store a number, one by one
-RUN = 8.0  # nanoseconds to begin and to end a stretch of repetitions,
-RESULT = 1.0  # and for each of its results
+CHAIN = 0.28  # where repetitions wait for each other, in loops and in straight lines
+ON_LANES = 0.11  # in a loop, on a register
+FUNCTION = 8.0  # a function of the C library; or one on a register, besides
+STORE = 0.16  # to store an entry of a sparse result, in straight lines
+TABLE = 0.4  # to read a place, and what is there, or to add to it
+STRIDE = 0.13  # the same at places in steps
+RESULT = 1.8  # nanoseconds to begin and to end a stretch of repetitions, for each result
 ROUND = 20.0  # and for each round of a nest
-FUNCTION = 4.0  # what a function of the C library takes longer than its formula for lanes
-ON_LANES: frozenset[Head] = frozenset(
-    {sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.atan, sp.sinh, sp.cosh, sp.tanh, heads.expm1, heads.log1p, heads.expit,
-     heads.softplus, heads.log_expit, heads.logaddexp}
+FORMULAS: frozenset[Head] = frozenset(
+    {sp.exp, sp.log, sp.sin, sp.cos, sp.tan, sp.atan, sp.sinh, sp.cosh, sp.tanh, sp.sech, heads.expm1, heads.log1p,
+     heads.expit, heads.softplus, heads.log_expit, heads.logaddexp}
 )  # fmt: skip
+CHEAP = frozenset({sp.Abs, sp.Piecewise, sp.sign, sp.floor, sp.ceiling})  # functions that are operations
 
 
-def straight_nanoseconds(operations: int, results: int = 0) -> float:
-    """Return an estimate for straight lines of so many operations, as they are before any is shared or fused.
+def straight_nanoseconds(program: RolledProgram, operations: int = 0) -> float:
+    """Return an estimate for the straight lines of a rolled program; `operations` is how many, where that is known.
 
-    `results` is how many numbers are stored.
-
-    >>> straight_nanoseconds(100_000) > 20 * straight_nanoseconds(10_000)
-    True
+    They are those before any is shared or fused.
     """
-    return (FAR if operations > LONG else OPERATION) * operations + STORE * results
+    operations = operations or program.executed
+    steps = list(regions_of(program.steps))
+    chained = sum(prod(counts) * region.count * _operations(region) for region, counts in steps if _is_chain(region))
+    functions = sum(prod(counts) * region.count * len(functions_of(region.body)) for region, counts in steps)
+    results = sum(output.size for output in program.outputs if output.pattern is not None)
+    lines = (FAR if operations > LONG else OPERATION) * operations + (CHAIN - OPERATION) * chained
+    return lines + FUNCTION * functions + STORE * results
 
 
 def rolled_nanoseconds(program: RolledProgram) -> float:
     """Return an estimate for the loops of a rolled program.
 
     >>> from codegen.regions.region import Buffer, Gather, Result
-    >>> from codegen.regions.table import Affine
     >>> from codegen.program import Input, Output
     >>> from codegen.sympy_in import program_from_sympy
-    >>> import sympy as sp
     >>> x = sp.Symbol("x")
-    >>> def squares(n):
-    ...     region = Region(
-    ...         program_from_sympy([x], [x**2 + x]), n, (Gather(0, Affine(0, 1, n)),),
-    ...         (Result(0, 1, Affine(0, 1, n), "store"),),
-    ...     )
+    >>> def maps(n, f):
+    ...     all_of_them = Affine(0, 1, n)
+    ...     body, result = program_from_sympy([x], [f]), Result(0, 1, all_of_them, "store")
+    ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
     ...     buffers = (Buffer("input", n), Buffer("output", n))
     ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
-    >>> [rolled_nanoseconds(squares(n)) < straight_nanoseconds(2 * n) for n in (10, 1000)]
-    [False, True]
+    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
+    >>> [rolled_nanoseconds(program) < straight_nanoseconds(program) for program in programs]
+    [False, True, True]
     """
     steps = regions_of(program.steps)
     return sum(prod(counts) * (_nanoseconds(region) + ROUND * bool(counts)) for region, counts in steps)
 
 
-def saved_by_lanes(program: RolledProgram) -> float:
-    """Return what functions save in loops whose repetitions run side by side, against straight lines."""
-    side_by_side = [(region, counts) for region, counts in regions_of(program.steps) if region.parallel]
-    return FUNCTION * sum(
-        prod(counts) * region.count * sum(head in ON_LANES for head in region.body.heads)
-        for region, counts in side_by_side if region.count > 1
-    )  # fmt: skip
+def functions_of(body: Program) -> list[Head]:
+    """Return the operations of a body that are functions of the C library, roughly."""
+    found = [head for head, operands in zip(body.heads, body.operands, strict=True) if operands]
+    return [head for head in found if issubclass(head, sp.Function) and head not in CHEAP]
+
+
+def _operations(region: Region) -> int:
+    return sum(map(bool, region.body.operands))
+
+
+def _is_chain(region: Region) -> bool:
+    return region.count > 1 and not region.parallel
 
 
 def _nanoseconds(region: Region) -> float:
-    operations, begin = sum(map(bool, region.body.operands)), RUN + RESULT * len(region.results)
-    if region.count == 1:
-        return OPERATION * operations
-    if not region.parallel:
-        return CHAIN * operations * region.count + begin
+    operations, functions = _operations(region), functions_of(region.body)
+    if not region.parallel or region.count == 1:
+        return ((CHAIN if _is_chain(region) else OPERATION) * operations + FUNCTION * len(functions)) * region.count
     tables = [use.table for use in region.gathers] + [use.table for use in region.results]
     found = runs(tables, region.count)
-    if found is None:  # places are read from tables, one by one
-        return (OPERATION * operations + TABLE * len(tables)) * region.count + begin
-    vectors = int(sum(ceil(length / LANES_AT_ONCE) for length in found.lengths.tolist()))
-    return OPERATION * operations * vectors + begin * len(found)
+    lengths = [region.count] if found is None else found.lengths.tolist()
+    vectors = sum(ceil(length / LANES_AT_ONCE) for length in lengths)
+    steps = [table.step if isinstance(table, Affine) else None for table in tables] if found is None else found.steps
+    places = sum(TABLE if step is None else STRIDE for step in steps if step not in (0, 1))
+    begin = RESULT * len(region.results) * len(lengths)
+    calls = sum(1 if head in FORMULAS else LANES_AT_ONCE for head in functions)
+    return (ON_LANES * operations + FUNCTION * calls) * vectors + places * region.count + begin

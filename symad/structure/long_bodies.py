@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.regions.cost import OPERATION, ROUND, rolled_nanoseconds
+from codegen.regions.cost import ROUND, rolled_nanoseconds, straight_nanoseconds
 from codegen.regions.region import RolledProgram, regions_of
 from symad.structure.agreement import agree
 from symad.structure.buffers import Arrays
@@ -48,4 +48,4 @@ def _worth_it(program: RolledProgram) -> bool:
     if program.executed < FEWEST_COPIES * program.operations:
         return False
     begin = ROUND * sum(1 for _ in regions_of(program.steps))
-    return rolled_nanoseconds(program) + begin <= OPERATION * program.executed
+    return rolled_nanoseconds(program) + begin <= straight_nanoseconds(program)
