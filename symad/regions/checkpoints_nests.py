@@ -32,7 +32,8 @@ def cut_nests(
     found, scratch, at = list(steps), dict[int, frozenset[int]](), 0
     while at < len(found):
         nest, parts = found[at], 1
-        segments = segments_of_rounds(checkpoints, nest.count, depth) if isinstance(nest, Nest) else 1
+        cut_once: Checkpoints = "all" if checkpoints == "all" else "sqrt"  # nests in segments are not cut again
+        segments = segments_of_rounds(cut_once, nest.count, depth) if isinstance(nest, Nest) else 1
         windows = _windows(draft, found, at, depth, first) if segments > 1 else {}
         if isinstance(nest, Nest) and windows:
             cut = _Cut(draft, nest, segments, depth, windows)
