@@ -78,7 +78,6 @@ class _Machine:
                 break
         for use, at in zip(region.results, targets, strict=True):
             if use.kind == "last":
-                assert any(carry.output == use.output and carry.lag == 1 for carry in region.carries)
                 self.leave(use.buffer, int(at[0]), "store", values[use.output])
 
     def leave(self, buffer: int, place: int, kind: str, value: float) -> None:
