@@ -134,3 +134,26 @@ def test_compiled_steps_of_descent(steps: int, policy: str) -> None:
     kernel = sa.compile(both, start, 0.1, roll="always", checkpoints=policy)
     for found, expected in zip(kernel(start, 0.1), both(start, 0.1), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("steps", [601, 1100, 4096])
+def test_long_nests_with_sums_in_their_bodies(steps: int) -> None:
+    """Segments of many rounds: gradients of all policies have the same bits, and those of forward mode in sum."""
+    data = np.linspace(-1.0, 1.0, 40)
+
+    def loss(w: object) -> object:
+        def step(u: object, _: object) -> tuple[object, None]:
+            slope = sa.sum_over(lambda a: a * (np.tanh(a * u[0]) - 0.3 * a) + 0.1 * u[1], data)
+            return np.stack([u[0] - 0.002 * slope, u[1] + 0.001 * np.sin(u[0])]), None
+
+        last = sa.scan(step, w, None, length=steps)[0]
+        return last[0] * last[1] + last[0] ** 2
+
+    start = np.array([0.7, -0.4])
+    found = [sa.compile(sa.grad(loss), start, checkpoints=policy, roll="always") for policy in ("all", *POLICIES)]
+    everything, *others = [kernel(start) for kernel in found]
+    for gradient_again in others:
+        np.testing.assert_array_equal(gradient_again, everything)
+    forward = sa.compile(lambda w: sa.jvp(loss, (w,), (np.ones(2),))[1], start)
+    np.testing.assert_allclose(forward(start), everything.sum(), rtol=1e-12)
+    assert 5 * found[1].stats.workspace < found[0].stats.workspace
