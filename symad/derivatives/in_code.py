@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
-import numpy as np
-
 import symad.tracing.containers as containers
 from codegen.sparsity import Format
 from symad.derivatives.selection import Selection
@@ -133,12 +131,12 @@ def _taken(inner: Inner, kind: str, seeds: tuple[Any, ...] = (), **options: Any)
 
 def _fits(tree: Tree, values: Any) -> bool:
     leaves, structure = containers.flatten(values)
-    return bool(structure == tree.structure) and [np.shape(leaf) for leaf in leaves] == tree.shapes
+    return bool(structure == tree.structure) and list(map(containers.shape_of, leaves)) == tree.shapes
 
 
 def _alike(values: Any, others: Any) -> bool:
     (leaves, structure), (found, other) = containers.flatten(values), containers.flatten(others)
-    return bool(structure == other) and list(map(np.shape, leaves)) == list(map(np.shape, found))
+    return bool(structure == other) and list(map(containers.shape_of, leaves)) == list(map(containers.shape_of, found))
 
 
 def _refilled(tree: Tree, arrays: Sequence[Any]) -> Any:

@@ -99,7 +99,8 @@ class Drawing(Shown):
     def dot(self) -> str:
         r"""Return the graph in the language of graphviz (which is not needed for anything else).
 
-        >>> print(draw("x + 1").dot())
+        >>> import symad as sa
+        >>> print(sa.draw("x + 1").dot())
         digraph {
           node [shape=box, style=rounded, fontname="sans-serif"];
           n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];

@@ -33,10 +33,12 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
     `sums` overrides rows: a node of it is the sum of the nodes given, from left to right. Nodes beyond the rows are
     results of loops. ArgumentError for loops that wait for each other.
 
+    >>> import sympy as sp
+    >>> from codegen.program import Program
+    >>> from symad.structure.loop import LoopResult
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
     >>> rows = Program([sp.Symbol] * 3, [()] * 3, dict.fromkeys(range(3), x), (Input("x", (3,)),), ())
-    >>> from symad.structure.loop import LoopResult
     >>> loop = Loop(square, 3, (np.arange(3),), (LoopResult(0, "sum", np.array([3])),))
     >>> rolled = place(rows, Arrays([("x", np.arange(3))], [(np.array(3), None)]), [loop], {})
     >>> [(region.count, region.results[0].kind) for region in rolled.steps]

@@ -134,7 +134,7 @@ def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
     ...     return sum((x[i] - x[j]) ** 4 for i in range(20) for j in range(i))
     >>> found = loops(energy, np.zeros(20))
     >>> [(loop.count, loop.results[0].kind) for loop in found.loops], found.kept
-    ([(190, 'sum')], False)
+    ([(190, 'sum')], True)
     """
     base, recipes = taken_apart(f)
     traced, name = traced_with_loops(base, args), name_of(f)

@@ -57,6 +57,15 @@ def is_leaf(value: Any) -> bool:
     return len(leaves) == 1 and leaves[0] is value
 
 
+def shape_of(leaf: Any) -> tuple[int, ...]:
+    """Return the shape of a leaf; a SymPy expression is a number, whatever `shape` means there.
+
+    >>> shape_of(np.ones((2, 3))), shape_of(sp.IndexedBase("b")[0])
+    ((2, 3), ())
+    """
+    return () if isinstance(leaf, sp.Basic) else np.shape(leaf)
+
+
 def paths(tree: Any, name: str = "") -> list[str]:
     """Return how each leaf is written, in the order of `flatten`.
 

@@ -28,8 +28,8 @@ def from_program(program: Kernel | Program | RolledProgram) -> Formula:
 
     >>> import symad as sa
     >>> total = sa.compile(lambda x: sa.sum_over(lambda a: a**2, x), np.zeros(3), roll="always")
-    >>> from_program(total).expr()
-    x_2**2 + (x_0**2 + x_1**2)
+    >>> from_program(total).expr().doit()  # in the order of SymPy
+    x_0**2 + x_1**2 + x_2**2
     >>> from_program(total)(np.array([1.0, 2.0, 3.0]))
     14.0
     """

@@ -160,10 +160,10 @@ def _key(f: Any, values: Sequence[Any]) -> Any:
         f = f.__wrapped__
     code = getattr(f, "__code__", None)
     if code is None:
-        return id(f), *map(np.shape, values)
+        return id(f), *map(containers.shape_of, values)
     empty = types.CellType()
     cells = [cell.cell_contents for cell in f.__closure__ or () if cell != empty]
-    return code, tuple(id(value) for value in cells if callable(value)), *map(np.shape, values)
+    return code, tuple(id(value) for value in cells if callable(value)), *map(containers.shape_of, values)
 
 
 def _traced(
