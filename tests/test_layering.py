@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,17 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def import_nodes(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield all import statements, wherever they stand."""
-    for node in ast.walk(tree):
+@cache
+def imports(text: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Return all import statements of a file, wherever they stand, and whether that is inside a function."""
+    found, stack = [], [(ast.parse(text), False)]
+    while stack:
+        node, inside = stack.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
+            found.append((node, inside))
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return found
 
 
 def targets(node: ast.Import | ast.ImportFrom, importer: str, is_package: bool) -> list[str]:
@@ -72,8 +79,8 @@ def arrows(files: dict[str, Path]) -> dict[str, set[str]]:
     """Return which modules of ours each module imports; a name that is no module counts for the module it is in."""
     result: dict[str, set[str]] = {}
     for name, path in files.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        mentioned = [t for node in import_nodes(tree) for t in targets(node, name, path.name == "__init__.py")]
+        nodes = [node for node, _ in imports(path.read_text(encoding="utf-8"))]
+        mentioned = [t for node in nodes for t in targets(node, name, path.name == "__init__.py")]
         ours = {target if target in files else target.rpartition(".")[0] for target in mentioned}
         result[name] = {target for target in ours if target.split(".")[0] in ("codegen", "symad")} - {name}
     return result
@@ -111,11 +118,9 @@ def hidden_imports(files: dict[str, Path]) -> Iterator[str]:
     for name, path in files.items():
         text = path.read_text(encoding="utf-8")
         lines = text.splitlines()
-        for function in ast.walk(ast.parse(text)):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                for node in import_nodes(function):
-                    if not REASON.search(lines[node.lineno - 1]):
-                        yield f"{name}:{node.lineno} imports inside a function without a reason"
+        for node, inside in imports(text):
+            if inside and not REASON.search(lines[node.lineno - 1]):
+                yield f"{name}:{node.lineno} imports inside a function without a reason"
 
 
 def complaints(root: Path) -> list[str]:
@@ -134,7 +139,7 @@ def test_one_module_binds_llvm() -> None:
     binders = {
         name
         for name, path in modules(ROOT).items()
-        for node in import_nodes(ast.parse(path.read_text(encoding="utf-8")))
+        for node, _ in imports(path.read_text(encoding="utf-8"))
         if any(target.startswith("llvmlite.binding") for target in targets(node, name, path.name == "__init__.py"))
     }
     assert len(binders) <= 1, sorted(binders)
