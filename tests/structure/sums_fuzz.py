@@ -1,6 +1,6 @@
 """Random programs with repeated templates: loops that are found have the values of the straight lines.
 
-`python -m tests.structure.sums_fuzz 10000` tries that many programs and prints those that fail.
+`python -m tests.structure.sums_fuzz 10000 [first seed]` tries that many programs and prints those that fail.
 """
 
 from __future__ import annotations
@@ -218,10 +218,10 @@ def try_one(seed: int) -> tuple[str, int]:
     return answer, len(found.loops)
 
 
-def main(programs: int) -> None:
+def main(programs: int, first: int = 0) -> None:
     """Try random programs; print the seeds of those that fail, and how many loops there were."""
     loops = failures = with_loops = 0
-    for seed in range(programs):
+    for seed in range(first, first + programs):
         try:
             answer, number = try_one(seed)
         except Exception as error:
@@ -234,4 +234,4 @@ def main(programs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(*map(int, sys.argv[1:] or [1000]))
