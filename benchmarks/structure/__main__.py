@@ -134,7 +134,7 @@ def report(data: dict[str, Any]) -> str:
     if found := data.get("flat"):
         parts += ["## Growth", growth.report(found)]
     if found := data.get("meta"):
-        parts += ["## Meta-gradient of 10^5 steps", meta.report(found)]
+        parts += ["## Gradients of optimisations", meta.report(found)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -19,15 +19,15 @@ HEADER = (
     "us, straight", "us, chosen", "us, fast", "us, two threads", "best peer, us", "times", "times, fast",
     "largest difference", "notes",
 )  # fmt: skip
-ABOUT = """Rows are made one by one: all candidates of a row wait in processes of their own, and bursts are interleaved
-over them; the number is the best of the medians of three blocks. Peers that were far from the best one in an earlier
-run on the same machine keep their numbers. *loops*: `roll="always"`, sparse entries in the order of the loops; *by
-rows*: the same, by rows; *straight*: `roll="never"`; *chosen*: the default, which is all that is built above 10^6
-operations. *detect*: loops are found and checked at one point. *fast*: the default with `accuracy="fast"`, as C has
-`-ffast-math`. *two threads*: the default with `threads=2`, above 10^6 operations. *times*: best peer / chosen.
-*largest difference*: of the loops' entries to those of straight lines, or, where these are not built,
-to right values from NumPy ("ref"), relative to the largest entry (momentum: each to itself).
-A peer's `>` is its limit of processor time for the build."""
+ABOUT = """Rows are made one by one: all candidates of a row wait in processes of their own, and bursts are
+interleaved over them; the number is the best of the medians of three blocks. Peers that gave up, or were far from the
+best one, in an earlier run on such a processor keep what was found then. *loops*: `roll="always"`, sparse entries in
+the order of the loops; *by rows*: the same, by rows; *straight*: `roll="never"`; *chosen*: the default, which is all
+that is built above 10^6 operations. *detect*: loops are found and checked at one point. *fast*: the default with
+`accuracy="fast"`, as C has `-ffast-math`. *two threads*: the default with `threads=2`, above 10^6 operations.
+*times*: best peer / chosen. *largest difference*: of the loops' entries to those of straight lines, or, where these
+are not built, to right values from NumPy ("ref"), relative to the largest entry (momentum: each to itself). A peer's
+`>` is its limit of processor time for the build."""
 
 
 def time_of(found: Mapping[str, Any] | None) -> float | None:
