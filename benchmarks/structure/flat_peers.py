@@ -55,8 +55,7 @@ class FlatHeyoka(Heyoka):
             values = list(np.atleast_1d(primal))
             return values, row_pattern(len(values))
         if problem.kind == "tangent":
-            slope = hy.diff_tensors([primal], variables[:1], diff_order=1).gradient  # of one variable: no list
-            return list(np.atleast_1d(slope)), row_pattern(1)
+            return list(hy.diff_tensors([primal], variables[:1], diff_order=1).gradient), row_pattern(1)
         if problem.kind == "product":
             half = len(variables) // 2
             x, direction = variables[:half], variables[half:]
