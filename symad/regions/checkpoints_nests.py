@@ -16,7 +16,7 @@ from codegen.regions.table import Affine, Indexed, Table
 from symad.regions.checkpoints import Checkpoints, segments_of_rounds
 from symad.regions.draft import Draft, each_region
 from symad.regions.windows import Window, is_zeros, uses_of, visits, window_of, zeros, zeros_elsewhere
-from symad.structure.place import IDENTITY
+from symad.structure.buffers import IDENTITY
 
 Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
 Moves = Callable[[Gather | Result], tuple[int, Table]]

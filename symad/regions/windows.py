@@ -20,7 +20,7 @@ from codegen.regions.emission_buffers import all_places
 from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
 from codegen.regions.table import Affine, Indexed, Places, Table, distinct
 from symad.regions.draft import buffers_of
-from symad.structure.place import IDENTITY
+from symad.structure.buffers import IDENTITY
 
 FEWEST_ROUNDS = 3
 SAVED = 2**15  # numbers: what stays in the caches costs less than to move the window

@@ -22,8 +22,6 @@ from symad.structure.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
 from symad.structure.pieces import piece_of
 from symad.structure.rounds import Spot, added_to, in_rounds, moved_to
 
-__all__ = ["IDENTITY", "Arrays", "place"]
-
 Sums = Mapping[int, tuple[int, ...]]
 
 
