@@ -26,10 +26,10 @@ from codegen import Input, Kernel, Output, Program, compile_program
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.functions.lane_formulas import FORMULAS
 from codegen.functions.vector_libm import FUNCTIONS, vector_symbol
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine
 from tests.codegen.kernel_points import OWN_TESTS, TRUTHS, points_of, ulp_error
 
 Point = tuple[float, ...]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codegen.emission.lanes import Lanes
+from codegen.lanes import Lanes
 
 Dtype = Literal["float64", "float32", "complex128"]
 

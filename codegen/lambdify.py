@@ -8,16 +8,16 @@ from typing import Any, Unpack
 import numpy as np
 import sympy as sp
 
-from codegen.build import compile_program
-from codegen.calls.arguments import Array, as_numbers
-from codegen.calls.kernel import Kernel
 from codegen.dtypes import NumberType
 from codegen.errors import ArgumentError
+from codegen.expressions.sympy_forms import can_be_input
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input
+from codegen.machine.build import compile_program
+from codegen.machine.calls.arguments import Array, as_numbers
+from codegen.machine.calls.kernel import Kernel
+from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields
-from codegen.program import Input
-from codegen.storage.cache import Setting
-from codegen.sympy_forms import can_be_input
-from codegen.sympy_in import program_from_sympy
 
 
 class Lambdified:

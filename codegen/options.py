@@ -39,7 +39,7 @@ class Options:
     `fma=False` keeps products and sums apart; `chunk` overrides the number of operations per function, `lanes` (1, 2,
     4, 8 or 16) the number of points that a batch computes side by side; neither changes a bit of the results.
     `threads` is how many threads share a long loop whose repetitions know nothing of each other
-    (`codegen.regions.blocks`); it never changes a bit either. Code without such loops runs on one.
+    (`codegen.loops.emit.thread_blocks`); it never changes a bit either. Code without such loops runs on one.
 
     >>> Options(accuracy="fast").level
     2

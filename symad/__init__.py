@@ -20,20 +20,21 @@ errors        WorkbenchError and its kinds, in symad.errors
 """
 
 from codegen import Kernel
-from codegen.sparsity import SparsityPattern
+from codegen.ir.sparsity import SparsityPattern
 from symad.checking.comparison.compare import compare
-from symad.checking.comparison.result import Comparison
+from symad.checking.comparison.comparison_result import Comparison
 from symad.checking.comparison.step_errors import StepErrors, step_errors
 from symad.checking.verification.balls import enclose
 from symad.checking.verification.balls_range import RangeEnclosure, enclose_range
-from symad.checking.verification.result import BoxVerification
+from symad.checking.verification.verification_result import BoxVerification
 from symad.checking.verification.verify import Verification, verify
+from symad.compiling.kernel_containers import load
+from symad.compiling.native import compile, jit
 from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
 from symad.derivatives.interpolation import MixedPartials
 from symad.derivatives.polynomial import TaylorPolynomial
-from symad.derivatives.sparse import SparseMatrix
 from symad.derivatives.tensor import SymmetricTensor
 from symad.drawing.draw import draw
 from symad.drawing.drawing import Drawing
@@ -49,35 +50,20 @@ from symad.errors import (
     TraceError,
     WorkbenchError,
 )
-from symad.higher_order import (
-    biharmonic,
-    derivative_along,
-    derivative_tensor,
-    laplacian,
-    mixed_derivative,
-    mixed_partials,
-    taylor,
-    taylor_polynomial,
-    vhv,
-)
-from symad.jacobians import batched_jacobian, hutchinson_trace, sparsity, sum_gradient, verify_sparsity
-from symad.keep import load
-from symad.lagrangian import value_gradient_hessian
-from symad.native import compile, jit
-from symad.optimum import argmin
 from symad.teaching.answers.check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.expansion.expand import Expansion, expand
 from symad.teaching.explanation.explain import Explanation, explain
-from symad.teaching.loops import LoopReport, loops
+from symad.teaching.loops_report import LoopReport, loops
 from symad.teaching.machine_code import CodeReading, read_assembly, read_llvm
-from symad.tracing.branches import cond
-from symad.tracing.constructs import fori_loop, scan, sum_over, vmap, while_loop
-from symad.tracing.container_types import register_container
+from symad.tracing.calling.scope import source_lines
+from symad.tracing.control import fori_loop, scan, sum_over, vmap, while_loop
+from symad.tracing.control.branches import cond
 from symad.tracing.from_program import from_program
 from symad.tracing.from_sympy import from_sympy
-from symad.tracing.scope import source_lines
 from symad.tracing.trace import Trace, trace
-from symad.transforms import (
+from symad.tracing.values.container_types import register_container
+from symad.tracing.values.sparse_matrix import SparseMatrix
+from symad.transforms.first_order import (
     derivative,
     grad,
     hessian,
@@ -90,6 +76,20 @@ from symad.transforms import (
     value_and_grad,
     vjp,
 )
+from symad.transforms.higher_order import (
+    biharmonic,
+    derivative_along,
+    derivative_tensor,
+    laplacian,
+    mixed_derivative,
+    mixed_partials,
+    taylor,
+    taylor_polynomial,
+    vhv,
+)
+from symad.transforms.jacobians import batched_jacobian, hutchinson_trace, sparsity, sum_gradient, verify_sparsity
+from symad.transforms.lagrangian import value_gradient_hessian
+from symad.transforms.optimum import argmin
 
 __all__ = [
     "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "ConvergenceError",

@@ -29,7 +29,7 @@ from mixes import HESSIAN_MODES
 
 import symad as sa
 from codegen.errors import WorkbenchError
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.checking.verification.verify import exact_values
 
 DIGITS = 220  # second differences inside second differences leave 70 of them

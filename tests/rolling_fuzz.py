@@ -11,16 +11,16 @@ from random import Random
 
 import numpy as np
 
+import codegen.loops.find.chains
+import codegen.loops.find.cover
 import symad as sa
-import symad.rolling
-import symad.structure.chains
-import symad.structure.cover
-from codegen.interpret import evaluate
-from codegen.program import Program
-from codegen.regions.evaluate import evaluate_rolled
-from symad.native import compile_rolled
-from symad.programs import to_program
-from symad.rolling import Rolled, rolled
+import symad.compiling.rolling
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import Program
+from symad.compiling.native import compile_rolled
+from symad.compiling.rolling import Rolled, rolled
+from symad.tracing.to_program import to_program
 from symad.tracing.trace import trace
 
 Point = np.ndarray
@@ -292,8 +292,8 @@ def flat(result: object) -> list[Point]:
 
 def small() -> None:
     """Take loops where they are not worth it, too."""
-    symad.rolling.FEWEST_ROWS = 0
-    symad.structure.cover.OPERATIONS = symad.structure.chains.LEAST_OPERATIONS = 12
+    symad.compiling.rolling.FEWEST_ROWS = 0
+    codegen.loops.find.cover.OPERATIONS = codegen.loops.find.chains.LEAST_OPERATIONS = 12
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from objectives.corpus import PROBLEMS
 import symad as sa
 from benchmarks.problems import chained_rosenbrock, lennard_jones_energy, make_network
 from codegen.heads import Alias
-from codegen.program import reachable
+from codegen.ir.program import reachable
 
 for module in pkgutil.iter_modules(objectives.__path__):
     importlib.import_module(f"objectives.{module.name}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from exported import STRICT, build, check_bits, needs_compiler, run
 
-import codegen.exports.c_kernel as c_kernel
+import codegen.machine.exports.c_kernel as c_kernel
 import symad as sa
 
 

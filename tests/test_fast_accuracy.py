@@ -10,11 +10,11 @@ from fuzz import load
 from fuzz_programs import SIZE, program_text
 
 import symad as sa
-from codegen.cost import nanoseconds
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.cost import nanoseconds
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from symad.programs import to_program
+from symad.tracing.to_program import to_program
 
 ROUNDING_UNIT = 2.0**-53
 

@@ -8,7 +8,7 @@ import sympy as sp
 
 from codegen import heads as h
 from symad.derivatives import linear, second_order
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 from symad.rules.overrides import OVERRIDES
 
 PROGRAMS = 240

@@ -24,8 +24,8 @@ import sympy as sp
 import codegen
 import symad as sa
 from codegen import ArgumentError, Kernel
-from codegen.storage.keep import write_kernel
-from codegen.storage.portable import encode
+from codegen.machine.storage.kernel_files import write_kernel
+from codegen.machine.storage.portable import encode
 
 Pair = namedtuple("Pair", "first second")
 POINT = np.array([0.7, -1.3, 2.1])
@@ -129,7 +129,7 @@ def test_a_pickle_holds_data_and_one_function_of_ours() -> None:
     looked_up = [argument for code, argument, _ in pickletools.genops(dumped) if code.name in ("GLOBAL", "INST")]
     texts = [argument for _, argument, _ in pickletools.genops(dumped) if isinstance(argument, str)]
     assert looked_up == []
-    assert texts == ["codegen.build", "revive"]
+    assert texts == ["codegen.machine.build", "revive"]
 
 
 def work(kernel: Any, point: Any) -> tuple[int, bytes]:
@@ -292,7 +292,7 @@ def test_jitted_functions_use_the_cache(tmp_path: Path) -> None:
         function = sa.jit(rosenbrock, cache=tmp_path)
         for point in (POINT, POINT[:2]):
             assert function(point) == plain(point)
-    (first, second) = codegen.storage.cache.Cache(tmp_path).entries()
+    (first, second) = codegen.machine.storage.cache.Cache(tmp_path).entries()
     assert (first.hits, second.hits) == (1, 1)
 
 

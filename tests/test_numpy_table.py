@@ -10,7 +10,7 @@ import pytest
 from numpy_table import DOCUMENT, WITHOUT_ROWS, Row, document, public_functions, rows
 
 import symad as sa
-from symad.tracing.containers import flatten
+from symad.tracing.values.containers import flatten
 
 ROWS = rows()
 STEP = 1e-5

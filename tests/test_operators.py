@@ -11,7 +11,7 @@ import pytest
 from cases import CASES
 
 import symad as sa
-from symad.tracing.scope import innermost_scope
+from symad.tracing.calling.scope import innermost_scope
 
 
 def three(x):

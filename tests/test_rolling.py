@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad import rolling, strategy
+from symad.compiling import rolling, strategy
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.3, 1.2, 60)
@@ -87,7 +87,7 @@ def test_scalars(f, x, transform):
 
 
 def test_the_hessian_of_a_chain_goes_by_columns(monkeypatch):
-    monkeypatch.setattr("symad.regions.hessian.FEWEST_OPERATIONS", 2000)
+    monkeypatch.setattr("symad.derivatives.loops.loop_hessian.FEWEST_OPERATIONS", 2000)
     rolled, straight, _ = both(sa.hessian(lambda x: descent(x, steps=150)), X[:2])
     np.testing.assert_allclose(rolled, straight, rtol=1e-8)
     with pytest.raises(sa.ArgumentError, match="its Hessian is not taken of loops in this form"):

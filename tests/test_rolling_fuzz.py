@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import symad.rolling
-import symad.structure.chains
-import symad.structure.cover
+import codegen.loops.find.chains
+import codegen.loops.find.cover
+import symad.compiling.rolling
 from tests.rolling_fuzz import check
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Loops are taken where they are not worth it, too."""
-    monkeypatch.setattr(symad.rolling, "FEWEST_ROWS", 0)
-    monkeypatch.setattr(symad.structure.cover, "OPERATIONS", 12)
-    monkeypatch.setattr(symad.structure.chains, "LEAST_OPERATIONS", 12)
+    monkeypatch.setattr(symad.compiling.rolling, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(codegen.loops.find.cover, "OPERATIONS", 12)
+    monkeypatch.setattr(codegen.loops.find.chains, "LEAST_OPERATIONS", 12)
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 
 RNG = np.random.default_rng(4)
 DATA, LABELS = RNG.normal(size=(60, 3)), RNG.choice([-1.0, 1.0], 60)

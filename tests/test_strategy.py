@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.derivatives.columns import Columns, with_columns
+from symad.derivatives.column_pushforward import Columns, with_columns
 
 
 def network(x):

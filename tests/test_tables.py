@@ -7,12 +7,12 @@ import pytest
 import sympy as sp
 from cases import HEAD_POINTS, REFUSED, TRUTH_HEADS
 
+from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.interpret import evaluate
 from symad.derivatives.second_order import second_partials
 from symad.errors import RuleError
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 from symad.rules.overrides import GATES, OVERRIDES
 from symad.rules.partials import edges
 

@@ -21,7 +21,7 @@ from benchmarks.structure.ours import written
 from benchmarks.structure.remote import ROOT
 from benchmarks.tables import number, table
 from benchmarks.timing import burst, calls_per_burst, no_garbage_collection
-from symad.regions.checkpoints import Checkpoints
+from symad.derivatives.loops.checkpoints import Checkpoints
 
 Floats = npt.NDArray[np.float64]
 

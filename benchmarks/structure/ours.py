@@ -15,11 +15,16 @@ from benchmarks.problems import Vector
 from benchmarks.structure.cases import Case
 from benchmarks.structure.flat_peers import row_pattern
 from benchmarks.structure.problems import Function, momentum_step, settings
-from symad import rolling
-from symad.rolling import Roll
-from symad.tracing.constructs import scan, sum_over
+from symad.compiling import rolling
+from symad.compiling.rolling import Roll
+from symad.tracing.control import scan, sum_over
 
-STAGES = {"trace_structured": "trace", "plain_rows": "detect", "find": "detect", "agree": "detect"}  # of symad.rolling
+STAGES = {
+    "trace_structured": "trace",
+    "plain_rows": "detect",
+    "find": "detect",
+    "agree": "detect",
+}  # of symad.compiling.rolling
 
 
 class Symad(Candidate):

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from codegen.emission.copies import Place, split_stores
 from codegen.emission.frame import pointers, workspace
 from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
-from codegen.emission.lanes import SCALAR, Lanes, Layout
 from codegen.emission.schedule import Schedule
 from codegen.functions.symbols import Symbol
+from codegen.ir.machine_rows import Row, is_truth_row, lanes_of_row
+from codegen.ir.program import Program
+from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.limits import check
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Row, is_truth_row, lanes_of_row
-from codegen.program import Program
 
 DIRECT_POINTERS = 5  # so many arrays go to chunk functions in registers, more through the pointer tables
 STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
@@ -91,7 +91,7 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
     >>> from codegen.emission.schedule import schedule
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = program_from_sympy([x], [x + 1])
     >>> lowered = lower(program)
@@ -99,17 +99,17 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     True
     """
     stores, copies = split_stores(plan.chunks, lowered.stores)
-    writer = _Writer(program, lowered.rows, plan, stores, form)
+    writer = Writer(program, lowered.rows, plan, stores, form)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
     chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
     kernel = _kernel(program, plan, len(chunks), writer.direct, form)
     return Emitted(chunks, [kernel], writer.symbols | {found.name: found for found in MEMORY})
 
 
-class _Names(dict[int, str]):
+class Names(dict[int, str]):
     """Names of the values in one chunk; a missing one is a constant, an input or a workspace value, loaded here."""
 
-    def __init__(self, writer: _Writer, lines: list[str], first: int) -> None:
+    def __init__(self, writer: Writer, lines: list[str], first: int) -> None:
         super().__init__()
         self.writer, self.lines, self.next = writer, lines, first
         self.lanes: Lanes = writer.form.lanes
@@ -171,7 +171,7 @@ class _Names(dict[int, str]):
         self.lines.append(f"store {lanes.type} {value},ptr {address},align {lanes.size}")
 
 
-LEAF_NAMES: dict[str, Callable[[_Names, Row], str]] = {
+LEAF_NAMES: dict[str, Callable[[Names, Row], str]] = {
     "const": lambda names, row: names.lanes.constant(row[1]),
     "input": lambda names, row: names.input(row),
     "constants": lambda names, row: f"<{','.join(f'double {SCALAR.constant(packed)}' for packed in row[1])}>",
@@ -180,7 +180,7 @@ LEAF_NAMES: dict[str, Callable[[_Names, Row], str]] = {
 }
 
 
-class _Writer:
+class Writer:
     """Writes chunk functions."""
 
     def __init__(
@@ -194,11 +194,11 @@ class _Writer:
         arguments = self.inputs + self.outputs if self.direct else 2
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
-        self.wider: dict[int, _Writer] = {}
+        self.wider: dict[int, Writer] = {}
         self.symbols: dict[str, Symbol] = {}  # that are called
         self.both = angles_of_both(rows) if form.formulas and not form.vector_libm else set()
 
-    def array_pointer(self, names: _Names, kind: str, number: int) -> str:
+    def array_pointer(self, names: Names, kind: str, number: int) -> str:
         if self.direct:
             return f"%{number if kind == 'in' else self.inputs + number}"
         table = "%0" if kind == "in" else "%1"
@@ -233,12 +233,12 @@ class _Writer:
                     names.store(name, *self.output(names, place))
         return "\n".join([*lines, "ret void\n}"])
 
-    def begin(self, number: int, lanes: Lanes) -> _Names:
+    def begin(self, number: int, lanes: Lanes) -> Names:
         """Begin a chunk function whose widest values have these lanes."""
         parameters = ",".join(["ptr noalias"] * self.arguments)
         attributes = f"noinline nounwind{lanes.attributes}"
         head = f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"
-        return _Names(self, [head], self.arguments + 1)
+        return Names(self, [head], self.arguments + 1)
 
     def copies(self, number: int, part: Mapping[Place, list[Place]]) -> str:
         """Return the IR of a function that copies outputs to other places."""
@@ -249,7 +249,7 @@ class _Writer:
                 names.store(value, *self.output(names, place))
         return "\n".join([*names.lines, "ret void\n}"])
 
-    def output(self, names: _Names, place: Place) -> tuple[str, int]:
+    def output(self, names: Names, place: Place) -> tuple[str, int]:
         """Pointer and position of a place in an output array."""
         array, position = place
         return names.array("out", array), position * self.form.layout("out", array).step
@@ -259,7 +259,7 @@ class _Writer:
         width = lanes_of_row(row)
         return self.lanes if width == 1 else Lanes(width)
 
-    def grouped(self, width: int) -> _Writer:
+    def grouped(self, width: int) -> Writer:
         """This writer, with more lanes."""
         if width == 1:
             return self
@@ -268,18 +268,18 @@ class _Writer:
             self.wider[width].lanes, self.wider[width].form = Lanes(width), replace(self.form, lanes=Lanes(width))
         return self.wider[width]
 
-    def number(self, names: _Names, truth: str) -> str:
+    def number(self, names: Names, truth: str) -> str:
         """A truth value as 0.0 or 1.0."""
         return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
 
-    def call(self, names: _Names, function: str, operands: list[str]) -> str:
+    def call(self, names: Names, function: str, operands: list[str]) -> str:
         """Call a function of numbers, in all lanes."""
         form, kind = self.form, self.lanes.type
         found = on_lanes(function, len(operands), self.lanes, formulas=form.formulas, library=form.vector_libm)
         self.symbols.update({one.name: one for one in found})
         return names.new(f"call {kind} @{found[0].name}({','.join(f'{kind} {operand}' for operand in operands)})")
 
-    def part_of_pair(self, names: _Names, function: str, angle: int) -> str:
+    def part_of_pair(self, names: Names, function: str, angle: int) -> str:
         """Sine or cosine where both are wanted: they are computed at once."""
         pair = pair_of(self.lanes)
         if angle not in names.pairs:
@@ -289,46 +289,46 @@ class _Writer:
         return names.new(f"extractvalue {pair} {names.pairs[angle]},{SINE_AND_COSINE.index(function)}")
 
 
-def _fused(writer: _Writer, names: _Names, row: Row) -> str:
+def _fused(writer: Writer, names: Names, row: Row) -> str:
     operands = [names[operand] for operand in row[1:]]
     for position in NEGATED[row[0]]:
         operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
     return writer.call(names, FMA, operands)
 
 
-def _function(writer: _Writer, names: _Names, row: Row) -> str:
+def _function(writer: Writer, names: Names, row: Row) -> str:
     if row[1] in SINE_AND_COSINE and row[2] in writer.both:
         return writer.part_of_pair(names, row[1], row[2])
     return writer.call(names, row[1], [names[operand] for operand in row[2:]])
 
 
-def _select(writer: _Writer, names: _Names, row: Row) -> str:
+def _select(writer: Writer, names: Names, row: Row) -> str:
     test, first, second = [names[operand] for operand in row[1:]]
     lanes = writer.lanes
     return names.new(f"select {lanes.truth} {test},{lanes.type} {first},{lanes.type} {second}")
 
 
-def _compare(writer: _Writer, names: _Names, row: Row) -> str:
+def _compare(writer: Writer, names: Names, row: Row) -> str:
     left, right = names[row[2]], names[row[3]]
     return names.new(f"fcmp {row[1]} {writer.lanes.type} {left},{right}")
 
 
-def _logic(writer: _Writer, names: _Names, row: Row) -> str:
+def _logic(writer: Writer, names: Names, row: Row) -> str:
     left, right = names[row[2]], names[row[3]]
     return names.new(f"{row[1]} {writer.lanes.truth} {left},{right}")
 
 
-def _binary(writer: _Writer, names: _Names, row: Row) -> str:
+def _binary(writer: Writer, names: Names, row: Row) -> str:
     return names.new(f"f{row[0]} {writer.lanes.type} {names[row[1]]},{names[row[2]]}")
 
 
-def _wide(writer: _Writer, names: _Names, row: Row) -> str:
+def _wide(writer: Writer, names: Names, row: Row) -> str:
     """One operation on all lanes of a group."""
     width, *shape = row[1]
     return OPERATIONS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
 
 
-def _gather(writer: _Writer, names: _Names, row: Row) -> str:
+def _gather(writer: Writer, names: Names, row: Row) -> str:
     """Values side by side."""
     kind, found = Lanes(row[1][0]).type, "poison"
     for lane, operand in enumerate(row[2:]):
@@ -336,20 +336,20 @@ def _gather(writer: _Writer, names: _Names, row: Row) -> str:
     return found
 
 
-def _spread(writer: _Writer, names: _Names, row: Row) -> str:
+def _spread(writer: Writer, names: Names, row: Row) -> str:
     """One value in all lanes."""
     lanes = Lanes(row[1][0])
     one = names.new(f"insertelement {lanes.type} poison,double {names[row[2]]},i32 0")
     return names.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
 
 
-def _lane(writer: _Writer, names: _Names, row: Row) -> str:
+def _lane(writer: Writer, names: Names, row: Row) -> str:
     """One value of a group."""
     kind = writer.lanes_of(writer.rows[row[2]]).type
     return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
 
 
-OPERATIONS: dict[str, Callable[[_Writer, _Names, Row], str]] = {
+OPERATIONS: dict[str, Callable[[Writer, Names, Row], str]] = {
     **dict.fromkeys(BINARY, _binary),
     "wide": _wide,
     "gather": _gather,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.program import Program
+from codegen.ir.program import Program
 
 
 def pointers(program: Program) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from codegen.emission.lanes import Lanes
 from codegen.functions.symbols import Symbol
+from codegen.lanes import Lanes
 
 
 @cache

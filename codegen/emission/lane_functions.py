@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import cache
 
 from codegen.emission.lane_calls import lane_call
-from codegen.emission.lanes import SCALAR, Lanes
 from codegen.engine import has_fma
 from codegen.functions.lane_formulas import FORMULAS, sine_and_cosine
 from codegen.functions.lane_values import Value, Writer, bits_of
 from codegen.functions.symbols import Symbol, symbol
 from codegen.functions.vector_libm import vector_symbol
-from codegen.lowering.machine import Row
+from codegen.ir.machine_rows import Row
+from codegen.lanes import SCALAR, Lanes
 
 # {0}, {1}... are the operands, {n} the type of numbers, {w} that of words, {t} that of truth values
 OPERATIONS = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
 CHUNK = 250
@@ -29,7 +29,7 @@ def schedule(lowered: Lowered, chunk: int | None = None) -> Schedule:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> plan = schedule(lower(program_from_sympy([x], [sp.sin(x) + sp.cos(x)])), chunk=1)
     >>> len(plan.chunks), plan.workspace

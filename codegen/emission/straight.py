@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import POINT, Emitted, Form, emit
-from codegen.emission.lanes import SCALAR
 from codegen.emission.schedule import Schedule, schedule
 from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
+from codegen.ir.program import Program
+from codegen.lanes import SCALAR
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
-from codegen.program import Program
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import MEMORY, POINT, Emitted, Form
-from codegen.emission.lanes import Lanes, Layout
 from codegen.emission.schedule import CHUNK
 from codegen.emission.straight import StraightPlan
 from codegen.emission.sweep_text import driver, unit_vectors
+from codegen.ir.program import Input, Output, Program
+from codegen.lanes import Lanes, Layout
 from codegen.lowering.halves import columns_at_once, executed_halves, split
 from codegen.lowering.lower import Lowered
-from codegen.program import Input, Output, Program
 
 
 def lanes_of(program: Program) -> Lanes:

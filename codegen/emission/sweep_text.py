@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codegen.emission.emit import STACK_BYTES
-from codegen.emission.lanes import Lanes
-from codegen.program import Program
+from codegen.ir.program import Program
+from codegen.lanes import Lanes
 
 OPEN = """define i32 @kernel(ptr noalias %in,ptr noalias %out) nounwind {
 %once=alloca [ARRAYS x ptr],align 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from codegen.lowering.machine import Machine, Reference
+from codegen.ir.machine_rows import Machine, Reference
 
 Parts = tuple[Reference, Reference]
 

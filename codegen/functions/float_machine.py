@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import codegen.functions.float_functions as float_functions
+import codegen.ir.float_functions as float_functions
 from codegen.functions.scipy_ufuncs import scipy_ufunc
 
 

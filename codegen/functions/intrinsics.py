@@ -16,15 +16,15 @@ import sympy as sp
 from mpmath import mp
 from sympy.codegen import cfunctions
 
-import codegen.functions.float_functions as number
+import codegen.functions.machine_templates as native
 import codegen.functions.reference_functions as reference
-import codegen.functions.templates as native
 import codegen.heads as heads
+import codegen.ir.float_functions as number
 from codegen.errors import LoweringError
-from codegen.functions.rows import Intrinsic, inverse, libm, reciprocal
+from codegen.functions.function_rows import Intrinsic, inverse, libm, reciprocal
+from codegen.functions.powers import lower_power
 from codegen.functions.special_rows import SPECIAL
-from codegen.lowering.powers import lower_power
-from codegen.program import Head
+from codegen.ir.program import Head
 
 
 def supports(head: Head) -> bool:

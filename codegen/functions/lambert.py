@@ -11,7 +11,7 @@ import math
 from functools import reduce
 
 from codegen.errors import LoweringError
-from codegen.lowering.machine import Machine, Reference
+from codegen.ir.machine_rows import Machine, Reference
 
 E_LOW = 1.4456468917292502e-16  # e - float(e)
 BRANCH_SERIES = (

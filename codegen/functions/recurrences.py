@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import codegen.functions.templates as native
+import codegen.functions.machine_templates as native
 from codegen.errors import LoweringError
 
 HIGHEST_ORDER = 64  # beyond it the unrolled code grows without a use

@@ -9,14 +9,15 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-import codegen.functions.float_functions as number
-import codegen.functions.polynomials as polynomials
+import codegen.functions.machine_templates as native
+import codegen.functions.orthogonal_polynomials as polynomials
 import codegen.functions.reference_functions as reference
 import codegen.functions.special_references as exact
 import codegen.functions.special_templates as templates
-import codegen.functions.templates as native
 import codegen.heads as heads
+import codegen.ir.float_functions as number
 import codegen.special_heads as s
+from codegen.functions.function_rows import Intrinsic, libm, scipy, written
 from codegen.functions.lambert import lambert
 from codegen.functions.recurrences import (
     spherical_bessel,
@@ -24,9 +25,8 @@ from codegen.functions.recurrences import (
     spherical_modified,
     spherical_neumann,
 )
-from codegen.functions.rows import Intrinsic, libm, scipy, written
 from codegen.functions.scipy_ufuncs import scipy_number, scipy_ufunc
-from codegen.program import Head
+from codegen.ir.program import Head
 
 
 def _number_bessel(name: str) -> Callable[..., float]:

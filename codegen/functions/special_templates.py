@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-import codegen.functions.templates as native
+import codegen.functions.machine_templates as native
 from codegen.errors import LoweringError
 from codegen.functions.recurrences import constant_order
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from codegen.cost import nanoseconds
+from codegen.ir.cost import nanoseconds
 from codegen.lowering.algebra_products import share_products
 from codegen.lowering.algebra_signs import place_signs
 from codegen.lowering.algebra_subsums import share_sums
@@ -103,7 +103,7 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
     >>> import sympy as sp
     >>> from codegen.lowering.fuse import fuse
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
     >>> simplify(program, "fast", lambda rows: fuse(rows).count())[1][2]

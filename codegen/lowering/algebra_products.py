@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from codegen.ir.machine_rows import Reference, Row, is_power_of_two, operands_of
 from codegen.lowering.algebra_pairs import Product, share_pairs
 from codegen.lowering.algebra_rows import Factors, Monomial, Rebuilder, collected, monomials
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Reference, Row, is_power_of_two, operands_of
 
 PRODUCTS = ("mul", "div")
 FEWEST_TOGETHER, MOSTLY = 3, 0.75
@@ -21,7 +21,7 @@ def share_products(lowered: Lowered) -> Lowered:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y, z, w = sp.symbols("x y z w")
     >>> program = lower(program_from_sympy([x, y, z, w], [x * (y * z), (x * y) * w, y / (x * w), z / (x * w)]))
     >>> sorted(share_products(program).count().items())

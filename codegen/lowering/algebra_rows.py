@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from codegen.ir.machine_rows import Machine, Reference, Row, in_range
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Machine, Reference, Row, in_range
 
 Factors: TypeAlias = tuple[tuple[int, int], ...]  # (row, exponent), ascending by row, no exponent zero
 Monomial: TypeAlias = tuple[float, Factors]  # coefficient and factors

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, Rows, operands_of
 from codegen.lowering.algebra_rows import constant_of
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import FIRST_OPERAND, LEAVES, Row, Rows, operands_of
 
 PRODUCTS, SUMS = ("mul", "div"), ("add", "sub")
 
@@ -17,7 +17,7 @@ def place_signs(lowered: Lowered) -> Lowered:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y, z = sp.symbols("x y z")
     >>> program = lower(program_from_sympy([x, y, z], [-x * (y - z), -y * (y - z)]))
     >>> sorted(program.count().items()), sorted(place_signs(program).count().items())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from codegen.ir.machine_rows import Reference, operands_of
 from codegen.lowering.algebra_pairs import Signs, share_signed_pairs
 from codegen.lowering.algebra_rows import Rebuilder
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Reference, operands_of
 
 SUMS = ("add", "sub", "neg")
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from codegen.ir.machine_rows import Reference, in_range, operands_of
 from codegen.lowering.algebra_rows import (
     Factors,
     Rebuilder,
@@ -17,7 +18,6 @@ from codegen.lowering.algebra_rows import (
     multiply,
 )
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Reference, in_range, operands_of
 
 Terms: TypeAlias = dict[Factors, float]  # factors: coefficient; () is the constant
 
@@ -30,7 +30,7 @@ def collect_terms(lowered: Lowered) -> Lowered:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> expression = sp.Add(3 * x * x, -4 * sp.Add(y, -x * x), evaluate=False)
     >>> program = lower(program_from_sympy([x, y], [expression]))
@@ -46,7 +46,7 @@ def factor_sums(lowered: Lowered) -> Lowered:
     >>> import sympy as sp
     >>> from codegen.lowering.fuse import fuse
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> a, b, c, d, e = sp.symbols("a:e")
     >>> program = lower(program_from_sympy([a, b, c, d, e], [a * b * c + a * d * e]))
     >>> fuse(program).count().total(), fuse(factor_sums(program)).count().total()

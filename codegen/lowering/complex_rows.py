@@ -17,15 +17,15 @@ import sympy as sp
 from sympy.codegen import cfunctions
 
 import codegen.functions.complex_functions as functions
-import codegen.functions.templates as native
+import codegen.functions.machine_templates as native
 import codegen.heads as heads
 from codegen.errors import LoweringError
 from codegen.functions.complex_functions import Parts
+from codegen.functions.function_rows import Intrinsic
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
-from codegen.functions.rows import Intrinsic
+from codegen.ir.machine_rows import Machine, Reference, Row
+from codegen.ir.program import Head, Input, Output, Program
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Machine, Reference, Row
-from codegen.program import Head, Input, Output, Program
 
 FUNCTIONS: dict[str, Callable[[Machine, Reference, Reference], Parts]] = {
     "exp": functions.exponential, "log": functions.logarithm, "expm1": functions.exponential_less_one,
@@ -99,7 +99,7 @@ def split(lowered: Lowered) -> Lowered:
     """Return the operations on parts: input k is read at 2k and 2k + 1, and results are stored likewise.
 
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> sorted(split(lower(program_from_sympy([x, y], [x * y]), complex_head)).count().items())
     [('add', 1), ('mul', 4), ('sub', 1)]

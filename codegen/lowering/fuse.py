@@ -9,8 +9,8 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from codegen.ir.machine_rows import Row, in_range, is_power_of_two
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import Row, in_range, is_power_of_two
 
 
 def fuse(lowered: Lowered) -> Lowered:
@@ -20,7 +20,7 @@ def fuse(lowered: Lowered) -> Lowered:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> dict(fuse(lower(program_from_sympy([x, y], [x * y + 1]))).count())
     {'fma': 1}
@@ -33,7 +33,7 @@ def sink_signs(lowered: Lowered) -> Lowered:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> dict(sink_signs(lower(program_from_sympy([x, y], [-3 * x * y]))).count())
     {'mul': 2}
@@ -46,7 +46,7 @@ def merge_scales(lowered: Lowered) -> Lowered:
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> expression = sp.Mul(sp.Mul(3, x), sp.Mul(2, y), evaluate=False)
     >>> dict(merge_scales(lower(program_from_sympy([x, y], [expression]))).count())

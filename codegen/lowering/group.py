@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.cost import NANOSECONDS, OTHERS
 from codegen.functions.vector_libm import FUNCTIONS
+from codegen.ir.cost import NANOSECONDS, OTHERS
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of
 
 Pack: TypeAlias = tuple[int, ...]  # rows side by side; the last may be repeated to fill the lanes
 Find: TypeAlias = Callable[[str, int], str | None]  # (symbol, lanes): symbol of the vector function

@@ -10,8 +10,8 @@ import math
 import struct
 from dataclasses import replace
 
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, operands_of
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import FIRST_OPERAND, LEAVES, Row, operands_of
 
 KEPT = {"fma": (3, False), "fnma": (3, False), "fms": (3, True), "fnms": (3, True)}  # summand, and whether negated
 

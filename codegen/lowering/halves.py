@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.engine import vector_bits
+from codegen.ir.machine_rows import TRUTHS, operands_of
+from codegen.ir.program import Program
 from codegen.lowering.guards import guard
 from codegen.lowering.lower import Lowered
-from codegen.lowering.machine import TRUTHS, operands_of
-from codegen.program import Program
 
 ZERO = ("const", bytes(8))
 
@@ -26,7 +26,7 @@ class Split:
 def columns_at_once(program: Program) -> int:
     """Return how many columns go side by side: as many as fill the widest register, a power of two.
 
-    >>> from codegen.program import Input
+    >>> from codegen.ir.program import Input
     >>> columns_at_once(Program([], [], {}, (Input("seed", (3,)),), (), seeded=True))
     2
     """

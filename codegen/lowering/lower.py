@@ -15,12 +15,12 @@ from typing import Any
 
 import sympy as sp
 
+from codegen.evaluation.constant_folding import fold_constants
+from codegen.functions.function_rows import Intrinsic
 from codegen.functions.intrinsics import intrinsic
-from codegen.functions.rows import Intrinsic
-from codegen.lowering.constants import fold_constants
-from codegen.lowering.machine import LEAVES, Machine, Reference, Row, use_counts
-from codegen.lowering.powers import PowerPlan
-from codegen.program import Head, Program, reachable
+from codegen.functions.powers import PowerPlan
+from codegen.ir.machine_rows import LEAVES, Machine, Reference, Row, use_counts
+from codegen.ir.program import Head, Program, reachable
 
 FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
 KINDS = {
@@ -64,7 +64,7 @@ def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lo
     written, with two documented exceptions: a power with exponent n or n + 1/2 becomes a multiplication chain, and a
     product with a reciprocal of single use or of a constant becomes a quotient (one rounding fewer).
 
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> sorted(lower(program_from_sympy([x, y], [x**3 / y - x**2])).count().items())
     [('div', 1), ('mul', 2), ('sub', 1)]

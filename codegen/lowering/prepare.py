@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from codegen.dtypes import FLOAT64
 from codegen.engine import has_fma
+from codegen.ir.program import Program
+from codegen.ir.unroll import unroll
 from codegen.lowering.algebra import Effect, simplify
 from codegen.lowering.complex_rows import complex_head, in_parts, split
 from codegen.lowering.fuse import fuse
 from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
 from codegen.options import Options
-from codegen.program import Program
-from codegen.regions.unroll import unroll
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def prepare(program: Program, options: Options) -> Prepared:
     LoweringError for a head without a native lowering.
 
     >>> import sympy as sp
-    >>> from codegen.sympy_in import program_from_sympy
+    >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> prepare(program_from_sympy([x, y], [x * y - 1]), Options(fma=False)).fused.count().total()
     2

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import Any
 
-from codegen.storage.cache import Cache, Entry, chosen
+from codegen.machine.storage.cache import Cache, Entry, chosen
 from symad.errors import ArgumentError
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import symad.tracing.containers as containers
-from codegen.regions.evaluate import evaluate_rolled
+import symad.tracing.values.containers as containers
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from symad.checking.verification.verify import exact_values, flat_floats
+from symad.compiling.rolling import Primal
+from symad.derivatives.loops.pullback import gradient
+from symad.derivatives.loops.pushforward import pushforward
 from symad.errors import ArgumentError
-from symad.regions.pullback import gradient
-from symad.regions.pushforward import pushforward
-from symad.rolling import Primal
 from symad.tracing.trace import trace
-from symad.tracing.trees import object_array
-from symad.transforms import HessianMode, hessian
+from symad.tracing.values.node_trees import object_array
+from symad.transforms.first_order import HessianMode, hessian
 
 DIGITS = 50
 DIRECTIONS = 3

@@ -17,7 +17,7 @@ from symad.commands.showing import (
     require_point,
     transformed,
 )
-from symad.native import compile
+from symad.compiling.native import compile
 
 
 def add_command(commands: Any) -> None:

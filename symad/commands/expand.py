@@ -11,7 +11,7 @@ from symad.commands.showing import add_output, add_target, present, read_directi
 from symad.errors import ArgumentError
 from symad.teaching.answers.check import check_derivative, check_expansion
 from symad.teaching.expansion.expand import expand
-from symad.tracing.given import given
+from symad.tracing.calling.given import given
 
 DETAIL = ("result", "levels", "steps", "all")
 

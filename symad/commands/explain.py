@@ -8,10 +8,10 @@ from typing import Any
 
 import sympy as sp
 
-from codegen.regions.region import RolledProgram
+from codegen.ir.region import RolledProgram
 from symad.commands.showing import add_output, add_target, add_transform, example, present, read_target, transformed
+from symad.compiling.rolling import Rolled, rolled
 from symad.drawing.draw import draw
-from symad.rolling import Rolled, rolled
 from symad.teaching.explanation.explain import explain
 
 

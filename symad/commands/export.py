@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import symad.tracing.containers as containers
-from codegen.exports.export import Exported
+import symad.tracing.values.containers as containers
+from codegen.machine.exports.export import Exported
 from symad.commands.loading import load_function
+from symad.compiling.native import compile
 from symad.errors import ArgumentError
-from symad.native import compile
-from symad.transforms import grad, hessian, jacobian, value_and_grad
+from symad.transforms.first_order import grad, hessian, jacobian, value_and_grad
 
 WHAT: dict[str, Callable[..., Any]] = {
     "value": lambda f: f,

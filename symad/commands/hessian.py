@@ -13,24 +13,24 @@ import numpy as np
 import sympy as sp
 
 from codegen import Kernel
+from codegen.ir.sparsity import spy
 from codegen.options import Accuracy, Tier
-from codegen.sparsity import spy
 from symad.checking.verification.verify import Verification, compare_exact, flat_floats
+from symad.commands.build_stages import Stage, Stopwatch, fitted, show_progress, table, time_call
 from symad.commands.checks import DIGITS, check_finite, check_pattern, exact_matrix
 from symad.commands.loading import load_function
 from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops
-from symad.commands.stages import Stage, Stopwatch, fitted, show_progress, table, time_call
-from symad.derivatives.sparse import Triangle
+from symad.compiling.native import compile_trace
+from symad.compiling.strategy import cost_of, seeded_program
 from symad.display.printers import Latex
 from symad.display.shown import write_text
 from symad.display.terminal import terminal_width
 from symad.errors import ArgumentError
-from symad.native import compile_trace
-from symad.strategy import cost_of, seeded_program
-from symad.teaching.loops import LoopReport, loops
-from symad.tracing.paths import MAX_PATHS
+from symad.teaching.loops_report import LoopReport, loops
+from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import Trace, trace
-from symad.transforms import HessianMode, hessian
+from symad.tracing.values.sparse_matrix import Triangle
+from symad.transforms.first_order import HessianMode, hessian
 
 MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
 ACCURACY = ("strict", "fast")
@@ -164,7 +164,7 @@ def study(
 
 
 def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int | None:
-    """Return what the dense matrix costs as a sweep over its columns, where it can be one (see symad.strategy)."""
+    """Return what the dense matrix costs as a sweep over its columns, where it can be one."""
     program = seeded_program(hessian(function), arguments, MAX_PATHS)
     return None if program is None else cost_of(program).sweep
 

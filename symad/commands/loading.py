@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
 
 

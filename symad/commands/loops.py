@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen import Kernel
+from codegen.ir.sparsity import spy
 from codegen.options import Accuracy, Tier
-from codegen.sparsity import spy
 from symad.checking.verification.verify import compare_exact
+from symad.commands.build_stages import Stage, Stopwatch, table, time_call
 from symad.commands.checks import DIGITS, DIRECTIONS, along_directions, check_finite, check_pattern, exact_matrix
-from symad.commands.stages import Stage, Stopwatch, table, time_call
-from symad.errors import ArgumentError
-from symad.native import compile_rolled
-from symad.rolling import (
+from symad.compiling.native import compile_rolled
+from symad.compiling.rolling import (
     Primal,
     Roll,
     Rolled,
@@ -29,9 +28,10 @@ from symad.rolling import (
     unrolled_lines,
     worth_it,
 )
-from symad.teaching.loops import line_of
-from symad.tracing.place import written_at
-from symad.transforms import hessian
+from symad.errors import ArgumentError
+from symad.teaching.loops_report import line_of
+from symad.tracing.calling.user_place import written_at
+from symad.transforms.first_order import hessian
 
 FEW = 500_000  # operations times variables: 50 digits take seconds
 SHOWN_LOOPS = 8

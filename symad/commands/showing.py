@@ -13,14 +13,14 @@ import numpy as np
 import sympy as sp
 from rich.console import Console
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.commands.loading import load_function
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
-from symad.tracing.given import given
-from symad.tracing.names import name_of
-from symad.transforms import derivative, grad, hessian, jacfwd, jacrev
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.given import given
+from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev
 
 TRANSFORMS: dict[str, Callable[..., Any]] = {
     "grad": grad, "derivative": derivative, "jacfwd": jacfwd, "jacrev": jacrev, "hessian": hessian,

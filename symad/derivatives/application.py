@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-import symad.tracing.containers as containers
-from codegen.sparsity import Format
+import symad.tracing.values.containers as containers
+from codegen.ir.sparsity import Format
 from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import Selection
-from symad.derivatives.sparse import Entries, SparseMatrix, in_order, pattern_of
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
-from symad.tracing.names import name_of
-from symad.tracing.scope import Scope, independent_traces, innermost_scope, open_scope
-from symad.tracing.trees import Nodes, Tree, lift
+from symad.graph.graph import Graph
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import Scope, independent_traces, innermost_scope, open_scope
+from symad.tracing.values.node_trees import Nodes, Tree, lift
+from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, in_order, pattern_of
 
 Function = Callable[..., Any]
 

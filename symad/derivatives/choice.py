@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 
 T = TypeVar("T")
 

@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.linear import gradients, linearize, settle
 from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
-from symad.tracing.names import argument_names, name_of, positional
-from symad.tracing.operands import holds_traced, scope_of
-from symad.tracing.place import user_place
-from symad.tracing.scope import Scope, open_scope
-from symad.tracing.shadows import call
-from symad.tracing.traced import Traced
-from symad.tracing.trees import Tree, lift, lift_result, paths_of, wrap
-from symad.tracing.values import values_of
+from symad.graph.graph import Graph
+from symad.tracing.calling.function_names import argument_names, name_of, positional
+from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.node_operands import holds_traced, scope_of
+from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
 

@@ -27,7 +27,7 @@ def forward(build: Builder, linear: Linear) -> Entries:
 
     >>> import sympy as sp
     >>> from symad.derivatives.linear import linearize
-    >>> from symad.graph.table import Graph
+    >>> from symad.graph.graph import Graph
     >>> build = Builder(Graph())
     >>> x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
     >>> linear = linearize(build, [build.call(sp.sin, x), build.mul(x, y)], [x, y])

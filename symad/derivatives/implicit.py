@@ -19,23 +19,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.custom import dependencies, plain_values
 from symad.derivatives.level import deliver
 from symad.derivatives.solvers import Entries, Matrix, fixed_point_iteration, jacobian_entries, newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
-from symad.tracing.array import wrap as wrap_array
-from symad.tracing.names import argument_names, name_of
-from symad.tracing.operands import holds_traced, nodes_of
-from symad.tracing.place import user_place
-from symad.tracing.scope import Scope, open_scope
-from symad.tracing.shadows import call
-from symad.tracing.trees import Nodes, Tree, lift, lift_result, paths_of, wrap
-from symad.tracing.values import SymbolicValueError
+from symad.graph.graph import Graph
+from symad.tracing.calling.function_names import argument_names, name_of
+from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.array import wrap as wrap_array
+from symad.tracing.values.known_numbers import SymbolicValueError
+from symad.tracing.values.node_operands import holds_traced, nodes_of
+from symad.tracing.values.node_trees import Nodes, Tree, lift, lift_result, paths_of, wrap
 
 Function = Callable[..., Any]
 Solver = Callable[[Function, Any], Any]

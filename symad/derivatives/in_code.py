@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from math import factorial
 from typing import Any
 
-import symad.tracing.containers as containers
-from codegen.sparsity import Format
+import symad.tracing.values.containers as containers
+from codegen.ir.sparsity import Format
 from symad.derivatives.selection import Selection
-from symad.derivatives.sparse import SparseMatrix, Triangle
-from symad.tracing.constructs.blocks import Inner, Taken, inner_function
-from symad.tracing.names import argument_names
-from symad.tracing.scope import innermost_scope
-from symad.tracing.trees import Tree
+from symad.tracing.calling.function_names import argument_names
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.control.derivative_blocks import Inner, Taken, inner_function
+from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.sparse_matrix import SparseMatrix, Triangle
 
 Function = Callable[..., Any]
 

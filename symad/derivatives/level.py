@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
-from codegen.interpret import evaluate
-from codegen.program import reachable
+import symad.tracing.values.containers as containers
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import reachable
 from symad.derivatives.roles import note
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
-from symad.graph.table import Graph
-from symad.tracing.names import argument_names, check_function, name_of
-from symad.tracing.place import user_frame
-from symad.tracing.scope import Scope, open_scope
-from symad.tracing.shadows import call
-from symad.tracing.trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import user_frame
+from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
 
 
 class Epsilon(sp.Symbol):  # type: ignore[misc]

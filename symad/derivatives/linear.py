@@ -19,8 +19,8 @@ from symad.derivatives.roles import Kind, note
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.rules.partials import Edge, edges
-from symad.tracing.place import located
-from symad.tracing.scope import innermost_scope
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.calling.user_place import located
 
 Row: TypeAlias = tuple[int, tuple[Edge, ...]]
 Term: TypeAlias = tuple[int, int | None]  # a value, and the guard under which it is not zero
@@ -91,7 +91,7 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     RuleError when an active operand has no derivative.
 
     >>> import sympy as sp
-    >>> from symad.graph.table import Graph
+    >>> from symad.graph.graph import Graph
     >>> build = Builder(Graph())
     >>> x = build.graph.alias(build.graph.leaf(sp.Symbol("x")))
     >>> derivative = linearize(build, [build.mul(x, x)], [x])

@@ -19,7 +19,7 @@ from symad.derivatives.linear import Linear, linearize
 from symad.derivatives.second_order import edge_pushing
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
-from symad.tracing.trees import Nodes, Tree
+from symad.tracing.values.node_trees import Nodes, Tree
 
 DYADIC_INPUTS = 256  # beyond it dense gradients at every node are never the cheaper way, and looking costs memory
 DEARER = 2  # a way that counts beforehand this many times the operations of another is not written down

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import optree
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.derivatives import modes
 from symad.derivatives.choice import cheapest
 from symad.derivatives.forward_second import outer, second_forward
 from symad.derivatives.level import Level
 from symad.derivatives.linear import gradients, settle
 from symad.derivatives.tensor import Entries, dense, tensor_entries
-from symad.tracing.container_types import NAMESPACE
-from symad.tracing.trees import Tree
+from symad.tracing.values.container_types import NAMESPACE
+from symad.tracing.values.node_trees import Tree
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from codegen.sparsity import Format
+from codegen.ir.sparsity import Format
 from symad.derivatives.selection import FIRST, Argnums
-from symad.derivatives.sparse import Triangle
+from symad.tracing.values.sparse_matrix import Triangle
 
 Function = Callable[..., Any]
 

@@ -1,7 +1,8 @@
 """Roles: what the levels of a computation did, step by step, noted while `noting` is open and never otherwise.
 
-What a node is to a level (parameter, residual, tangent, cotangent) follows from these steps: `symad.derivatives.levels`
-reads them. A pass says what it did by one call of `note`, whose details are what it has in its hands anyway.
+What a node is to a level (parameter, residual, tangent, cotangent) follows from these steps:
+`symad.derivatives.node_roles` reads them. A pass says what it did by one call of `note`, whose details are what it has
+in its hands anyway.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
-from symad.graph.table import Graph
-from symad.tracing.place import is_library
+from symad.graph.graph import Graph
+from symad.tracing.calling.user_place import is_library
 
 Kind = Literal["tangent", "cotangent"]
 Step = Literal["opened", "called", "closed", "linearized", "carried", "residual", "eliminated"]
@@ -71,7 +72,7 @@ def _transform() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_library(frame.f_code.co_filename):
         module, top = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".")[0]
-        if module == "symad.tracing.shadows":
+        if module == "symad.tracing.calling.shadows":
             break  # a level calls its function there
         if module.startswith("symad.") and not module.startswith(_MODULES):
             name = name if top in _INNER or top.startswith("_") else top

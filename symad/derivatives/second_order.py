@@ -15,11 +15,11 @@ from functools import lru_cache
 
 import sympy as sp
 
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total
 from symad.derivatives.roles import note
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 from symad.rules.composites import derivative_form
 from symad.rules.overrides import GATES
 from symad.rules.partials import Edge, Template, partial

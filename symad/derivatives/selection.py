@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import optree
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
-from symad.tracing.container_types import NAMESPACE
-from symad.tracing.names import argument_names, name_of
+from symad.tracing.calling.function_names import argument_names, name_of
+from symad.tracing.values.container_types import NAMESPACE
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]

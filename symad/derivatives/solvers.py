@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import symad.tracing.containers as containers
-from codegen.interpret import evaluate
+import symad.tracing.values.containers as containers
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import gradients, linearize, settle
 from symad.errors import ConvergenceError
 from symad.graph.builder import Builder
-from symad.tracing.place import user_place
-from symad.tracing.scope import Scope
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import user_place
 
 Function = Callable[..., Any]
 Vector = NDArray[np.float64]

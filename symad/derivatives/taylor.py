@@ -27,8 +27,8 @@ from symad.errors import RuleError
 from symad.graph.builder import Builder, simplest
 from symad.rules.composites import derivative_form
 from symad.rules.partials import Edge, edges
-from symad.tracing.place import located
-from symad.tracing.scope import innermost_scope
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.calling.user_place import located
 
 LARGEST_WHOLE = 1024  # exponents of whole powers that are products of halves; beyond it the chain rule is shorter
 
@@ -42,7 +42,7 @@ def taylor_coefficients(
 
     `path[k]` has the coefficient of t**(k + 1) of each parameter. RuleError when a head has no derivative.
 
-    >>> from symad.graph.table import Graph
+    >>> from symad.graph.graph import Graph
     >>> build = Builder(Graph())
     >>> x = build.graph.alias(build.graph.leaf(sp.Symbol("x")))
     >>> y = build.graph.node(sp.exp, x)

@@ -18,16 +18,16 @@ import numpy as np
 import optree
 from numpy.typing import NDArray
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.derivatives import modes
 from symad.derivatives.choice import cheapest
 from symad.derivatives.level import Level
 from symad.derivatives.linear import linearize
 from symad.errors import LimitError
 from symad.graph.builder import Builder
-from symad.tracing.container_types import NAMESPACE
-from symad.tracing.traced import Traced
-from symad.tracing.trees import Tree
+from symad.tracing.values.container_types import NAMESPACE
+from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.traced import Traced
 
 Place = tuple[int, ...]
 Entries = dict[Place, int]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from codegen.storage.sealed import write_atomically
+from codegen.sealed import write_atomically
 from symad.display import html, latex, terminal
 from symad.display.characters import can_encode
 from symad.display.document import Document

@@ -14,12 +14,12 @@ from typing import Literal, TypeAlias
 import sympy as sp
 
 from codegen.heads import Alias
-from codegen.program import Rows, reachable
+from codegen.ir.program import Rows, reachable
 from symad.display.mathematics import text_of
 from symad.display.styles import LOOKS, Style
 from symad.drawing.labels import number_label, operation_label, symbol_label
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import rebuild
-from symad.graph.table import Graph
 
 Kind = Literal["input", "constant", "operation", "parameter", "again", "more", "loop", "memory"]
 Mark: TypeAlias = tuple[Style, int]

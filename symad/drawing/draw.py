@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from codegen import Kernel
-from codegen.regions.region import RolledProgram
+from codegen.ir.region import RolledProgram
 from symad.drawing.boxes import Diagram, Reading, diagram_of
 from symad.drawing.drawing import Drawing
 from symad.drawing.folding import folded
 from symad.drawing.reading import source_of
 from symad.drawing.rolled import LoopDrawing, loop_drawing
-from symad.drawing.trees import tree_operations, unfolded
+from symad.drawing.tree_drawing import tree_operations, unfolded
 from symad.errors import ArgumentError
-from symad.tracing.place import user_place
+from symad.tracing.calling.user_place import user_place
 
 Sharing = Literal["after", "before", "both"]
 

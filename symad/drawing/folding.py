@@ -37,7 +37,7 @@ def folded(reading: Reading, limit: int) -> Diagram:
 
     >>> from symad.drawing.boxes import Source
     >>> from symad.graph.sympy_io import from_sympy
-    >>> from symad.graph.table import Graph
+    >>> from symad.graph.graph import Graph
     >>> graph = Graph()
     >>> (node,) = from_sympy(graph, [sum(sp.sin(x) ** 2 for x in sp.symbols("x_:40"))], binary=True)
     >>> drawn = folded(Reading(Source(graph, (node,), ("y",))), 10)

@@ -14,13 +14,13 @@ from typing import TypeAlias
 import numpy as np
 import sympy as sp
 
-from codegen.regions.region import Carry, Gather, Region, RolledProgram, Step, regions_of
+from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
+from symad.derivatives.loops.body_derivatives import replayed
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded
 from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.slots import Places, results_of
-from symad.graph.table import Graph
-from symad.regions.bodies import replayed
+from symad.graph.graph import Graph
 
 READABLE, FOLDED = 80, 30  # boxes of a body, and of one that is folded
 SLOTS = 12  # that have boxes of their own; of more, those that read the same array may share one

@@ -13,24 +13,24 @@ from typing import Any, TypeAlias
 import numpy as np
 import sympy as sp
 
-from codegen.program import reachable
+from codegen.ir.program import reachable
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
 from symad.drawing.chart import line_chart
 from symad.drawing.labels import count_label
 from symad.drawing.svg import shortened
-from symad.drawing.trees import tree_operations
+from symad.drawing.tree_drawing import tree_operations
 from symad.errors import ArgumentError, LimitError
+from symad.graph.graph import Graph
 from symad.graph.let import from_let
-from symad.graph.sharing import Sharing
+from symad.graph.shared_graph import Sharing
 from symad.graph.sympy_io import from_sympy, to_sympy
-from symad.graph.table import Graph
-from symad.higher_order import taylor
 from symad.limits import time_limit
-from symad.tracing.given import Given, given
-from symad.tracing.place import user_place
+from symad.tracing.calling.given import Given, given
+from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import trace
-from symad.transforms import derivative
+from symad.transforms.first_order import derivative
+from symad.transforms.higher_order import taylor
 
 TREE_LIMIT = 5_000  # operations of an expression that SymPy differentiates once more
 CSE_LIMIT = 4_000  # operations of an expression that sympy.cse looks through

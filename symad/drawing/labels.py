@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.display.mathematics import text_of
 from symad.drawing.svg import shortened
 

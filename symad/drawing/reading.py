@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
-from codegen.program import Output, Program
-from symad.derivatives.levels import History
+import symad.tracing.values.containers as containers
+from codegen.ir.program import Output, Program
+from symad.derivatives.loops.body_derivatives import replayed
+from symad.derivatives.node_roles import History
 from symad.derivatives.roles import noting
-from symad.derivatives.sparse import SparseMatrix
 from symad.drawing.boxes import Mark, Source
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
+from symad.graph.graph import Graph
 from symad.graph.let import from_let
 from symad.graph.sympy_io import from_sympy
-from symad.graph.table import Graph
-from symad.programs import sparse_leaves
-from symad.regions.bodies import replayed
-from symad.tracing.given import given
-from symad.tracing.place import user_place
+from symad.tracing.calling.given import given
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.to_program import sparse_leaves
 from symad.tracing.trace import Trace, trace
-from symad.tracing.trees import Tree
+from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.sparse_matrix import SparseMatrix
 
 _WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, a let form, or a kernel"
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from codegen.regions.printing import text as rolled_text
-from codegen.regions.region import RolledProgram, regions_of
+from codegen.ir.printing import text as rolled_text
+from codegen.ir.region import RolledProgram, regions_of
 from symad.display.document import Code, Document, Paragraph
 from symad.drawing.dot import frames_text
 from symad.drawing.drawing import Drawing, many
@@ -79,7 +79,7 @@ def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDraw
     """Return the picture of a rolled program; `opened` says whether its bodies are drawn, by default if they are few.
 
     >>> import numpy as np
-    >>> from symad.rolling import rolled
+    >>> from symad.compiling.rolling import rolled
     >>> found = rolled(lambda x: np.sum(np.sin(x) * x), (np.ones(1000),), "always")
     >>> [frame.title for frame in loop_drawing(found.program).frames]
     ['', '1 000 times']

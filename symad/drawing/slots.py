@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.regions.printing import buffer_names
-from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine, Table
+from codegen.ir.printing import buffer_names
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine, Table
 from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.svg import shortened
 

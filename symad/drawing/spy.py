@@ -11,19 +11,19 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-import codegen.sparsity as sparsity_pattern
-import symad.tracing.containers as containers
-from codegen.sparsity import SparsityPattern
-from symad.derivatives.sparse import SparseMatrix
+import codegen.ir.sparsity as sparsity_pattern
+import symad.tracing.values.containers as containers
+from codegen.ir.sparsity import SparsityPattern
 from symad.display.document import Document, Paragraph
 from symad.display.shown import Shown
 from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
-from symad.jacobians import sparsity
-from symad.tracing.given import given
-from symad.tracing.place import user_place
+from symad.tracing.calling.given import given
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.sparse_matrix import SparseMatrix
+from symad.transforms.jacobians import sparsity
 
 SQUARES = 100  # on a side, at most
 NAMED = 30  # rows or columns that have their names beside them, at most

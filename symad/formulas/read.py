@@ -15,7 +15,7 @@ from typing import TypeVar
 import sympy as sp
 from sympy.core.function import UndefinedFunction
 
-from symad.formulas.names import (
+from symad.formulas.formula_names import (
     CONSTANTS,
     FUNCTIONS,
     NO_SYMBOLS,
@@ -27,8 +27,8 @@ from symad.formulas.names import (
     split,
     symbol_of,
 )
+from symad.formulas.formula_values import Refused, Value, applied, constant, power, product, reciprocal, total
 from symad.formulas.tokens import LOWERED, Token, refuse, tokens
-from symad.formulas.values import Refused, Value, applied, constant, power, product, reciprocal, total
 
 DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
 ORDER_LIMIT = 10  # primes after the name of a function

@@ -12,9 +12,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from codegen.lowering.constants import plain_number
-from codegen.program import Head
-from symad.graph.table import Graph
+from codegen.evaluation.constant_folding import plain_number
+from codegen.ir.program import Head
+from symad.graph.graph import Graph
 
 Exact = int | Fraction
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import sympy as sp
 from sympy.functions.elementary.piecewise import ExprCondPair
 
+from codegen.expressions.sympy_in import walk
 from codegen.heads import Alias
-from codegen.program import Head, reachable
-from codegen.sympy_in import walk
+from codegen.ir.program import Head, reachable
 from symad.errors import LimitError
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 
 TREE_LIMIT = 100_000  # nodes of the unfolded tree; beyond it SymPy cannot print, compare or differentiate it
 

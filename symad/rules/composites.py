@@ -16,7 +16,7 @@ from collections.abc import Callable
 import sympy as sp
 
 import codegen.heads as h
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.graph.builder import Builder
 
 Form = tuple[Head, tuple[int, ...]]
@@ -40,7 +40,7 @@ COMPOSITES: dict[Head, tuple[Callable[..., int | None], ...]] = {
 def derivative_form(build: Builder, node: int) -> Form:
     """Return head and operands to differentiate for a node: its own, or those of an equal composition.
 
-    >>> from symad.graph.table import Graph
+    >>> from symad.graph.graph import Graph
     >>> build = Builder(Graph())
     >>> x = build.graph.leaf(sp.Symbol("x"))
     >>> derivative_form(build, build.mul(x, x)) == (sp.Pow, (x, build.two))

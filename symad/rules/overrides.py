@@ -16,9 +16,9 @@ import sympy as sp
 
 import codegen.heads as h
 import codegen.special_heads as s
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.graph.builder import Builder, Exact, simplest
-from symad.rules import special
+from symad.rules import special_rules as special
 
 Partial = Callable[..., int | None]
 Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)

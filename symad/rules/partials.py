@@ -17,11 +17,11 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
 from codegen.heads import Alias
-from codegen.program import Head, reachable
+from codegen.ir.program import Head, reachable
 from symad.errors import RuleError
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
-from symad.graph.table import Graph
 from symad.rules.composites import COMPOSITES, derivative_form
 from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
 

@@ -15,8 +15,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from codegen.heads import Alias
-from codegen.program import Head, reachable
-from symad.graph.table import Graph
+from codegen.ir.program import Head, reachable
+from symad.graph.graph import Graph
 
 HEADS = 4096  # bound of the cache of heads
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from codegen import Kernel, unroll
-from codegen.program import Output, Program, reachable
-from codegen.regions.region import RolledProgram
+from codegen.ir.program import Output, Program, reachable
+from codegen.ir.region import RolledProgram
+from codegen.loops.loop import Nodes
 from symad.errors import ArgumentError
-from symad.graph.table import Graph
-from symad.structure.loop import Nodes
+from symad.graph.graph import Graph
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.calling.user_place import user_place
 from symad.tracing.from_sympy import Formula
-from symad.tracing.inputs import input_symbols
-from symad.tracing.place import user_place
-from symad.tracing.scope import open_scope
-from symad.tracing.trees import Tree
+from symad.tracing.values.inputs import input_symbols
+from symad.tracing.values.node_trees import Tree
 
 
 def from_program(program: Kernel | Program | RolledProgram) -> Formula:

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
-from codegen.program import reachable
-from codegen.sympy_forms import can_be_input, is_input_head
-from codegen.sympy_in import flattened
+import symad.tracing.values.containers as containers
+from codegen.expressions.sympy_forms import can_be_input, is_input_head
+from codegen.expressions.sympy_in import flattened
+from codegen.ir.program import reachable
 from symad.errors import ArgumentError, LoweringError
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
-from symad.graph.table import Graph
-from symad.tracing.place import user_place
-from symad.tracing.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace
-from symad.tracing.trees import Tree, expressions, lift, lift_result, paths_of, wrap
-from symad.tracing.values import values_of
+from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.node_trees import Tree, expressions, lift, lift_result, paths_of, wrap
 
 
 class Formula(Trace):

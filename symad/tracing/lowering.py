@@ -8,11 +8,11 @@ import sympy as sp
 
 from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
-from codegen.program import Head
-from codegen.table import Table
+from codegen.ir.program import Head
+from codegen.ir.row_table import Table
 from symad.errors import LoweringError
-from symad.graph.table import Graph
-from symad.tracing.place import located
+from symad.graph.graph import Graph
+from symad.tracing.calling.user_place import located
 
 
 def add_rows(

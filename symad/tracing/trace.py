@@ -7,21 +7,21 @@ from typing import Any
 
 import sympy as sp
 
-import symad.tracing.containers as containers
-from codegen.program import reachable
+import symad.tracing.values.containers as containers
+from codegen.ir.program import reachable
+from codegen.loops.loop import Loop
 from symad.display.document import Document, Paragraph, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
+from symad.graph.graph import Graph
 from symad.graph.let import Let, to_let
-from symad.graph.table import Graph
-from symad.structure.loop import Loop
-from symad.tracing.inputs import input_symbols, lift_inputs, symbols_of
-from symad.tracing.names import argument_names, check_call, name_of
-from symad.tracing.paths import MAX_PATHS, Paths
-from symad.tracing.place import user_frame
-from symad.tracing.scope import open_scope
-from symad.tracing.shadows import call
-from symad.tracing.trees import Tree, expressions, lift_result, wrap
+from symad.tracing.calling.function_names import argument_names, check_call, name_of
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import user_frame
+from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
+from symad.tracing.values.node_trees import Tree, expressions, lift_result, wrap
 
 SHOWN_OPERATIONS = 2000  # of a trace that is shown line by line
 
@@ -127,10 +127,10 @@ def trace_structured(
 ) -> StructuredTrace:
     """Trace a function as `trace` does, with the bodies of its loops (sum_over, vmap, scan...) traced once each.
 
-    `differentiate` makes rolled programs of derivatives that are taken in it (`symad.tracing.constructs.blocks`).
+    `differentiate` makes rolled programs of derivatives taken in it (`symad.tracing.control.derivative_blocks`).
 
     >>> import numpy as np
-    >>> from symad.tracing.constructs import sum_over
+    >>> from symad.tracing.control import sum_over
     >>> traced = trace_structured(lambda x: sum_over(lambda u: u * u, x), np.zeros(1000))
     >>> [(loop.count, len(loop.body)) for loop in traced.loops], traced.count_ops()
     ([(1000, 2)], 0)

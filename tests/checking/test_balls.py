@@ -16,9 +16,9 @@ from mpmath import mp
 import codegen.heads as heads
 import codegen.special_heads as s
 import symad as sa
+from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision
-from codegen.interpret import evaluate
 from symad.checking.verification.balls import (
     LOGIC,
     NUMBERS,
@@ -30,7 +30,7 @@ from symad.checking.verification.balls import (
     working_bits,
 )
 from symad.errors import ArgumentError
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 from symad.tracing.trace import trace
 
 HEADS = [head for head in INTRINSICS if head not in OWN_TESTS and head not in LOGIC]

@@ -15,12 +15,12 @@ import sympy as sp
 from scipy import special
 
 import symad as sa
+from symad.checking.comparison import comparison_rows as compare_rows
 from symad.checking.comparison import reference as compare_reference
 from symad.checking.comparison import routes
-from symad.checking.comparison import rows as compare_rows
 from symad.checking.comparison.compare import compare
+from symad.checking.comparison.comparison_problem import Built, problem_of
 from symad.checking.comparison.peers import carried_out
-from symad.checking.comparison.problem import Built, problem_of
 from symad.checking.comparison.reference import reference_of
 from symad.derivatives import second_order
 from symad.rules.overrides import OVERRIDES

@@ -12,7 +12,7 @@ from mpmath import mp
 
 import codegen
 import symad as sa
-from codegen.calls.kernel import make_kernel
+from codegen.machine.calls.kernel import make_kernel
 from symad.checking.verification.exact import Known, by_balls, by_digits, condition, error_bound, spacing, ulp_error
 from symad.checking.verification.verify import compare_exact
 from symad.errors import ArgumentError

@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad as sa
 from symad.checking.verification import balls_functions
-from symad.checking.verification.boxes import box_of
+from symad.checking.verification.interval_boxes import box_of
 from symad.checking.verification.points import (
     adversarial_points,
     edge_points,

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from codegen import Kernel, program_from_sympy
-from codegen.program import Program
+from codegen.ir.program import Program
 
 X, Y = sp.symbols("x y")
 POINT = (0.7, 1.3)

@@ -9,14 +9,14 @@ import numpy as np
 import sympy as sp
 from numpy.random import Generator
 
-from codegen.interpret import evaluate
-from codegen.program import Input, Output, Program
-from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
-from codegen.regions.table import Affine, Indexed, table
-from codegen.regions.table import Table as Places
-from codegen.regions.unroll import unroll
-from codegen.sympy_in import program_from_sympy
-from codegen.table import Table
+from codegen.evaluation.interpret import evaluate
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.row_table import Table
+from codegen.ir.tables import Affine, Indexed, table
+from codegen.ir.tables import Table as Places
+from codegen.ir.unroll import unroll
 
 A, B, C, D = sp.symbols("a b c d")
 

@@ -14,11 +14,11 @@ import pytest
 import sympy as sp
 
 from codegen import compile_program, lambdify, program_from_sympy
-from codegen.cost import nanoseconds
+from codegen.ir.cost import nanoseconds
+from codegen.ir.machine_rows import Row
 from codegen.lowering.algebra import PASSES, simplify
 from codegen.lowering.fuse import fuse
 from codegen.lowering.lower import Lowered, lower
-from codegen.lowering.machine import Row
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
 
@@ -149,7 +149,7 @@ import sys
 sys.path[:0] = {path!r}
 import sympy as sp
 from codegen import program_from_sympy
-from codegen.lowering.machine import Row
+from codegen.ir.machine_rows import Row
 from codegen.options import Options
 from codegen.lowering.prepare import prepare
 x = sp.symbols("x:6")

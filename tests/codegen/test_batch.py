@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import sympy as sp
 
-import codegen.batches.batch
-import codegen.batches.batch_run
+import codegen.machine.batches.batch
+import codegen.machine.batches.batch_run
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
-from codegen.batches.batch_text import transpose
-from codegen.emission.lanes import Lanes
+from codegen.lanes import Lanes
+from codegen.machine.batches.batch_text import transpose
 
 X = sp.symbols("x0:11")
 S, T = sp.symbols("s t")
@@ -228,13 +228,13 @@ def test_transposition_of_squares(width: int, scalar: str) -> None:
 
 def test_code_for_lanes_is_compiled_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    planned = codegen.batches.batch.planned
+    planned = codegen.machine.batches.batch.planned
 
     def counted(*given: Any) -> Any:
         made.append(given)
         return planned(*given)
 
-    monkeypatch.setattr(codegen.batches.batch, "planned", counted)
+    monkeypatch.setattr(codegen.machine.batches.batch, "planned", counted)
     kernel = zoo(lanes=4)
     x, s, t = np.ones((9, 11)), np.ones(9), np.ones((9, 1))
     kernel(x[0], s[0], t[0])
@@ -251,7 +251,9 @@ def test_code_for_lanes_is_compiled_once_and_late(monkeypatch: pytest.MonkeyPatc
 
 def test_small_batches_do_not_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr(codegen.batches.batch.Batch, "_compiled", lambda batch: made.append(batch) or compiled(batch))
+    monkeypatch.setattr(
+        codegen.machine.batches.batch.Batch, "_compiled", lambda batch: made.append(batch) or compiled(batch)
+    )
     kernel = compile_program(program_from_sympy([S], [sum(sp.sqrt(S + k) / (S + k) for k in range(40))]))
     x = np.random.default_rng(1).uniform(1, 2, 20_000)
     assert kernel.lanes > 1
@@ -266,7 +268,7 @@ def test_small_batches_do_not_wait_for_a_compiler(monkeypatch: pytest.MonkeyPatc
     assert len(made) == 2  # often enough
 
 
-compiled = codegen.batches.batch.Batch._compiled
+compiled = codegen.machine.batches.batch.Batch._compiled
 
 
 def test_lanes_are_chosen_by_arithmetic_per_number_moved() -> None:
@@ -308,7 +310,7 @@ def test_points_do_not_depend_on_their_neighbours(wide: Kernel, points: Any) -> 
 def test_arrays_beyond_the_caches(wide: Kernel, points: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large arrays are read and written line by line; here all arrays count as large."""
     x, s, t = points
-    monkeypatch.setattr(codegen.batches.batch_run, "STREAMED", -1)
+    monkeypatch.setattr(codegen.machine.batches.batch_run, "STREAMED", -1)
     want = one_by_one(wide, x, s, t)
     for count in (1, 2, 7, 8, 9, 15, 16, 17, 33, 67):
         found = wide.batch(x[:count], s[:count], t[:count])

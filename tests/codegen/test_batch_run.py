@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-import codegen.batches.batch_run as batch_run
+import codegen.machine.batches.batch_run as batch_run
 from codegen import Kernel, compile_program, program_from_sympy
 from codegen.errors import WorkspaceError
 

@@ -16,13 +16,13 @@ import sympy as sp
 from cached import X, Y, bits, files, program_of
 
 import codegen.engine
-import codegen.storage.cache
+import codegen.machine.storage.cache
 from codegen import Input, LoweringError, compile_program
-from codegen.build import STAGES
-from codegen.program import Output, Program
-from codegen.storage.cache import KIND, SUFFIX, VERSION, Cache, machine
-from codegen.storage.sealed import seal, unseal
-from codegen.sympy_in import program_from_sympy
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Output, Program
+from codegen.machine.build import STAGES
+from codegen.machine.storage.cache import KIND, SUFFIX, VERSION, Cache, machine
+from codegen.sealed import seal, unseal
 
 
 def with_head(head: Any) -> Program:
@@ -32,7 +32,7 @@ def with_head(head: Any) -> Program:
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     yield
-    codegen.storage.cache.cache_in.cache_clear()
+    codegen.machine.storage.cache.cache_in.cache_clear()
     machine.cache_clear()
     codegen.engine.host.cache_clear()
 
@@ -44,9 +44,9 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("compiled")
 
-    monkeypatch.setattr("codegen.storage.shelf.compile_modules", refuse)
-    monkeypatch.setattr("codegen.build.prepare", refuse)
-    monkeypatch.setattr("codegen.batches.batch.planned", refuse)
+    monkeypatch.setattr("codegen.machine.storage.shelf.compile_modules", refuse)
+    monkeypatch.setattr("codegen.machine.build.prepare", refuse)
+    monkeypatch.setattr("codegen.machine.batches.batch.planned", refuse)
 
 
 def test_a_hit_compiles_nothing_and_gives_the_same_bits(tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -109,7 +109,7 @@ def test_whatever_decides_the_code_is_in_the_key(name: str, tmp_path: Path) -> N
 def test_another_machine_or_version_finds_nothing(field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_program(program_of(), cache=tmp_path)
     here = machine()
-    monkeypatch.setattr(codegen.storage.cache, "machine", lambda: {**here, field: "another"})
+    monkeypatch.setattr(codegen.machine.storage.cache, "machine", lambda: {**here, field: "another"})
     assert not compile_program(program_of(), cache=tmp_path).stats.cached
     assert len(files(tmp_path)) == 2
 
@@ -137,9 +137,9 @@ def test_code_of_another_processor_under_our_name_is_not_used(tmp_path: Path) ->
 
 def test_the_sources_of_this_package_are_in_the_key(tmp_path: Path) -> None:
     (tmp_path / "lower.py").write_text("a = 1\n")
-    before = codegen.storage.cache._sources(tmp_path)
+    before = codegen.machine.storage.cache._sources(tmp_path)
     (tmp_path / "lower.py").write_text("a = 2\n")
-    assert codegen.storage.cache._sources(tmp_path) != before
+    assert codegen.machine.storage.cache._sources(tmp_path) != before
     assert len(before) == len(machine()["sources"]) == 64
 
 

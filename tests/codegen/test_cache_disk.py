@@ -17,14 +17,14 @@ import pytest
 from cached import X, bits, files, program_of
 
 import codegen.engine
-import codegen.storage.cache
+import codegen.machine.storage.cache
 from codegen import ArgumentError, compile_program, lambdify
-from codegen.storage.cache import SUFFIX, Cache, chosen, default_folder
+from codegen.machine.storage.cache import SUFFIX, Cache, chosen, default_folder
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from codegen.storage.cache import Cache
+from codegen.machine.storage.cache import Cache
 cache = Cache(Path(sys.argv[1]))
 parts = [bytes([k % 256]) * 200_000 for k in range(20)]
 print("ready", flush=True)
@@ -147,7 +147,7 @@ def test_a_disk_that_is_full_or_read_only_costs_one_warning(
     def fail(*arguments: Any, **keywords: Any) -> None:
         raise error
 
-    monkeypatch.setattr(codegen.storage.cache, "write_atomically", fail)
+    monkeypatch.setattr(codegen.machine.storage.cache, "write_atomically", fail)
     with pytest.warns(RuntimeWarning, match=f"it cannot be written .{error.strerror}") as caught:
         kernels = [compile_program(program_of(k), cache=tmp_path, tier="fast") for k in range(3)]
     assert len(caught) == 1

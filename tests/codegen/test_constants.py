@@ -11,8 +11,8 @@ import sympy as sp
 from mpmath import mp
 
 from codegen import Input, LoweringError, Output, Program, UnboundSymbolError, compile_program
+from codegen.evaluation.constant_folding import fold_constants, leaf_constant, plain_number, to_float
 from codegen.heads import negative_zero
-from codegen.lowering.constants import fold_constants, leaf_constant, plain_number, to_float
 
 
 def folded(*rows: Any) -> Any:

@@ -11,10 +11,10 @@ import sympy as sp
 from codegen import compile_program
 from codegen.emission.copies import MOST, split_stores
 from codegen.emission.schedule import SINGLE_LIMIT
-from codegen.program import Input, Output, Program
-from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine
-from codegen.table import Table
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.row_table import Table
+from codegen.ir.tables import Affine
 
 PLACES = 2 * MOST + 7
 

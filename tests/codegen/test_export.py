@@ -16,12 +16,12 @@ import sympy as sp
 from exported import STRICT, bits, build, check_bits, compiler, evaluate, libraries, needs_compiler, run
 from kernel_points import EDGES, OWN_TESTS, points_of
 
-import codegen.exports.c_source as c_source
+import codegen.machine.exports.c_source as c_source
 from codegen import ArgumentError, LoweringError, WorkbenchError, compile_program, program_from_sympy
-from codegen.exports.export_files import SUFFIX
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.program import Input, Output, Program
-from codegen.sparsity import SparsityPattern
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.exports.export_files import SUFFIX
 
 X, Y, Z = sp.symbols("x y z")
 

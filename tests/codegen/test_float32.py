@@ -13,7 +13,7 @@ from kernel_points import OWN_TESTS, points_of
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
 from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.program import Head, Input, Output, Program
+from codegen.ir.program import Head, Input, Output, Program
 
 X = sp.symbols("x0:5")
 F = np.float32

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-import codegen.calls.kernel
+import codegen.machine.calls.kernel
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
-from codegen.calls.native_type import layout_as_expected, native_type
+from codegen.machine.calls.native_type import layout_as_expected, native_type
 from codegen.options import Options
 
 X, Y, Z = sp.symbols("x y z")
@@ -174,7 +174,7 @@ def test_subclasses_and_other_arrays(pair_kernel: Kernel) -> None:
 
 
 def test_plain_python_fallback(monkeypatch: pytest.MonkeyPatch, pair_kernel: Kernel) -> None:
-    monkeypatch.setattr(codegen.calls.kernel, "native_type", lambda base: None)
+    monkeypatch.setattr(codegen.machine.calls.kernel, "native_type", lambda base: None)
     plain = compile_program(pair_kernel.program)
     assert type(plain) is Kernel
     np.testing.assert_array_equal(plain(np.array([0.5, 3.0]), -2.0), expected(0.5, 3.0, -2.0))

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from codegen import Input, Output, compile_program
 from codegen.emission.lane_functions import lane_function, on_lanes
-from codegen.emission.lanes import Lanes
 from codegen.engine import Library, compile_text
+from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.lane_formulas import FORMULAS, HUGE_ANGLE
 from codegen.functions.symbols import symbol
-from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine
-from codegen.sympy_in import program_from_sympy
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
+from codegen.lanes import Lanes
 
 Numbers = NDArray[np.float64]
 WIDTHS = (2, 4, 8)

@@ -18,9 +18,9 @@ import codegen.emission.modules
 import symad as sa
 from codegen import ArgumentError
 from codegen.emission.emit import Emitted
-from codegen.emission.plan import plan
 from codegen.limits import check, limits
 from codegen.lowering.prepare import prepare
+from codegen.machine.code_forms import plan
 
 
 def rosenbrock(x):

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.tables import Affine, table
+from codegen.ir.unroll import unroll
+from codegen.loops.emit.rolled_code import RolledPlan
+from codegen.machine.storage.shelf import ObjectCode
 from codegen.options import Options
-from codegen.program import Input, Output, Program
-from codegen.regions.emission import RolledPlan
-from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
-from codegen.regions.table import Affine, table
-from codegen.regions.unroll import unroll
-from codegen.storage.shelf import ObjectCode
-from codegen.sympy_in import program_from_sympy
 
 A, B, C, D, E, F = sp.symbols("a:f")
 LANES = (1, 2, 8)

@@ -5,14 +5,14 @@ import pytest
 import sympy as sp
 
 from codegen.engine import vector_bits
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, regions_of
+from codegen.ir.tables import Affine, table
+from codegen.loops.emit.loop_columns import columns_of, rows_of
+from codegen.loops.emit.rolled_code import RolledPlan
+from codegen.loops.emit.workspace import Tables, writes
+from codegen.loops.optimise.packing import pack
 from codegen.options import Options
-from codegen.regions.emission import RolledPlan
-from codegen.regions.emission_buffers import Tables, writes
-from codegen.regions.loops_columns import columns_of, rows_of
-from codegen.regions.packing import pack
-from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, regions_of
-from codegen.regions.table import Affine, table
-from codegen.sympy_in import program_from_sympy
 from tests.codegen.test_loops import A, B, C, check, lennard_jones, program, wave
 
 BODY = program_from_sympy([A, B], [A * B, A - B, B**2])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from codegen.program import Input, Output
-from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
-from codegen.regions.table import Affine, Indexed, table
-from codegen.sympy_in import program_from_sympy
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.tables import Affine, Indexed, table
 from tests.codegen.test_loops import check
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Buffer, Gather, Region, Result, regions_of
-from codegen.regions.sharing import share
-from codegen.regions.table import Affine, table
-from codegen.regions.turning import turn
-from codegen.sympy_in import program_from_sympy
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.region import Buffer, Gather, Region, Result, regions_of
+from codegen.ir.tables import Affine, table
+from codegen.loops.optimise.common_rows import share
+from codegen.loops.optimise.interchange import turn
 from tests.codegen.test_loops import A, B, C, check, program
 
 N, M = 11, 9

@@ -11,10 +11,10 @@ import pytest
 import sympy as sp
 
 from codegen import Input, Output, Program, compile_program, evaluate, program_from_sympy
-from codegen.lowering.constants import fold_constants
+from codegen.evaluation.constant_folding import fold_constants
+from codegen.ir.machine_rows import Machine
 from codegen.lowering.fuse import fuse, merge_scales, sink_signs
 from codegen.lowering.lower import lower
-from codegen.lowering.machine import Machine
 
 X, Y, Z = sp.symbols("x y z")
 

@@ -17,14 +17,14 @@ import sympy as sp
 from kernel_points import OWN_TESTS, points_of
 
 from codegen import ArgumentError, Input, LoweringError, Output, Program, WorkbenchError, compile_program
+from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.heads import negative_zero
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.storage.portable import KIND, VERSION, decode, encode
+from codegen.machine.storage.portable_program import takes
 from codegen.options import Options
-from codegen.sparsity import SparsityPattern
-from codegen.storage.portable import KIND, VERSION, decode, encode
-from codegen.storage.portable_program import takes
-from codegen.storage.sealed import seal, unseal
-from codegen.sympy_in import program_from_sympy
+from codegen.sealed import seal, unseal
 
 X, Y = sp.symbols("x y", real=True)
 EVERY_ATOM = [

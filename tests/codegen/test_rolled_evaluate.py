@@ -9,12 +9,12 @@ from rolled_programs import KNOWN, arrays_for, heat, momentum, newton, pairs, ra
 
 from codegen import ArgumentError, compile_program
 from codegen.errors import LimitError
+from codegen.evaluation.evaluate_columns import COLUMNS, evaluate_columns
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.evaluation.interpret import evaluate
+from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.interpret import evaluate
-from codegen.regions.columns import COLUMNS, evaluate_columns
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.unroll import unroll
-from codegen.sympy_in import program_from_sympy
+from codegen.ir.unroll import unroll
 
 
 def close(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:

@@ -13,10 +13,10 @@ from rolled_programs import KNOWN, A, B, arrays_for, heat, momentum, newton, pai
 from scipy.integrate import quad
 
 from codegen import Input, LoweringError, Output, compile_program
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine
-from codegen.sympy_in import program_from_sympy
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c99", "-O1"]
 
@@ -62,7 +62,7 @@ def test_a_wrong_number_is_found(tmp_path: Path) -> None:
 
 def test_source_with_too_many_constants_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 1001
-    monkeypatch.setattr("codegen.exports.c_loops.LARGEST", 1000)
+    monkeypatch.setattr("codegen.machine.exports.c_loops.LARGEST", 1000)
     body = program_from_sympy([A], [A])
     region = Region(body, count, (Gather(1, Affine(0, 1, count)),), (Result(0, 2, Affine(0, 0, count), "add"),))
     buffers = (Buffer("input", 1), Buffer("constant", count, np.ones(count)), Buffer("output", 1))

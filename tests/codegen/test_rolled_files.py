@@ -17,11 +17,11 @@ import pytest
 from rolled_programs import KNOWN, arrays_for, heat, momentum, newton, pairs, random_program
 
 from codegen import ArgumentError, WorkbenchError, compile_program, load_kernel
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.ir.region import RolledProgram, regions_of
+from codegen.machine.storage.portable import KIND, VERSION, decode, encode
 from codegen.options import Options
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import RolledProgram, regions_of
-from codegen.storage.portable import KIND, VERSION, decode, encode
-from codegen.storage.sealed import seal, unseal
+from codegen.sealed import seal, unseal
 
 Change = Callable[[dict[str, Any], list[Any]], object]
 

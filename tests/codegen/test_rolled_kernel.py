@@ -11,15 +11,15 @@ import sympy as sp
 from rolled_programs import KNOWN, A, B, arrays_for, heat, momentum, pairs, random_program
 
 from codegen import ArgumentError, Input, LoweringError, Output, Program, compile_program
-from codegen.calls.compiled import RegionStats
 from codegen.errors import LimitError
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.ir.sparsity import SparsityPattern
+from codegen.ir.tables import Affine, table
+from codegen.ir.unroll import unroll
 from codegen.limits import limits
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine, table
-from codegen.regions.unroll import unroll
-from codegen.sparsity import SparsityPattern
-from codegen.sympy_in import program_from_sympy
+from codegen.machine.calls.compiled import RegionStats
 
 
 def results(kernel: Any, arrays: Any) -> list[Any]:

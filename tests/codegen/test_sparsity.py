@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu, spsolve
 
 from codegen.errors import ArgumentError
-from codegen.sparsity import SparsityPattern
+from codegen.ir.sparsity import SparsityPattern
 
 FORMATS = ("coo", "csr", "csc")
 

@@ -11,12 +11,12 @@ import sympy as sp
 import symad as sa
 from codegen import compile_program, evaluate
 from codegen.emission.sweep import lanes_of
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.unroll import unroll
 from codegen.lowering.halves import split
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from codegen.program import Input, Output, Program
-from codegen.regions.unroll import unroll
-from symad.strategy import seeded_program
+from symad.compiling.strategy import seeded_program
 
 
 def network(x):

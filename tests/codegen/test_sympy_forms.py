@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 from codegen import LoweringError, UnboundSymbolError, lambdify, program_from_sympy
-from codegen.sympy_forms import TERMS, array_of, can_be_input, read_form
+from codegen.expressions.sympy_forms import TERMS, array_of, can_be_input, read_form
 
 X, Y = sp.symbols("x y", real=True)
 I, J, N = sp.symbols("i j n", integer=True)

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
-import codegen.regions.blocks as blocks
+import codegen.loops.emit.thread_blocks as blocks
 import symad as sa
 from codegen import compile_program, load_kernel, special_heads
 from codegen.emission.schedule import schedule
 from codegen.errors import ArgumentError
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input
+from codegen.ir.region import Gather, Nest, Region, Result
+from codegen.ir.tables import Affine, table
+from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.options import Options
-from codegen.program import Input
-from codegen.regions.emission import RolledPlan
-from codegen.regions.region import Gather, Nest, Region, Result
-from codegen.regions.table import Affine, table
-from codegen.sympy_in import program_from_sympy
 from tests.codegen.rolled_programs import momentum
 from tests.codegen.test_loops import A, B, lennard_jones, meant, program, run
 from tests.codegen.test_loops_random import Maker
@@ -102,8 +102,8 @@ def test_what_may_meet_is_not_cut():
 
 def test_memory_is_cleared(monkeypatch):
     """Sums that meet stay on one thread; their zeros are shared."""
-    monkeypatch.setattr("codegen.regions.threads.LARGE", 1000)
-    monkeypatch.setattr("codegen.regions.threads.PIECE", 4096)
+    monkeypatch.setattr("codegen.loops.emit.thread_text.LARGE", 1000)
+    monkeypatch.setattr("codegen.loops.emit.thread_text.PIECE", 4096)
     n, rng = 300, np.random.default_rng(11)
     results = (Result(0, 1, table(rng.integers(0, 2000, n)), "add"), Result(0, 2, table(rng.integers(0, 99, n)), "add"))
     region = Region(program_from_sympy([A], [A * A]), n, (Gather(0, Affine(0, 1, n)),), results)
@@ -140,7 +140,7 @@ def test_nests():
 
 def test_long_bodies(monkeypatch):
     """Each thread has memory of its own for a body in several functions."""
-    monkeypatch.setattr("codegen.regions.loops.schedule", lambda lowered: schedule(lowered, 5))
+    monkeypatch.setattr("codegen.loops.emit.loop_text.schedule", lambda lowered: schedule(lowered, 5))
     n, slots = 300, sp.symbols("s0:9")
     terms = [sp.sin(a) * b + sp.exp(-((a - c) ** 2)) for a, b, c in zip(slots, slots[1:], slots[2:], strict=False)]
     body = program_from_sympy(list(slots), [sum(terms), terms[0] * terms[-1]])
@@ -255,7 +255,7 @@ def test_fork(gradient):
 
 
 LEAVES = """
-import numpy as np, threading, symad as sa, codegen.regions.blocks as blocks
+import numpy as np, threading, symad as sa, codegen.loops.emit.thread_blocks as blocks
 blocks.SPLIT, blocks.BLOCK = 0.0, 100.0
 x = np.ones(20_000)
 kernel = sa.compile(sa.grad(lambda x: sa.sum_over(lambda a, b: np.sin(a * b), x[:-1], x[1:])), x, threads=4)
@@ -320,7 +320,7 @@ def test_exported_code_has_no_threads(tmp_path, gradient):
 
 
 def test_without_threads_kernels_run_on_one(monkeypatch):
-    monkeypatch.setattr("codegen.regions.emission.available", lambda: False)
+    monkeypatch.setattr("codegen.loops.emit.rolled_code.available", lambda: False)
     kernel = sa.compile(sa.value_and_grad(valley), np.ones(3000), threads=3)
     assert "codegen.parallel" not in kernel.llvm
     assert kernel(np.ones(3000))[0] == 0.0

@@ -6,11 +6,11 @@ import sympy as sp
 from cases import CASES
 
 import symad as sa
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import linearize
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 
 
 def derivative_of(case):

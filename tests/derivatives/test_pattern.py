@@ -5,7 +5,7 @@ import pytest
 from cases import CASES
 
 import symad as sa
-from codegen.sparsity import spy
+from codegen.ir.sparsity import spy
 
 RANDOM = np.random.default_rng(11)
 

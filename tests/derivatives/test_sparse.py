@@ -10,7 +10,7 @@ from cases import CASES, rosenbrock
 from scipy import sparse
 
 import symad as sa
-from codegen.calls.kernel import Kernel
+from codegen.machine.calls.kernel import Kernel
 
 FORMATS = ("coo", "csr", "csc")
 TRIANGLES = {"lower": np.tril, "upper": np.triu, "full": np.array, True: np.array}

@@ -16,12 +16,12 @@ from test_known_answers import FAMILIES, HIGH, six_sines, tower
 from test_nan_policy import SCALAR
 
 import symad as sa
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.directional import derivatives_along
 from symad.derivatives.taylor import taylor_coefficients
 from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 
 HEADS = sorted(HEAD_POINTS, key=lambda head: head.__name__)
 

@@ -21,7 +21,7 @@ from symad.drawing.places import HEIGHT, Placed, place
 from symad.drawing.reading import source_of
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
-from symad.transforms import derivative, grad, hessian, jacobian, jvp
+from symad.transforms.first_order import derivative, grad, hessian, jacobian, jvp
 
 X, Y = sp.symbols("x y")
 
@@ -348,7 +348,7 @@ def test_without_igraph_the_extra_is_named(monkeypatch) -> None:
 
 def test_the_picture_is_the_same_in_every_process() -> None:
     code = (
-        "import numpy as np, hashlib; from symad.drawing.draw import draw; from symad.transforms import grad\n"
+        "import numpy as np, hashlib; from symad.drawing.draw import draw; from symad import grad\n"
         "d = draw(grad(lambda x: np.sum(np.exp(x[1:] * x[:-1])) / (x @ x)), np.ones(4))\n"
         "print(hashlib.sha256((d.svg() + d.latex() + d.dot()).encode()).hexdigest())"
     )

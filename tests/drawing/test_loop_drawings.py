@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 import codegen
-from codegen.regions.region import Nest, regions_of
+from codegen.ir.region import Nest, regions_of
+from symad.compiling.native import compile
 from symad.drawing.draw import draw
 from symad.drawing.drawing import Drawing
 from symad.drawing.frames import frames_of, times
 from symad.drawing.places import place
 from symad.drawing.rolled import LoopDrawing
 from symad.errors import ArgumentError
-from symad.native import compile
-from symad.tracing.constructs import scan, sum_over, while_loop
-from symad.transforms import grad, hessian
+from symad.tracing.control import scan, sum_over, while_loop
+from symad.transforms.first_order import grad, hessian
 
 
 def pairs(x):

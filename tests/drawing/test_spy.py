@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from codegen.sparsity import SparsityPattern
-from symad.derivatives.sparse import SparseMatrix
+from codegen.ir.sparsity import SparsityPattern
 from symad.drawing.spy import Spy, spy
 from symad.errors import ArgumentError
+from symad.tracing.values.sparse_matrix import SparseMatrix
 
 
 def laplacian(u):

@@ -6,9 +6,9 @@ import pytest
 import sympy as sp
 
 from symad.errors import LimitError
+from symad.graph.graph import Graph
 from symad.graph.let import from_let, to_let
 from symad.graph.sympy_io import from_sympy, to_sympy
-from symad.graph.table import Graph
 
 x, y, z = sp.symbols("x y z")
 f, g = sp.Function("f"), sp.Function("g", real=True)

@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 
 from codegen.heads import Alias, negative_zero
-from symad.graph.table import Graph
+from symad.graph.graph import Graph
 
 X = sp.Symbol("x", real=True)
 

@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from codegen.program import Input, Output
-from codegen.regions.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
-from codegen.regions.table import Affine, Table, table
-from symad.regions.bodies import body_program
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.tables import Affine, Table, table
+from symad.derivatives.loops.body_derivatives import body_program
 
 Shapes = dict[str, tuple[int, ...]]
 

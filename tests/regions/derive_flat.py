@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from codegen.regions.region import RolledProgram
-from codegen.regions.unroll import unroll
-from symad.regions.bodies import function_of
+from codegen.ir.region import RolledProgram
+from codegen.ir.unroll import unroll
+from symad.derivatives.loops.body_derivatives import function_of
 
 Arrays = list[np.ndarray]
 

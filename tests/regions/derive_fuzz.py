@@ -22,14 +22,14 @@ from derive_flat import agree, flat_function, points
 from derive_strict import run
 
 import symad as sa
-from codegen.build import compile_program
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Carry, Gather, Nest, Result, RolledProgram, Step
-from codegen.regions.table import Affine, Indexed, Table
-from symad.regions.checkpoints import Checkpoints
-from symad.regions.pullback import gradient, pullback
-from symad.regions.pushforward import pushforward
-from symad.regions.windows import windowed
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.ir.region import Carry, Gather, Nest, Result, RolledProgram, Step
+from codegen.ir.tables import Affine, Indexed, Table
+from codegen.machine.build import compile_program
+from symad.derivatives.loops.checkpoints import Checkpoints
+from symad.derivatives.loops.contraction import windowed
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 POLICIES: tuple[Checkpoints, ...] = ("all", "sqrt", "none")
 LARGEST = 1e6  # with larger derivatives a rounding of fused operations is seen in the twelfth digit

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from codegen.interpret import evaluate
-from codegen.regions.region import Gather, Region, RolledProgram, Step
-from codegen.regions.table import Table
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.region import Gather, Region, RolledProgram, Step
+from codegen.ir.tables import Table
 
 Arrays = list[np.ndarray]
 

@@ -3,12 +3,12 @@
 import numpy as np
 
 import symad as sa
-from codegen.interpret import evaluate
-from codegen.program import Input, Output
-from codegen.regions.region import Buffer, Gather, Region, Result, RolledProgram
-from codegen.regions.table import table
-from codegen.regions.unroll import unroll
-from symad.regions.bodies import body_program, function_of
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import table
+from codegen.ir.unroll import unroll
+from symad.derivatives.loops.body_derivatives import body_program, function_of
 
 
 class Rolled:

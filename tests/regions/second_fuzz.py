@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 
-from symad.regions.hessian import hessian
-from symad.regions.jacobian import jacobian
+from symad.derivatives.loops.loop_hessian import hessian
+from symad.derivatives.loops.loop_jacobian import jacobian
 from tests.regions.second_cases import Rolled, flat_hessian, flat_jacobian, numbers_of, points_of
 
 UNARY = (np.sin, np.exp, np.tanh, lambda a: a * a, lambda a: 1 / (1 + a * a), lambda a: a, lambda a: -a, abs)

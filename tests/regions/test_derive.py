@@ -11,9 +11,9 @@ from derive_flat import Arrays, agree, flat_function, points
 from derive_strict import run
 
 import symad as sa
-from codegen.regions.region import RolledProgram
-from symad.regions.pullback import gradient, pullback
-from symad.regions.pushforward import pushforward
+from codegen.ir.region import RolledProgram
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 
 def forward(program: RolledProgram, arrays: Arrays, tangents: Arrays) -> object:

@@ -10,10 +10,10 @@ from derive_flat import agree, points
 from derive_strict import run
 
 import symad as sa
-from codegen.regions.region import Carry, RolledProgram
-from symad.regions.checkpoints import memory
-from symad.regions.pullback import gradient, pullback
-from symad.regions.pushforward import pushforward
+from codegen.ir.region import Carry, RolledProgram
+from symad.derivatives.loops.checkpoints import memory
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 POLICIES = ("sqrt", "none")
 

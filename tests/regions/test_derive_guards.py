@@ -12,11 +12,11 @@ from derive_flat import agree, flat_function
 from derive_strict import run
 
 import symad as sa
-from codegen.regions.region import Carry, Nest, RolledProgram
-from codegen.regions.table import Affine
-from symad.regions.checkpoints import Checkpoints
-from symad.regions.pullback import gradient, pullback
-from symad.regions.pushforward import pushforward
+from codegen.ir.region import Carry, Nest, RolledProgram
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.checkpoints import Checkpoints
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 X = np.array([0.25, -1.0, 0.0, 4.0])
 

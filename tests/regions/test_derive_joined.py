@@ -9,11 +9,11 @@ from derive_cases import run as table
 from derive_strict import run
 
 import symad as sa
-from codegen.regions.region import Nest, Region, RolledProgram, Step
-from symad.regions.joined import joined
-from symad.regions.pullback import gradient
-from symad.regions.pushforward import pushforward
-from symad.regions.tidy import tidied
+from codegen.ir.region import Nest, Region, RolledProgram, Step
+from symad.derivatives.loops.dead_code import tidied
+from symad.derivatives.loops.fusion import joined
+from symad.derivatives.loops.pullback import gradient
+from symad.derivatives.loops.pushforward import pushforward
 
 
 def counts(program: RolledProgram) -> list[int]:

@@ -10,13 +10,13 @@ from derive_flat import agree, flat_function, points
 from derive_strict import run
 
 import symad as sa
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Carry, Nest, RolledProgram, Step
-from codegen.regions.table import Affine
-from symad.regions.checkpoints import memory
-from symad.regions.pullback import gradient, pullback
-from symad.regions.pushforward import pushforward
-from symad.regions.windows import windowed
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.ir.region import Carry, Nest, RolledProgram, Step
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.checkpoints import memory
+from symad.derivatives.loops.contraction import windowed
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 WIDTH = 3
 POLICIES = ("sqrt", "none")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from codegen.program import Input, Output
-from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine, table
-from symad.regions.accumulations import with_sums
-from symad.regions.bodies import body_program
-from symad.regions.hessian import hessian
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine, table
+from symad.derivatives.loops.accumulations import with_sums
+from symad.derivatives.loops.body_derivatives import body_program
+from symad.derivatives.loops.loop_hessian import hessian
 from tests.regions.second_cases import flat_hessian, numbers_of, points_of
 
 

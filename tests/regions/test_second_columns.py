@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from codegen.program import Input, Output
-from codegen.regions.region import Buffer, Carry, Gather, Region, Result, RolledProgram
-from codegen.regions.table import Affine
-from symad.regions.bodies import body_program
-from symad.regions.columns_of_regions import MOST_ROUNDS, hessian_by_columns, jacobian_by_columns
-from symad.regions.hessian import hessian
-from symad.regions.jacobian import jacobian
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.body_derivatives import body_program
+from symad.derivatives.loops.columns_of_regions import MOST_ROUNDS, hessian_by_columns, jacobian_by_columns
+from symad.derivatives.loops.loop_hessian import hessian
+from symad.derivatives.loops.loop_jacobian import jacobian
 from tests.regions.second_cases import MAPS, SCALARS, flat_hessian, flat_jacobian, numbers_of, points_of, rosenbrock
 
 CASES = SCALARS | MAPS

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from codegen import compile_program
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Nest
-from codegen.regions.table import Affine
-from symad.regions.hessian import hessian
-from symad.regions.layout_wide import MOST_SUMS
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.ir.region import Nest
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.layout_wide import MOST_SUMS
+from symad.derivatives.loops.loop_hessian import hessian
 from tests.regions.second_cases import (
     MAPS,
     SCALARS,

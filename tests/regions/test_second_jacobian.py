@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symad.regions.jacobian import jacobian
+from symad.derivatives.loops.loop_jacobian import jacobian
 from tests.regions.second_cases import MAPS, SCALARS, flat_jacobian, numbers_of, points_of
 
 CASES = SCALARS | MAPS

@@ -11,14 +11,14 @@ from derive_strict import run as carried_out
 
 import symad as sa
 from codegen import compile_program, unroll
-from codegen.interpret import evaluate
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.regions.region import Nest, RolledProgram
-from codegen.regions.table import Affine, Indexed
-from symad.regions.checkpoints import memory
-from symad.regions.pullback import pullback
-from symad.regions.pushforward import pushforward
-from symad.regions.windows import windowed
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.region import Nest, RolledProgram
+from codegen.ir.tables import Affine, Indexed
+from symad.derivatives.loops.checkpoints import memory
+from symad.derivatives.loops.contraction import windowed
+from symad.derivatives.loops.pullback import pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 WIDTH = 4
 

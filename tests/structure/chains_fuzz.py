@@ -15,8 +15,8 @@ import numpy as np
 import sympy as sp
 from structure.chains_oracle import check, found
 
-from codegen.program import Input, Output, Program
-from codegen.table import Table
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.row_table import Table
 
 CONSTANTS = (
     sp.Integer(0), sp.Integer(1), sp.Integer(-1), sp.Integer(2), sp.Float(0.5), sp.Float(-0.7), sp.Rational(1, 3),

@@ -10,11 +10,11 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 import symad
-from codegen.interpret import evaluate
-from codegen.program import Program, reachable
-from symad.programs import to_program
-from symad.structure.chains import find_chains
-from symad.structure.loop import Loop, is_nodes
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import Program, reachable
+from codegen.loops.find.chains import find_chains
+from codegen.loops.loop import Loop, is_nodes
+from symad.tracing.to_program import to_program
 
 
 def flat(function: Callable[..., Any], *arguments: Any) -> Program:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from codegen.interpret import NUMBERS
-from codegen.lowering.constants import leaf_constant, to_float
-from codegen.program import Program, Rows
-from symad.structure.loop import Loop, is_nodes
-from symad.structure.sums import Found
+from codegen.evaluation.constant_folding import leaf_constant, to_float
+from codegen.evaluation.interpret import NUMBERS
+from codegen.ir.program import Program, Rows
+from codegen.loops.find.sums_and_maps import Found
+from codegen.loops.loop import Loop, is_nodes
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sp.Add: lambda *parts: sum(parts[1:], parts[0]),

@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import sympy as sp
 
-from codegen.interpret import evaluate
-from codegen.program import Input, Output, Program
-from codegen.table import Table
-from symad.structure.loop import Loop
-from symad.structure.sums import Found, find_sums
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.row_table import Table
+from codegen.loops.find.sums_and_maps import Found, find_sums
+from codegen.loops.loop import Loop
 from tests.structure.loop_values import flat_values, rolled_values
 
 CONSTANTS: tuple[sp.Basic, ...] = (

@@ -13,11 +13,11 @@ from structure.chains_oracle import check, counts, ends, flat, found, rows_of
 
 import symad
 from codegen.errors import LimitError
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.row_table import Table
 from codegen.limits import limits
-from codegen.program import Input, Output, Program
-from codegen.table import Table
-from symad.structure.chains import find_chains
-from symad.structure.loop import Loop, LoopResult
+from codegen.loops.find.chains import find_chains
+from codegen.loops.loop import Loop, LoopResult
 
 
 def test_invariant_of_the_first_repetition() -> None:

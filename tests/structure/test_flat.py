@@ -7,12 +7,12 @@ import pytest
 import sympy as sp
 
 import symad
-from codegen.program import Program
-from symad.programs import to_program
-from symad.structure import flat
-from symad.structure.classes import Classes, classify
-from symad.structure.flat import Flat, flattened, grouped, needed, packed, waves
-from symad.structure.ragged import ragged_sums
+from codegen.ir.program import Program
+from codegen.loops.find import flat_rows as flat
+from codegen.loops.find.flat_rows import Flat, flattened, grouped, needed, packed, waves
+from codegen.loops.find.ragged_sums import ragged_sums
+from codegen.loops.find.row_classes import Classes, classify
+from symad.tracing.to_program import to_program
 from tests.structure.sums_fuzz import Author, shuffled, try_one
 
 

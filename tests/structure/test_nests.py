@@ -7,10 +7,10 @@ import pytest
 
 import symad as sa
 from codegen import compile_program
-from codegen.regions.region import Nest, regions_of
-from symad.regions.columns_of_regions import hessian_by_columns
-from symad.regions.pullback import gradient, pullback
-from symad.regions.pushforward import pushforward
+from codegen.ir.region import Nest, regions_of
+from symad.derivatives.loops.columns_of_regions import hessian_by_columns
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 
 POINTS, STEPS = 104, 5
 RNG = np.random.default_rng(5)

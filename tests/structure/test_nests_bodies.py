@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from codegen.regions.region import Nest
+from codegen.ir.region import Nest
 
 N = 120
 RNG = np.random.default_rng(1)

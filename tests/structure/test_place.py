@@ -7,15 +7,15 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from codegen.program import Input, Output, Program
-from codegen.regions.evaluate import evaluate_rolled
-from codegen.sympy_in import program_from_sympy
-from symad.structure.agreement import agree
-from symad.structure.buffers import Arrays
-from symad.structure.find import find
-from symad.structure.loop import Loop, LoopCarry, LoopResult
-from symad.structure.place import place
-from symad.structure.plain import plain_rows
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input, Output, Program
+from codegen.loops.find.agreement import agree
+from codegen.loops.find.find import find
+from codegen.loops.find.plain_rows import plain_rows
+from codegen.loops.loop import Loop, LoopCarry, LoopResult
+from codegen.loops.place.buffers import Arrays
+from codegen.loops.place.place_nodes import place
 
 X, Y = sp.symbols("x y")
 WEIGHTS = np.linspace(0.1, 1, 40)

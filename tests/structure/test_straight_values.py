@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import symad
-from codegen.interpret import evaluate
-from symad.programs import to_program
-from symad.structure import flat
-from symad.structure.flat import flattened
-from symad.structure.straight_values import straight_values
+from codegen.evaluation.interpret import evaluate
+from codegen.loops.find import flat_rows as flat
+from codegen.loops.find.flat_rows import flattened
+from codegen.loops.find.straight_values import straight_values
+from symad.tracing.to_program import to_program
 from tests.structure.sums_fuzz import Author
 
 N = 40

@@ -11,18 +11,18 @@ import sympy as sp
 
 import symad
 from codegen.errors import LimitError
+from codegen.ir.affine_runs import runs
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.row_table import Table
+from codegen.ir.tables import table
 from codegen.limits import limits
-from codegen.program import Input, Output, Program
-from codegen.regions.runs import runs
-from codegen.regions.table import table
-from codegen.table import Table
-from symad.programs import to_program
-from symad.structure.agreement import agree
-from symad.structure.buffers import Arrays
-from symad.structure.loop import Loop, LoopResult, is_nodes
-from symad.structure.place import place
-from symad.structure.sums import Found, find_sums
-from symad.structure.templates import is_uniform
+from codegen.loops.find.agreement import agree
+from codegen.loops.find.anti_unification import is_uniform
+from codegen.loops.find.sums_and_maps import Found, find_sums
+from codegen.loops.loop import Loop, LoopResult, is_nodes
+from codegen.loops.place.buffers import Arrays
+from codegen.loops.place.place_nodes import place
+from symad.tracing.to_program import to_program
 from tests.structure.loop_values import flat_values, rolled_values
 from tests.structure.sums_cases import CASES, rosenbrock
 from tests.structure.sums_fuzz import shuffled, try_one

@@ -16,7 +16,7 @@ from symad.display.document import Columns, Marked
 from symad.teaching.confusion import naive
 from symad.teaching.confusion.designs import NoAlias, OneTape, Right, SharedTag, Tagless
 from symad.teaching.confusion.exhibit import FAMOUS, Exhibit, exhibit
-from symad.teaching.confusion.runs import Run, run
+from symad.teaching.confusion.watched_runs import Run, run
 
 DESIGNS = {
     "no tag": naive.tagless,

@@ -7,7 +7,7 @@ import sympy as sp
 from cases import CASES
 
 import symad as sa
-from symad.programs import to_program
+from symad.tracing.to_program import to_program
 
 X = sp.Symbol("x", real=True)
 FUNCTIONS = {

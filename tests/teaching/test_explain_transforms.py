@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError, TraceError, WorkbenchError
 
 A, C = np.array([1.2, 0.7]), np.array([0.3, -0.4, 0.9])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from codegen.interpret import evaluate
-from symad.tracing.containers import flatten, from_nodes, to_nodes
-from symad.tracing.scope import Scope, open_scope
+from codegen.evaluation.interpret import evaluate
+from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.values.containers import flatten, from_nodes, to_nodes
 
 
 def _symbols(scope: Scope, argument: Any, k: int) -> tuple[Any, dict[int, float]]:

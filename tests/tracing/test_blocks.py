@@ -9,13 +9,13 @@ import pytest
 import sympy as sp
 
 import symad as sa
-import symad.tracing.blocks
-import symad.tracing.node_arrays
+import symad.tracing.values.array_blocks
+import symad.tracing.values.node_arrays
+from codegen.expressions.sympy_in import PAIRWISE
 from codegen.limits import limits
-from codegen.sympy_in import PAIRWISE
 from symad.errors import LimitError
-from symad.graph.table import Graph
-from symad.tracing.blocks import BLOCK
+from symad.graph.graph import Graph
+from symad.tracing.values.array_blocks import BLOCK
 
 N = 3 * BLOCK
 DATA = np.random.default_rng(3).integers(-2, 3, N) / 2
@@ -76,7 +76,7 @@ def canonical(graph: Graph, known: dict[object, int]) -> list[int]:
 def test_rows_are_those_of_elements(number, monkeypatch):
     point, known = np.linspace(0.1, 2, N), {}
     by_columns = sa.trace(CASES[number], point)
-    for module in (symad.tracing.blocks, symad.tracing.node_arrays):
+    for module in (symad.tracing.values.array_blocks, symad.tracing.values.node_arrays):
         monkeypatch.setattr(module, "BLOCK", 10**9)
     by_elements = sa.trace(CASES[number], point)
     first, second = (canonical(traced.graph, known) for traced in (by_columns, by_elements))

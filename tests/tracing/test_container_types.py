@@ -15,7 +15,7 @@ import pytest
 
 import symad as sa
 from symad.errors import ArgumentError, TraceError
-from symad.tracing.containers import flatten, paths
+from symad.tracing.values.containers import flatten, paths
 
 
 class Mode(Enum):

@@ -8,9 +8,9 @@ import sympy as sp
 
 import symad as sa
 from symad.errors import ArgumentError, TraceError
-from symad.tracing.array import Array
-from symad.tracing.containers import check_differentiable, flatten, from_nodes, paths, to_nodes, unflatten
-from symad.tracing.scalar import Scalar
+from symad.tracing.values.array import Array
+from symad.tracing.values.containers import check_differentiable, flatten, from_nodes, paths, to_nodes, unflatten
+from symad.tracing.values.scalar import Scalar
 
 Point = namedtuple("Point", ["left", "right"])
 TREES = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.tracing.functions.solve import LARGEST
+from symad.tracing.numpy.solve import LARGEST
 
 GENERATOR = np.random.default_rng(7)
 A = GENERATOR.uniform(-1.0, 1.0, (3, 4))

@@ -7,7 +7,7 @@ import pytest
 
 import symad as sa
 from symad.errors import TraceError
-from symad.tracing.containers import from_nodes
+from symad.tracing.values.containers import from_nodes
 
 X = np.array([0.5, -1.0, 2.0, 0.25])
 M = np.arange(12.0).reshape(3, 4) / 7

@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 
 import symad as sa
+from symad.compiling.native import compile_trace
 from symad.errors import ArgumentError, LimitError, TraceError
-from symad.graph.table import Graph
-from symad.native import compile_trace
-from symad.tracing.implication import Knowledge
+from symad.graph.graph import Graph
+from symad.tracing.control.implication import Knowledge
 
 GENERATOR = np.random.default_rng(7)
 

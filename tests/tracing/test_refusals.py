@@ -11,8 +11,8 @@ import scipy.special
 import sympy as sp
 
 from symad.errors import EscapedValueError, TraceError
-from symad.tracing.functions.refusals import REASONS
-from symad.tracing.scope import open_scope
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.numpy.refusals import REASONS
 
 NUMBER = "a plain number would lose its derivative; use the NumPy function (np.sin instead of math.sin)"
 NO_NUMBER = "it is no number; use numbers or NumPy arrays of them"

@@ -9,8 +9,8 @@ import sympy as sp
 from scipy import special
 
 import symad as sa
-from symad.tracing.scalar import Scalar
-from symad.tracing.ufuncs import SEVERAL_OUTPUTS, UFUNCS
+from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
+from symad.tracing.values.scalar import Scalar
 
 POINTS = [(0.3, 0.7), (1.7, 0.4), (-0.6, 2.3), (-1.3, -0.2)]
 

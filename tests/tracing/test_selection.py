@@ -13,7 +13,7 @@ import pytest
 
 import symad as sa
 from symad.derivatives.selection import steps_of
-from symad.tracing.containers import paths
+from symad.tracing.values.containers import paths
 
 Point = namedtuple("Point", ["left", "right"])
 

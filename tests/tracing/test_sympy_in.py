@@ -12,7 +12,7 @@ from sympy.physics.units import meter
 
 import codegen
 import symad as sa
-from symad.tracing.containers import flatten, unflatten
+from symad.tracing.values.containers import flatten, unflatten
 
 x, y, n = sp.symbols("x y n", real=True)
 i, j = sp.symbols("i j", integer=True)

@@ -15,8 +15,8 @@ import sympy as sp
 
 import symad as sa
 from symad.errors import EscapedValueError, TraceError
-from symad.tracing.scope import open_scope
-from symad.tracing.sympy_symbols import TracedSymbol
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.values.sympy_symbols import TracedSymbol
 
 A, B = sp.symbols("a b", real=True)
 SQUARE = sp.Matrix([[1, 2], [3, 4]])

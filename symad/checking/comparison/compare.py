@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from codegen.functions.reference_functions import precision
+from symad.checking.comparison.comparison_problem import Problem, problem_of
+from symad.checking.comparison.comparison_result import Comparison
+from symad.checking.comparison.comparison_rows import Measures, Row, row_of
 from symad.checking.comparison.identity import samples_of
-from symad.checking.comparison.problem import Problem, problem_of
 from symad.checking.comparison.reference import Enclosure, enclosure_of, reference_of
-from symad.checking.comparison.result import Comparison
 from symad.checking.comparison.routes import Route, routes
-from symad.checking.comparison.rows import Measures, Row, row_of
 from symad.checking.comparison.step_errors import step_errors
 from symad.display.document import Document, Paragraph
 from symad.drawing.growth import Growth, growth
 from symad.errors import ArgumentError, WorkbenchError
 from symad.limits import time_limit
-from symad.tracing.place import user_place
+from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace
 
 

@@ -15,12 +15,12 @@ import mpmath
 import numpy as np
 import sympy as sp
 
+from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias
-from codegen.interpret import evaluate
-from codegen.program import Rows, reachable
+from codegen.ir.program import Rows, reachable
+from symad.checking.comparison.comparison_problem import Problem
+from symad.checking.comparison.comparison_sizes import sizes_of_expressions, whole
 from symad.checking.comparison.differences import settled_difference, working_digits
-from symad.checking.comparison.problem import Problem
-from symad.checking.comparison.sizes import sizes_of_expressions, whole
 from symad.errors import LimitError
 from symad.graph.sympy_io import to_sympy
 from symad.limits import time_limit

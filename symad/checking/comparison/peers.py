@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from codegen.evaluation.constant_folding import leaf_constant, to_float
 from codegen.heads import Alias
-from codegen.lowering.constants import leaf_constant, to_float
-from codegen.program import Head, reachable
-from symad.checking.comparison.problem import Built, Problem, differentiated_by
+from codegen.ir.program import Head, reachable
+from symad.checking.comparison.comparison_problem import Built, Problem, differentiated_by
 from symad.errors import LoweringError
 
 # How the libraries spell a head; the first name that a library has is taken. Everything else is refused by name.
@@ -44,7 +44,7 @@ def library(name: str) -> Any:
 def carried_out(problem: Problem, inputs: Any, functions: Any) -> Any:
     """Return the function's value on the numbers of another library; LoweringError for a head that it lacks.
 
-    >>> from symad.checking.comparison.problem import problem_of
+    >>> from symad.checking.comparison.comparison_problem import problem_of
     >>> bool(carried_out(problem_of(lambda x: np.sin(x) / x, 2.0, 1, 1.0), [2.0], np) == np.sin(2.0) / 2.0)
     True
     """

@@ -10,6 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symad.checking.comparison.comparison_problem import Problem
 from symad.checking.comparison.differences import (
     EXACT_DIGITS,
     EXACT_STEPS,
@@ -19,15 +20,14 @@ from symad.checking.comparison.differences import (
     spread,
     working_digits,
 )
-from symad.checking.comparison.problem import Problem
 from symad.checking.verification.balls import as_mpf, enclose
 from symad.checking.verification.verify import CANCELLED, compare_exact, exact_values
 from symad.derivatives.interpolation import multi_indices
 from symad.errors import LimitError, WorkbenchError
-from symad.higher_order import derivative_tensor
 from symad.limits import time_limit
 from symad.tracing.trace import Trace, trace
-from symad.transforms import derivative
+from symad.transforms.first_order import derivative
+from symad.transforms.higher_order import derivative_tensor
 
 FROM_VALUES = "from values of f alone, in hundreds of digits"
 FROM_FORMULA = "from the formula of AD in hundreds of digits, because differences take too long"

@@ -14,15 +14,15 @@ import sympy as sp
 
 import codegen
 import symad.checking.comparison.peers as peers
+from symad.checking.comparison.comparison_problem import Built, Problem
+from symad.checking.comparison.comparison_sizes import sizes, sizes_of_expressions
 from symad.checking.comparison.differences import LEVELS, derivatives, evaluations, extrapolated, spread, standard_step
-from symad.checking.comparison.problem import Built, Problem
-from symad.checking.comparison.sizes import sizes, sizes_of_expressions
+from symad.compiling.native import compile, compile_trace
 from symad.derivatives.interpolation import interpolation_matrix, multi_indices
-from symad.higher_order import derivative_along, derivative_tensor, taylor
-from symad.native import compile, compile_trace
 from symad.tracing.from_sympy import from_sympy
 from symad.tracing.trace import trace
-from symad.transforms import derivative, grad, hessian, jacfwd, jacrev
+from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev
+from symad.transforms.higher_order import derivative_along, derivative_tensor, taylor
 
 SYMBOLIC, AD, NUMERIC, PEER = "symbolic", "AD", "numeric", "other library"
 ALL_WORDS = 3  # orders up to which every mix of modes is a route

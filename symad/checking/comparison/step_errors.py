@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from codegen.functions.reference_functions import precision
+from symad.checking.comparison.comparison_problem import Problem, problem_of
+from symad.checking.comparison.comparison_sizes import derivative_name
 from symad.checking.comparison.differences import Kind, derivatives, standard_step
-from symad.checking.comparison.problem import Problem, problem_of
 from symad.checking.comparison.reference import reference_of
 from symad.checking.comparison.routes import COMPLEX_STEP, with_complex_step
-from symad.checking.comparison.sizes import derivative_name
 from symad.checking.verification.verify import compare_exact
 from symad.display.document import Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
 from symad.drawing.chart import line_chart
 from symad.errors import ArgumentError, WorkbenchError
-from symad.tracing.place import user_place
+from symad.tracing.calling.user_place import user_place
 
 STEPS = tuple(10.0 ** (-half / 2) for half in range(2, 33))  # from 0.1 down to 1e-16
 _KINDS: tuple[Kind, Kind] = ("forward", "central")

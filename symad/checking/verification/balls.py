@@ -19,13 +19,13 @@ import sympy as sp
 from mpmath import mp
 from mpmath.libmp import from_man_exp
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.evaluation.constant_folding import leaf_constant
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision as working_digits
-from codegen.lowering.constants import leaf_constant
-from codegen.program import Head, Rows, reachable
-from codegen.regions.unroll import unroll
+from codegen.ir.program import Head, Rows, reachable
+from codegen.ir.unroll import unroll
 from symad.checking.verification.balls_functions import ARITHMETIC, COMPARISONS, ELEMENTARY, LOGIC, Ball, ball, flint
 from symad.checking.verification.balls_special import SPECIAL
 from symad.errors import ArgumentError

@@ -15,7 +15,7 @@ import sympy as sp
 from sympy.codegen import cfunctions
 
 import codegen.heads as heads
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.errors import ArgumentError
 from symad.extras import optional
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 import codegen.heads as heads
 import codegen.special_heads as s
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.checking.verification.balls_functions import (
     Ball,
     at_zero,

@@ -14,11 +14,11 @@ import numpy as np
 from mpmath import mp
 
 from codegen import Kernel
-from symad.checking.verification.boxes import Box, Points
 from symad.checking.verification.exact import Exact, Known, condition, error_bound, spacing
+from symad.checking.verification.interval_boxes import Box, Points
 from symad.checking.verification.points import adversarial_points, edge_points, neighbours, random_points
-from symad.checking.verification.result import FAR, ROWS, BoxVerification, EntryError, entry_names
-from symad.tracing.containers import flatten
+from symad.checking.verification.verification_result import FAR, ROWS, BoxVerification, EntryError, entry_names
+from symad.tracing.values.containers import flatten
 
 BINS = (0.5, 1.0, 2.0, 4.0, 16.0, 1e8, math.inf)  # ULP; 1e8 is half of the digits
 CLIMB = 16  # neighbours in one step of the search

@@ -15,9 +15,9 @@ from mpmath import mp
 
 import codegen.heads as heads
 from codegen import Kernel
+from codegen.evaluation.interpret import evaluate
 from codegen.functions.reference_functions import precision
-from codegen.interpret import evaluate
-from codegen.program import Rows, reachable
+from codegen.ir.program import Rows, reachable
 from symad.checking.verification.balls import as_mpf, enclosures, known_bits, results_of
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.trace import Trace

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 import codegen
 from codegen import Kernel
-from codegen.program import Output, Program, reachable
-from codegen.regions.unroll import unroll
-from symad.checking.verification.boxes import Box, Points
+from codegen.ir.program import Output, Program, reachable
+from codegen.ir.unroll import unroll
+from symad.checking.verification.interval_boxes import Box, Points
 
 POWERS = (-1074, -1022, -512, -100, -60, -53, -52, -30, -27, -26, -20, *range(-10, 11), 20, 26, 27, 30, 52, 53, 60,
           100, 512, 1023)  # fmt: skip

@@ -14,10 +14,9 @@ import mpmath
 import numpy as np
 
 from codegen import Kernel
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.checking.verification.balls import flat_floats, numbered
 from symad.checking.verification.box import Search
-from symad.checking.verification.boxes import box_of
 from symad.checking.verification.exact import (
     Exact,
     Known,
@@ -30,12 +29,13 @@ from symad.checking.verification.exact import (
     rounded,
     ulp_error,
 )
-from symad.checking.verification.result import ROWS, BoxVerification, EntryError, entry_names, error_tables
+from symad.checking.verification.interval_boxes import box_of
+from symad.checking.verification.verification_result import ROWS, BoxVerification, EntryError, entry_names, error_tables
 from symad.display.document import Document, Heading, Paragraph
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
-from symad.tracing.names import name_of
+from symad.tracing.calling.function_names import name_of
 from symad.tracing.trace import Trace, trace
 
 __all__ = [

@@ -19,14 +19,14 @@ import sympy as sp
 from mpmath import mp
 from sympy.core.function import AppliedUndef
 
+from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import supports
-from codegen.interpret import evaluate
-from codegen.program import reachable
+from codegen.ir.program import reachable
 from symad.display.mathematics import too_large
 from symad.display.notation import named_partial
 from symad.errors import LimitError, WorkbenchError
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
-from symad.graph.table import Graph
 from symad.teaching.answers.turns import beside, far, turns
 
 POINTS = 8  # random points at which two expressions agree before they are called equal

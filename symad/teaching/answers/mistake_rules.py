@@ -13,7 +13,7 @@ import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
 from symad.display.document import Inline
-from symad.teaching.answers.problem import along
+from symad.teaching.answers.answer_problem import along
 
 Words = tuple[Inline, ...]
 Tangents = Mapping[sp.Symbol, sp.Expr]

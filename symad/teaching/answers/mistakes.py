@@ -15,9 +15,9 @@ import sympy as sp
 from mpmath import mp
 
 from symad.display.mathematics import text_of, too_large
+from symad.teaching.answers.answer_problem import Problem, along
 from symad.teaching.answers.equal import ATTEMPTS, Sampler, agreement, normal_form
 from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, partial, variable
-from symad.teaching.answers.problem import Problem, along
 from symad.teaching.expansion.epsilon import Levels, monomial
 
 MOST_CANDIDATES = 1500
@@ -39,7 +39,7 @@ class Mistake:
 def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
     """Return the mistakes that lead from the right coefficient of some levels to the one that was written.
 
-    >>> from symad.teaching.answers.problem import derivative_problem
+    >>> from symad.teaching.answers.answer_problem import derivative_problem
     >>> x = sp.Symbol("x", real=True)
     >>> for mistake in mistakes_of(derivative_problem("sin(x**2)", "x", 1), (1,), sp.cos(x**2)):
     ...     print(mistake)

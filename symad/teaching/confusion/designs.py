@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from codegen.interpret import evaluate
+from codegen.evaluation.interpret import evaluate
 from symad.derivatives.level import Epsilon
 from symad.derivatives.linear import linearize
 from symad.display.document import Cell, Inline, Marked
 from symad.graph.builder import Builder
 from symad.teaching.confusion import naive
-from symad.teaching.confusion.runs import SPACE, Design, Opened
-from symad.tracing.scalar import Scalar
-from symad.transforms import derivative, grad
+from symad.teaching.confusion.watched_runs import SPACE, Design, Opened
+from symad.tracing.values.scalar import Scalar
+from symad.transforms.first_order import derivative, grad
 
 Term = tuple[float, tuple[int, ...]]  # a coefficient, and the numbers of the epsilons that it stands at
 

@@ -27,7 +27,7 @@ from symad.display.document import (
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.teaching.confusion.designs import NoAlias, OneTape, Right, SharedTag, Tagless
-from symad.teaching.confusion.runs import SPACE, Difference, Line, Program, Run, equal, run
+from symad.teaching.confusion.watched_runs import SPACE, Difference, Line, Program, Run, equal, run
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 import sympy as sp
 
 from codegen.errors import WorkbenchError
-from codegen.interpret import evaluate
-from codegen.program import reachable
-from symad.graph.table import Graph
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import reachable
+from symad.graph.graph import Graph
 from symad.rules.undefined import Formal
 
 POINTS = 2

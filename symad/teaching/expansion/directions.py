@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.derivatives.level import Epsilon, Level
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.teaching.expansion.epsilon import Levels
-from symad.tracing.place import user_place
+from symad.tracing.calling.user_place import user_place
 
 MOST_LEVELS = 10  # 1024 coefficients
 _WAYS = "a list with one direction for each level, or a dict {(1,): v, (2,): w, (1, 2): u}"

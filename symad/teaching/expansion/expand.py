@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
-from codegen.program import reachable
+import symad.tracing.values.containers as containers
+from codegen.ir.program import reachable
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
 from symad.display.shown import Shown
@@ -23,16 +23,16 @@ from symad.rules.undefined import with_formal_heads
 from symad.teaching.expansion import epsilon
 from symad.teaching.expansion.directions import by_levels, seeds
 from symad.teaching.expansion.epsilon import Levels
-from symad.teaching.expansion.levels import levelled
+from symad.teaching.expansion.expansion_levels import levelled
+from symad.teaching.expansion.expansion_values import Values
 from symad.teaching.expansion.notes import asked_conditions, notes_of
 from symad.teaching.expansion.page import document_of
 from symad.teaching.expansion.parts import Parts
 from symad.teaching.expansion.steps import Step
-from symad.teaching.expansion.values import Values
-from symad.tracing.given import Given, given
-from symad.tracing.place import user_place
-from symad.tracing.scope import innermost_scope
-from symad.tracing.trees import object_array
+from symad.tracing.calling.given import Given, given
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.node_trees import object_array
 
 _OWN_NAMES = re.compile(r"(eps|epsilon)_\d+")
 

@@ -9,12 +9,12 @@ from typing import Any
 import sympy as sp
 
 from codegen.heads import Alias
-from codegen.program import Head, reachable
+from codegen.ir.program import Head, reachable
 from symad.derivatives.level import Level
 from symad.display.document import Cell
 from symad.graph.sympy_io import rebuild
-from symad.teaching.expansion.levels import Levelled
-from symad.teaching.expansion.values import Values
+from symad.teaching.expansion.expansion_levels import Levelled
+from symad.teaching.expansion.expansion_values import Values
 
 FEW = 4
 SHORT = 60  # nodes of what is written out

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-import symad.tracing.containers as containers
+import symad.tracing.values.containers as containers
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
 from symad.display.mathematics import text_of

@@ -8,11 +8,11 @@ from typing import Any
 
 from symad.display.document import Cell
 from symad.teaching.expansion.epsilon import Levels
-from symad.teaching.expansion.levels import Levelled, Stage
+from symad.teaching.expansion.expansion_levels import Levelled, Stage
+from symad.teaching.expansion.expansion_values import Values
 from symad.teaching.expansion.steps import Step, steps_of
-from symad.teaching.expansion.values import Values
-from symad.tracing.given import Given
-from symad.tracing.trees import Tree
+from symad.tracing.calling.given import Given
+from symad.tracing.values.node_trees import Tree
 
 
 @dataclass(frozen=True, eq=False, repr=False)

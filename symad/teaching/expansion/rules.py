@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import sympy as sp
 
 from codegen.heads import Alias
-from codegen.program import Head
+from codegen.ir.program import Head
 from symad.display.document import Cell, Inline
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
-from symad.graph.table import Graph
 from symad.rules.composites import derivative_form
 from symad.rules.partials import edges
 from symad.rules.undefined import Formal, formal
-from symad.teaching.expansion.values import Values, as_sympy
+from symad.teaching.expansion.expansion_values import Values, as_sympy
 
 _CHOICES: dict[Head, str] = {
     sp.Piecewise: "that of the branch taken",

@@ -10,12 +10,12 @@ import sympy as sp
 
 from codegen.heads import Alias
 from symad.derivatives.linear import Row
+from symad.graph.graph import Graph
 from symad.graph.sympy_io import rebuild
-from symad.graph.table import Graph
 from symad.teaching.expansion.epsilon import Nested, monomial
-from symad.teaching.expansion.levels import Stage
+from symad.teaching.expansion.expansion_levels import Stage
+from symad.teaching.expansion.expansion_values import Values, as_sympy
 from symad.teaching.expansion.rules import Rule, rule_of
-from symad.teaching.expansion.values import Values, as_sympy
 
 SHORT = 60  # nodes of a value that stands in a line
 _LETTERS = ("u", "z", "q", "s", "y", "t", "line")

@@ -7,20 +7,20 @@ from typing import Any, TypeAlias
 
 import sympy as sp
 
-from symad.derivatives.levels import History
+from symad.derivatives.node_roles import History
 from symad.derivatives.roles import noting
 from symad.display.document import Document
 from symad.display.shown import Shown
-from symad.graph.table import Graph
-from symad.teaching.explanation.document import document_of
+from symad.graph.graph import Graph
 from symad.teaching.explanation.explained import Explained
-from symad.teaching.explanation.lines import Book
-from symad.tracing.given import given
-from symad.tracing.names import argument_names, check_call, name_of
-from symad.tracing.scope import open_scope
-from symad.tracing.shadows import call
+from symad.teaching.explanation.explanation_document import document_of
+from symad.teaching.explanation.explanation_lines import Book
+from symad.tracing.calling.function_names import argument_names, check_call, name_of
+from symad.tracing.calling.given import given
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.calling.shadows import call
 from symad.tracing.trace import input_symbols, trace
-from symad.tracing.trees import lift, lift_result, paths_of, wrap
+from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
 
 Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
 

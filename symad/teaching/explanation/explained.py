@@ -6,10 +6,10 @@ from collections import Counter
 from functools import cached_property
 
 from codegen.heads import Alias
-from symad.derivatives.levels import Opened, kept_by
-from symad.graph.sharing import Sharing
-from symad.teaching.explanation.lines import Book, Line
-from symad.teaching.explanation.stages import Stage, Stages
+from symad.derivatives.node_roles import Opened, kept_by
+from symad.graph.shared_graph import Sharing
+from symad.teaching.explanation.explanation_lines import Book, Line
+from symad.teaching.explanation.explanation_stages import Stage, Stages
 from symad.teaching.explanation.tapes import Tapes, followed
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.heads import Alias
-from symad.derivatives.levels import Opened
-from symad.graph.table import Graph
-from symad.teaching.explanation.lines import Book
+from symad.derivatives.node_roles import Opened
+from symad.graph.graph import Graph
+from symad.teaching.explanation.explanation_lines import Book
 
 
 @dataclass(frozen=True)

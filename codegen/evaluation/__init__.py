@@ -1,0 +1,1 @@
+"""Evaluation: programs in floats, by columns, at many digits; constants folded."""

@@ -1,0 +1,1 @@
+"""Expressions: from SymPy to rows."""

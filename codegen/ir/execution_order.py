@@ -1,0 +1,57 @@
+"""Rounds: the regions of a rolled program in the order in which they run, those in nests once for each round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from codegen.ir.region import Region, Step
+from codegen.ir.tables import Affine, Places, Table
+
+
+def regions_in_time(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
+    """Return every region each time it runs, with the rounds of the nests around it, the outermost first.
+
+    >>> from codegen.ir.program import Program
+    >>> from codegen.ir.region import Nest
+    >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
+    >>> [rounds for _, rounds in regions_in_time([region, Nest(2, (region, Nest(1, (region,))))])]
+    [(), (0,), (0, 0), (1,), (1, 0)]
+    """
+    stack = [_steps(steps, ())]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            continue
+        step, rounds = found
+        if isinstance(step, Region):
+            yield step, rounds
+        else:
+            stack.append(_rounds(step.steps, step.count, rounds))
+
+
+def places_in(table: Table, rounds: Sequence[int], block: slice) -> Places:
+    """Return the places of some repetitions in a round of the nests around.
+
+    >>> places_in(Affine(0, 1, 3, (10, 100)), (2, 1), slice(0, 2))
+    array([120, 121])
+    """
+    moved = sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+    if isinstance(table, Affine):
+        return table.start + moved + table.step * np.arange(block.start, block.stop, dtype=np.int64)
+    return table.index[block] + moved
+
+
+def place_in(table: Table, rounds: Sequence[int]) -> int:
+    """Return the first place of a table in a round of the nests around."""
+    return table.first + sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+
+
+def _steps(steps: Sequence[Step], rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:
+    return ((step, rounds) for step in steps)
+
+
+def _rounds(steps: Sequence[Step], count: int, rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:
+    return ((step, (*rounds, k)) for k in range(count) for step in steps)

@@ -1,0 +1,238 @@
+"""Printing: a rolled program as text that reads like the loops that it means.
+
+    for k in range(36):                 # pairs.py:1-2
+        a, b = x[i(k)], x[j(k)]
+        t1 = a*b
+        out0 += t1 + 1
+        out1[k] = t1
+
+Arrays are numbered in C order. What a loop carries has its first value in front of the loop, and the next one at its
+end. Workspaces are w0, w1..., constants c0, c1..., tables of places i(k), j(k)..., rounds of nests r, s...
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from string import ascii_lowercase
+
+import numpy as np
+import sympy as sp
+
+from codegen.errors import ArgumentError
+from codegen.heads import Alias
+from codegen.ir.program import Program, reachable
+from codegen.ir.region import Carry, Gather, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.tables import Affine, Indexed, Table
+
+ROUNDS = "rsuvw"
+SHOWN = 8  # numbers of a table
+DEEPEST = 30  # operations in operations, in one line
+
+
+def text(program: RolledProgram) -> str:
+    """Return a rolled program as text.
+
+    >>> from codegen.ir.program import Input, Output
+    >>> from codegen.ir.region import Buffer
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> total = Result(0, 1, Affine(0, 0, 3), "add")
+    >>> squares = Region(program_from_sympy([x], [x**2]), 3, (Gather(0, Affine(0, 1, 3)),), (total,), origin="f.py:2")
+    >>> buffers = (Buffer("input", 3), Buffer("output", 1))
+    >>> print(text(RolledProgram((Input("x", (3,)),), (Output((), ()),), buffers, (squares,), "norm")))
+    norm(x[3]) -> out
+    for k in range(3):  # f.py:2
+        a = x[k]
+        out += a**2
+    """
+    if not isinstance(program, RolledProgram):
+        raise ArgumentError(f"text of {type(program).__name__}", why="only programs with loops are written so")
+    return "\n".join(_Printer(program).lines())
+
+
+def buffer_names(program: RolledProgram) -> list[str]:
+    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between."""
+    outputs = len(program.outputs)
+    results = iter(["out"] if outputs == 1 else [f"out{k}" for k in range(outputs)])
+    given, kept, fixed = (array.name for array in program.inputs), count(), count()
+    named = {
+        "input": lambda: next(given), "output": lambda: next(results),
+        "workspace": lambda: f"w{next(kept)}", "constant": lambda: f"c{next(fixed)}",
+    }  # fmt: skip
+    return [named[buffer.kind]() for buffer in program.buffers]
+
+
+class _Printer:
+    """Names of buffers and tables, as they are met."""
+
+    def __init__(self, program: RolledProgram) -> None:
+        self.program = program
+        self.bases = _bases(program)
+        self.tables: dict[bytes, str] = {}
+        self.shown: dict[bytes, str] = {}
+        self.names = buffer_names(program)
+
+    def lines(self) -> list[str]:
+        """The whole text."""
+        program = self.program
+        steps = list(self.steps(program.steps, 0))
+        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in program.inputs)
+        results = zip(self.names[program.first_output :], program.outputs, strict=True)
+        outputs = ", ".join(f"{name}{list(output.shape) or ''}" for name, output in results)
+        constants = [
+            f"{name} = {_numbers(buffer.values)}"
+            for name, buffer in zip(self.names, program.buffers, strict=True)
+            if buffer.values is not None and buffer.size > 1
+        ]
+        return [f"{program.name}({inputs}) -> {outputs}", *constants, *self.shown.values(), *steps]
+
+    def steps(self, steps: Sequence[Step], depth: int) -> Iterator[str]:
+        """The lines of steps, those of nests further in."""
+        stack: list[tuple[Step, int]] = [(step, depth) for step in reversed(steps)]
+        while stack:
+            step, depth = stack.pop()
+            if isinstance(step, Region):
+                lines = self.region(step, depth)
+            else:
+                stack += [(inner, depth + 1) for inner in reversed(step.steps)]
+                lines = [f"for {_round(depth)} in range({step.count:,}):".replace(",", "_")]
+            yield from ("    " * depth + line for line in lines)
+
+    def region(self, region: Region, depth: int) -> list[str]:
+        """The lines of one region."""
+        slots = _letters(len(region.gathers) + len(region.carries))
+        carried = slots[len(region.gathers) :]
+        lets, values = _let(region.body, slots)
+        inside = self.reads(region.gathers, slots) + lets
+        inside += [self.result(use, values) for use in region.results if use.kind != "last"]
+        inside += [] if region.stop is None else [f"stop = {values[region.stop]}"]
+        following = ", ".join(values[carry.output] for carry in region.carries)
+        inside += [f"{', '.join(carried)} = {following}"] if carried else []
+        inside += [] if region.stop is None else ["if stop: break"]
+        before = [self.carry(name, carry) for name, carry in zip(carried, region.carries, strict=True)]
+        after = [
+            f"{self.place(use.buffer, use.table)} = {_last(region, use, carried)}"
+            for use in region.results if use.kind == "last"
+        ]  # fmt: skip
+        origin = f"  # {region.origin}" if region.origin else ""
+        if region.count == 1 and region.stop is None:
+            return [*before, *([f"# {region.origin}"] if region.origin else []), *inside, *after]
+        head = f"for k in range({region.count}):{origin}"
+        return [*before, head, *(f"    {line}" for line in inside), *after]
+
+    def reads(self, gathers: Sequence[Gather], slots: Sequence[str]) -> list[str]:
+        found = [self.place(use.buffer, use.table) for use in gathers]
+        return [f"{', '.join(slots[: len(found)])} = {', '.join(found)}"] if found else []
+
+    def carry(self, name: str, carry: Carry) -> str:
+        first = ", ".join(self.place(use.buffer, use.table) for use in carry.initial)
+        return f"{name} = {first}" + (f", ...  # its value {carry.lag} repetitions before" if carry.lag > 1 else "")
+
+    def result(self, use: Result, values: Sequence[str]) -> str:
+        return f"{self.place(use.buffer, use.table)} {'+=' if use.kind == 'add' else '='} {values[use.output]}"
+
+    def place(self, number: int, table: Table) -> str:
+        """One place of a buffer, or a constant."""
+        buffer, name = self.program.buffers[number], self.names[number]
+        fixed = isinstance(table, Affine) and (not table.step or table.count == 1) and not any(table.shifts)
+        if fixed and buffer.values is not None:
+            return repr(float(buffer.values[table.first]))
+        return name if buffer.size == 1 else f"{name}[{self.index(table)}]"
+
+    def index(self, table: Table) -> str:
+        """Which place it is in repetition k, in this round."""
+        if isinstance(table, Affine):
+            terms = [(table.step if table.count > 1 else 0, "k")]
+            start = table.start
+        else:
+            base = self.bases[_steps_of(table.index)]
+            terms, start = [(1, f"{self.named(base)}(k)")], int(table.index[0] - base[0])
+        terms += [(shift, _round(depth)) for depth, shift in enumerate(table.shifts)]
+        parts = [{1: name, -1: f"-{name}"}.get(factor, f"{factor}*{name}") for factor, name in terms if factor]
+        if start or not parts:
+            parts.insert(0 if parts and parts[0].startswith("-") else len(parts), str(start))
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def named(self, places: np.ndarray) -> str:
+        """The name of a table that is not affine; equal ones have one name."""
+        key = places.tobytes()
+        if key not in self.tables:
+            number = len(self.tables)
+            letters = "ijlmnpq"
+            name = letters[number] if number < len(letters) else f"i{number}"
+            self.tables[key] = name
+            self.shown[key] = f"{name}(k) = {_numbers(places)}"
+        return self.tables[key]
+
+
+def _bases(program: RolledProgram) -> dict[bytes, np.ndarray]:
+    """Tables that differ by a number only are named once, by the lowest."""
+    found: dict[bytes, np.ndarray] = {}
+    for region, _ in regions_of(program.steps):
+        initial = [use for carry in region.carries for use in carry.initial]
+        uses: list[Gather | Result] = [*region.gathers, *initial, *region.results]
+        for places in (use.table.index for use in uses if isinstance(use.table, Indexed)):
+            lowest = found.setdefault(_steps_of(places), places)
+            if places[0] < lowest[0]:
+                found[_steps_of(places)] = places
+    return found
+
+
+def _steps_of(places: np.ndarray) -> bytes:
+    moved: np.ndarray = places - places[0]
+    return moved.tobytes()
+
+
+def _let(body: Program, slots: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Lines for what a body uses more than once, and the text of its outputs."""
+    wanted = [output.rows[0] for output in body.outputs]
+    order = reachable(body, wanted)
+    uses = Counter([part for row in order for part in body.operands[row]] + wanted)
+    found: dict[int, sp.Basic] = {}
+    depth: dict[int, int] = {}
+    lines: list[str] = []
+    for row in order:
+        parts = [found[part] for part in body.operands[row]]
+        if row < len(slots):
+            found[row] = sp.Symbol(slots[row])
+        elif not parts:
+            found[row] = body.atoms[row]
+        else:
+            found[row] = _expression(body.heads[row], parts)
+            depth[row] = 1 + max(depth.get(part, 0) for part in body.operands[row])
+            if (uses[row] > 1 and body.heads[row] is not Alias) or depth[row] > DEEPEST:
+                depth[row] = 0
+                lines.append(f"t{len(lines) + 1} = {found[row]}")
+                found[row] = sp.Symbol(f"t{len(lines)}")
+    return lines, [str(found[row]) for row in wanted]
+
+
+def _expression(head: type[sp.Basic], parts: list[sp.Basic]) -> sp.Basic:
+    if head is Alias:
+        return parts[0]
+    if head is sp.Piecewise:
+        return sp.Piecewise(*zip(parts[::2], parts[1::2], strict=True), evaluate=False)
+    return head(*parts, evaluate=False)
+
+
+def _last(region: Region, use: Result, carried: Sequence[str]) -> str:
+    """A carry has the last value of its output when the loop is over."""
+    pairs = zip(carried, region.carries, strict=True)
+    return next(name for name, carry in pairs if carry.output == use.output and carry.lag == 1)
+
+
+def _numbers(values: np.ndarray) -> str:
+    kept = [f"{value:.6g}" for value in values[:SHOWN].tolist()]
+    return ", ".join(kept) + (f", ... ({len(values)})" if len(values) > SHOWN else "")
+
+
+def _letters(number: int) -> list[str]:
+    """Names of slots: k is the repetition, others are tables and rounds."""
+    letters = [letter for letter in ascii_lowercase if letter not in "ijklmnpqt" + ROUNDS]
+    return [letters[k % len(letters)] + (str(k // len(letters)) if k >= len(letters) else "") for k in range(number)]
+
+
+def _round(depth: int) -> str:
+    return ROUNDS[depth] if depth < len(ROUNDS) else f"r{depth}"

@@ -1,0 +1,128 @@
+"""Program: a straight-line program of SymPy heads, the contract between the two storeys.
+
+A program is a table. Row `i` computes one scalar: `heads[i]` is a SymPy class and `operands[i]` are earlier rows. A
+row whose operands are empty is a leaf, and `atoms[i]` is its SymPy atom. The first rows are the inputs, in the flat
+order of the input arrays (C order), one row per scalar, with a Symbol as atom.
+
+Conventions of the rows:
+  Add, Mul, And, Or, Max, Min   two or more operands
+  Pow                           base, exponent; a / b is Mul(a, Pow(b, -1)), sqrt is Pow(u, 1/2)
+  Piecewise                     flat: value, condition, value, condition...; a missing last `True` means NaN
+  relationals, Not, functions   operands as in SymPy
+  Alias                         one operand, the same value (a derivative level's formal parameter)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Protocol
+
+import sympy as sp
+
+from codegen.ir.sparsity import SparsityPattern
+
+Head = type[sp.Basic]
+
+
+class Rows(Protocol):
+    """What a program and a graph have in common: three columns."""
+
+    @property
+    def heads(self) -> list[Head]: ...
+
+    @property
+    def operands(self) -> list[tuple[int, ...]]: ...
+
+    @property
+    def atoms(self) -> dict[int, sp.Basic]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input array: its name and shape (`()` for a scalar), float64."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output array of float64: `rows[k]` is stored at flat position `positions[k]`; the rest are structural zeros.
+
+    `positions=None` means that the rows fill the array in C order. An output with a `pattern` is the packed data of a
+    sparse matrix, in the order of the pattern's entries. A `swept` output has the rows of one column: `rows[k]` is
+    stored at `positions[k] + column` for every column of the seed.
+    """
+
+    shape: tuple[int, ...]
+    rows: tuple[int, ...]
+    positions: tuple[int, ...] | None = None
+    pattern: SparsityPattern | None = None
+    swept: bool = False
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A straight-line program: columns `heads`, `operands`, `atoms`; input and output arrays.
+
+    When `seeded`, the last input is a seed and not an argument: the program stands for its values at every unit
+    vector of the seed, one column of the swept outputs each (see `codegen.emission.sweep`).
+
+    >>> x = sp.Symbol("x")
+    >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
+    >>> len(square), square.outputs[0].size
+    (2, 1)
+    """
+
+    heads: list[Head]
+    operands: list[tuple[int, ...]]
+    atoms: dict[int, sp.Basic]
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    name: str = field(default="kernel")
+    seeded: bool = False
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @property
+    def arguments(self) -> tuple[Input, ...]:
+        """The inputs that a caller gives: all but the seed."""
+        return self.inputs[:-1] if self.seeded else self.inputs
+
+    @property
+    def input_count(self) -> int:
+        """Number of scalar inputs: the rows below it are leaves read from the input arrays."""
+        return sum(array.size for array in self.inputs)
+
+
+def reachable(rows: Rows, outputs: Sequence[int]) -> list[int]:
+    """Rows that the outputs need, in topological (ascending) order; a flat sweep, no recursion.
+
+    >>> x = sp.Symbol("x")
+    >>> square = Program([sp.Symbol, sp.Mul, sp.Add], [(), (0, 0), (0, 1)], {0: x}, (Input("x", ()),), ())
+    >>> reachable(square, [1])
+    [0, 1]
+    """
+    if not outputs:
+        return []
+    top = max(outputs)
+    needed = bytearray(top + 1)
+    for row in outputs:
+        needed[row] = 1
+    operands = rows.operands
+    for row in range(top, -1, -1):
+        if needed[row]:
+            for operand in operands[row]:
+                needed[operand] = 1
+    return [row for row in range(top + 1) if needed[row]]

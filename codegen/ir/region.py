@@ -1,0 +1,232 @@
+"""Region: a body that is run `count` times, over tables of what it reads and where its results go.
+
+A rolled program is a list of regions over buffers: the input arrays, constants, what regions leave for each other, and
+the output arrays. Straight-line code is the region that is run once, so there is one kind of row only.
+
+    for k in range(count):
+        slots  = [buffer[table[k]] for each gather] + [what the body gave `lag` repetitions ago, for each carry]
+        values = body(*slots)
+        buffer[table[k]] = value    (store)
+        buffer[table[k]] += value   (add: from zero, in the order of k)
+        if body says stop: break
+    buffer[table[0]] = value        (last: of the last repetition)
+
+A nest runs its regions one after the other, `count` times; the places of their tables move on with each round.
+Buffers other than inputs and constants are zero at the start. A place is either stored once or added to, and it is read
+only after all that is written there, so a derivative stays in this form: a gather transposed is an add, a store or add
+transposed is a gather, a carry transposed is a carry that runs backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import ArgumentError
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.tables import Table
+
+Kind = Literal["store", "add", "last"]
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """Numbers side by side: an input array, constants (then with their values), a workspace, or an output array."""
+
+    kind: Literal["input", "constant", "workspace", "output"]
+    size: int
+    values: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """What a slot of the body reads: `buffer[table[k]]`."""
+
+    buffer: int
+    table: Table
+
+
+@dataclass(frozen=True, eq=False)
+class Carry:
+    """A slot that reads an output of the body from `lag` repetitions before; the first ones read initial values."""
+
+    output: int
+    initial: tuple[Gather, ...]  # each a table of one place; the oldest first
+
+    @property
+    def lag(self) -> int:
+        """How many repetitions back."""
+        return len(self.initial)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Where an output of the body goes: `buffer[table[k]]` is set to it or has it added; "last" has one place."""
+
+    output: int
+    buffer: int
+    table: Table
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A body over `count` repetitions; its inputs are scalars: the slots of the gathers, then those of the carries.
+
+    `stop` is the number of a Boolean output: the repetition in which it is true is the last one (a loop of `while`,
+    of at most `count` repetitions). `origin` says for people where the body was written, "file.py:12-16".
+    """
+
+    body: Program
+    count: int
+    gathers: tuple[Gather, ...]
+    results: tuple[Result, ...]
+    carries: tuple[Carry, ...] = ()
+    stop: int | None = None
+    origin: str = ""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the repetitions know nothing of each other."""
+        return not self.carries and self.stop is None
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """Regions one after the other, `count` times; places move on by the tables' shifts.
+
+    A workspace may be stored again in each round, before that round reads it.
+    """
+
+    count: int
+    steps: tuple[Step, ...]
+
+
+Step: TypeAlias = Region | Nest
+
+
+@dataclass(frozen=True, eq=False)
+class RolledProgram:
+    """Regions in the order in which they run, over buffers: inputs first, outputs last, in the order of the arrays.
+
+    The outputs have shapes and patterns as those of a `Program`, but no rows.
+    """
+
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    name: str = field(default="kernel")
+    seeded = False  # what a sweep over columns is, see Program
+
+    def __post_init__(self) -> None:
+        _check_arrays(self)
+        for number, (region, counts) in enumerate(regions_of(self.steps)):
+            _check(self, region, counts, f"region {number} of {self.name}")
+
+    @property
+    def arguments(self) -> tuple[Input, ...]:
+        """The inputs that a caller gives: all."""
+        return self.inputs
+
+    @property
+    def first_output(self) -> int:
+        """Number of the buffer of the first output."""
+        return len(self.buffers) - len(self.outputs)
+
+    @property
+    def operations(self) -> int:
+        """Operations in all bodies, each counted once: what the size of the code follows."""
+        return sum(_operations(region.body) for region, _ in regions_of(self.steps))
+
+    @property
+    def executed(self) -> int:
+        """Operations of one call: those of the bodies and the additions of their results, times how often they run."""
+        steps = regions_of(self.steps)
+        return sum(region.count * prod(counts) * (_operations(region.body) + _adds(region)) for region, counts in steps)
+
+
+def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
+    """Return every region in order, with the counts of the nests around it, the outermost first."""
+    stack: list[tuple[Step, tuple[int, ...]]] = [(step, ()) for step in reversed(steps)]
+    while stack:
+        step, counts = stack.pop()
+        if isinstance(step, Region):
+            yield step, counts
+        else:
+            stack += [(inner, (*counts, step.count)) for inner in reversed(step.steps)]
+
+
+def _adds(region: Region) -> int:
+    return sum(use.kind == "add" for use in region.results)
+
+
+def _operations(body: Program) -> int:
+    return sum(1 for operands in body.operands if operands)
+
+
+def _check_arrays(program: RolledProgram) -> None:
+    """Refuse buffers that are not those of the arrays."""
+    kinds = [buffer.kind for buffer in program.buffers]
+    inputs, outputs = len(program.inputs), len(program.outputs)
+    middle = kinds[inputs : len(kinds) - outputs]
+    fits = (
+        kinds[:inputs] == ["input"] * inputs and kinds[len(kinds) - outputs :] == ["output"] * outputs
+        and not {"input", "output"} & set(middle)
+    )  # fmt: skip
+    arrays: list[Input | Output] = [*program.inputs, *program.outputs]
+    sizes = [buffer.size for buffer in (*program.buffers[:inputs], *program.buffers[len(kinds) - outputs :])]
+    if not fits or [array.size for array in arrays] != sizes:
+        raise ArgumentError(f"buffers {kinds} of {program.name}", why="the inputs come first and the outputs last")
+    for buffer in program.buffers:
+        if (buffer.kind == "constant") != (buffer.values is not None and len(buffer.values) == buffer.size):
+            raise ArgumentError(f"a buffer of {buffer.size} numbers", why="constants have values, others have none")
+
+
+def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], where: str) -> None:
+    """Refuse a region whose tables do not fit its body, its count or its buffers: ArgumentError that names it."""
+    slots = len(region.gathers) + len(region.carries)
+    if min((region.count, *counts)) < 1:
+        raise ArgumentError(f"a loop of {(region.count, *counts)} repetitions", where=where, why="none are run")
+    if slots != len(region.body.inputs) or not _is_scalar(region.body):
+        raise ArgumentError(f"{slots} slots, {region.count} repetitions", where=where, why="the body does not fit")
+    if not all(carry.initial for carry in region.carries):
+        raise ArgumentError("a carry without initial values", where=where, why="its first slots have no number")
+    uses: list[tuple[Gather | Result, int]] = [(gather, region.count) for gather in region.gathers]
+    uses += [(gather, 1) for carry in region.carries for gather in carry.initial]
+    uses += [(use, 1 if use.kind == "last" else region.count) for use in region.results]
+    for use, count in uses:
+        if not 0 <= use.buffer < len(program.buffers):
+            raise ArgumentError(f"buffer {use.buffer} of {len(program.buffers)}", where=where)
+        low, high = bounds_in(use.table, counts) if use.table.count else (0, -1)
+        if use.table.count != count or low < 0 or high >= program.buffers[use.buffer].size:
+            raise ArgumentError(
+                f"places {low} to {high} of a buffer of {program.buffers[use.buffer].size}, {use.table.count} times",
+                where=where, why=f"the body is run {count} times, and a place outside of the buffer has no number",
+            )  # fmt: skip
+    if any(program.buffers[use.buffer].kind in ("input", "constant") for use in region.results):
+        raise ArgumentError("a result that overwrites an input", where=where)
+    used = [use.output for use in region.results] + [carry.output for carry in region.carries]
+    used += [] if region.stop is None else [region.stop]
+    if any(not 0 <= output < len(region.body.outputs) for output in used):
+        raise ArgumentError(f"an output beyond the {len(region.body.outputs)} of the body", where=where)
+
+
+def _is_scalar(body: Program) -> bool:
+    """Return whether all slots and outputs of a body are numbers."""
+    rows = [output.rows for output in body.outputs if output.positions is None and not output.shape]
+    single = len(rows) == len(body.outputs) and all(len(row) == 1 and 0 <= row[0] < len(body) for row in rows)
+    return single and not body.seeded and not any(slot.shape for slot in body.inputs)
+
+
+def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
+    """The lowest and the highest place in all rounds of the nests around."""
+    low, high = table.bounds
+    for count, shift in zip(counts, table.shifts, strict=False):
+        low, high = low + min(0, shift * (count - 1)), high + max(0, shift * (count - 1))
+    return low, high

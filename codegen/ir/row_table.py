@@ -1,0 +1,147 @@
+"""Table: rows that are kept once, the common base of programs under construction and of symad's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from threading import Lock
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.ir.program import Head
+from codegen.ir.row_blocks import Column, RowBlocks, bounds, first_of_each, rows_of
+from codegen.limits import EVERY, check
+
+
+class Table:
+    """Growing columns `heads`, `operands`, `atoms`; equal rows are one row. Threads may add to one table.
+
+    >>> table = Table()
+    >>> x = table.leaf(sp.Symbol("x"))
+    >>> table.row(sp.sin, (x,)) == table.row(sp.sin, (x,))
+    True
+    """
+
+    __slots__ = ("_lock", "_memo", "atoms", "blocks", "heads", "operands")
+
+    def __init__(self) -> None:
+        self.heads: list[Head] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.atoms: dict[int, sp.Basic] = {}
+        self._memo: dict[object, int] = {}
+        self.blocks = RowBlocks()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def row(self, head: Head, operands: tuple[int, ...]) -> int:
+        """Return the row `head(*operands)`, as written."""
+        found = self._memo.get((head, operands))
+        return self._append((head, operands), head, operands) if found is None else found
+
+    def leaf(self, atom: sp.Basic) -> int:
+        """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
+        key = (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+        found = self._memo.get(key)
+        return self._append(key, type(atom), (), atom) if found is None else found
+
+    def has(self, atom: sp.Basic) -> bool:
+        """Whether an atom that is not a Float is a leaf already."""
+        return (type(atom), atom) in self._memo
+
+    def rows(self, head: Head, columns: Sequence[Column]) -> NDArray[np.int64]:
+        """Return the rows `head(*operands)` of many operands at once, given as columns; one of them is an array.
+
+        >>> table = Table()
+        >>> x, y = (table.leaf(sp.Symbol(name)) for name in "xy")
+        >>> table.rows(sp.Add, [np.array([x, y, x]), y])
+        array([2, 3, 2])
+        >>> table.row(sp.Add, (y, y)), table.operands
+        (3, [(), (), (0, 1), (1, 1)])
+        """
+        with self._lock:
+            newest = np.maximum.reduce(np.broadcast_arrays(*columns))
+            found = self._known(head, columns, newest)
+            if found is None:
+                return self._add_rows(head, columns)
+            new = np.nonzero(found < 0)[0]
+            if len(new):
+                found[new] = self._add_rows(head, [c if isinstance(c, int) else c[new] for c in columns])
+            return found
+
+    def chain(self, head: Head, first: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the rows `head(terms[k], row above)`, of which `first` are those above the first ones.
+
+        None unless those are of this head, and the last ones of the table: then all others are new.
+
+        >>> table = Table()
+        >>> x, y = (table.leaf(sp.Symbol(name)) for name in "xy")
+        >>> first = table.rows(sp.Add, [np.array([x]), y])
+        >>> table.chain(sp.Add, first, np.array([[x], [y]])).tolist(), table.operands
+        ([[3], [4]], [(), (), (0, 1), (0, 2), (1, 3)])
+        """
+        with self._lock:
+            start = len(self.heads)
+            above = np.arange(start - len(first), start - len(first) + terms.size)
+            if not np.array_equal(first, above[: len(first)]) or set(self.heads[start - len(first) :]) != {head}:
+                return None
+            return self._add_rows(head, [terms.ravel(), above]).reshape(terms.shape)
+
+    def _known(self, head: Head, columns: Sequence[Column], newest: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the rows that are there already, -1 for the others; None where all are new."""
+        self.blocks.scan(self.heads)
+        for start, stop in self.blocks.overlapping(head, int(newest.min()), *bounds(columns)):
+            self._enter(head, start, stop)
+        old = np.nonzero(newest < self.blocks.latest.get(head, -1))[0]
+        if not len(old):
+            return None
+        keys = zip(repeat(head), rows_of([c if isinstance(c, int) else c[old] for c in columns]), strict=False)
+        found = np.full(len(newest), -1)
+        found[old] = np.fromiter(map(self._memo.get, keys, repeat(-1)), np.int64, len(old))
+        return found
+
+    def _add_rows(self, head: Head, columns: Sequence[Column]) -> NDArray[np.int64]:
+        """Add rows that are not there."""
+        start, several = len(self.heads), first_of_each(columns)
+        if several is not None:
+            columns = [c if isinstance(c, int) else c[several[0]] for c in columns]
+        self.operands += rows_of(columns)
+        count = len(self.operands) - start
+        self.heads += [head] * count
+        self.blocks.add(head, start, start + count, columns)
+        self.blocks.scanned = start + count
+        check("writing operations", self.heads)
+        return start + (np.arange(count) if several is None else several[1])
+
+    def _enter(self, head: Head, start: int, stop: int) -> None:
+        """Enter a block into the memo."""
+        self._memo.update(
+            zip(zip(repeat(head), self.operands[start:stop], strict=False), range(start, stop), strict=True)
+        )
+
+    def _in_blocks(self, head: Head, operands: tuple[int, ...]) -> int | None:
+        """Return a row if a block has it."""
+        for start, stop in self.blocks.overlapping(head, max(operands), operands, operands):
+            self._enter(head, start, stop)
+        return self._memo.get((head, operands))
+
+    def _append(self, key: object, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:
+        """Add a row unless its key is there; without a key it is never merged with another."""
+        with self._lock:
+            found = None if key is None else self._memo.get(key)
+            if found is None and key is not None and operands and head in self.blocks.waiting:
+                found = self._in_blocks(head, operands)
+            if found is None:
+                found = len(self.heads)
+                if not found % EVERY:
+                    check("writing operations", self.heads)
+                self.heads.append(head)
+                self.operands.append(operands)
+                if atom is not None:
+                    self.atoms[found] = atom
+                if key is not None:
+                    self._memo[key] = found  # last: a key that is found has its row
+            return found

@@ -1,0 +1,1 @@
+"""Loops: found in rows, placed in buffers, optimised, and written as LLVM IR."""

@@ -1,0 +1,1 @@
+"""Emit: the LLVM IR of rolled programs."""

@@ -1,0 +1,134 @@
+"""Columns: what the tables of a region are within its runs, and which sums go to places that overlap.
+
+In the Hessian of a chain of squares, repetition k adds to places k and k + 1 of the diagonal. Vectors that are added to
+memory one place apart would wait for each other; instead, the lanes of the later sum move up, the last ones come in
+from the vector before, and all go to memory at once (`Overlap`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from codegen.ir.affine_runs import Runs, runs
+from codegen.ir.region import Gather, Region, Result
+from codegen.ir.tables import Affine, Places
+
+Use: TypeAlias = Gather | Result
+LONGEST_ROW = 8  # numbers that are stored side by side
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A table in a loop: the places in a run are `start + step * k`, or `start + index[k]`."""
+
+    use: Use
+    step: int
+    starts: Places
+    index: Places | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether all repetitions of a run have one place."""
+        return self.step == 0 and self.index is None
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether the places of a run follow each other."""
+        return self.step == 1 and self.index is None
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """Sums at places that follow each other, by result number: how far their places are from those of the first."""
+
+    distances: dict[int, int]
+
+    @property
+    def first(self) -> int:
+        """The result with the first places."""
+        return min(self.distances, key=self.distances.__getitem__)
+
+    @property
+    def longest(self) -> int:
+        """How far the last sum is from the first."""
+        return max(self.distances.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Runs of a region, the columns of its gathers and of its results, and the sums that overlap."""
+
+    runs: Runs
+    reads: tuple[Column, ...]
+    results: tuple[Column, ...]
+    overlaps: tuple[Overlap, ...] = ()
+
+    def places(self, overlap: Overlap) -> Places:
+        """Places of all sums of an overlap, each as often as vectors are added there."""
+        column = self.results[overlap.first]
+        parts = zip(column.starts.tolist() * (len(self.runs) // len(column.starts)), self.runs.lengths, strict=True)
+        return np.concatenate([np.arange(first, first + length + overlap.longest) for first, length in parts])
+
+
+def columns_of(region: Region, width: int) -> Columns:
+    """Return the columns of a region that runs `width` repetitions side by side."""
+    uses: list[Use] = [*region.gathers, *region.results]
+    found = runs([use.table for use in uses], region.count)
+    if found is None:
+        found, columns = Runs(np.array([region.count]), (), ()), [_whole(use) for use in uses]
+    else:
+        columns = [Column(*parts) for parts in zip(uses, found.steps, found.starts, strict=True)]
+    results = columns[len(region.gathers) :]
+    overlaps = _overlaps(region.results, results, width)
+    return Columns(found, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
+
+
+def rows_of(columns: Sequence[Column]) -> list[list[int]]:
+    """Return the columns in groups of at most 8 that stand side by side in every repetition, first to last."""
+    order = sorted(
+        range(len(columns)),
+        key=lambda k: (columns[k].use.buffer, columns[k].use.table.shifts, columns[k].step, int(columns[k].starts[0])),
+    )
+    groups: list[list[int]] = []
+    for k in order:
+        if groups and len(groups[-1]) < LONGEST_ROW and _follows(columns[k], columns[groups[-1][-1]]):
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return groups
+
+
+def _follows(column: Column, before: Column) -> bool:
+    use, other = column.use, before.use
+    same = (use.buffer, use.table.shifts, column.step) == (other.buffer, other.table.shifts, before.step)
+    return same and len(column.starts) == len(before.starts) and bool((column.starts == before.starts + 1).all())
+
+
+def _whole(use: Use) -> Column:
+    """The column of one run, with an index where the table is not affine."""
+    if isinstance(use.table, Affine):
+        return Column(use, use.table.step, np.array([use.table.start]))
+    first = int(use.table.index[0])
+    return Column(use, 0, np.array([first]), use.table.index - first)
+
+
+def _overlaps(results: Sequence[Result], columns: Sequence[Column], width: int) -> list[Overlap]:
+    """Return the sums whose first places are less than a vector apart, at the same distance in all runs."""
+    families: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for c, (use, column) in enumerate(zip(results, columns, strict=True)):
+        if use.kind == "add" and column.side_by_side:
+            families.setdefault((use.buffer, use.table.shifts), []).append(c)
+    found = []
+    for family in families.values():
+        left = sorted(family, key=lambda c: int(columns[c].starts[0]))
+        while left:
+            apart = [columns[c].starts - columns[left[0]].starts for c in left]
+            near = [(part == part[0]).all() and part[0] < width for part in apart]
+            group = {c: int(part[0]) for c, part, close in zip(left, apart, near, strict=True) if close}
+            found += [Overlap(group)] if len(group) > 1 else []
+            left = [c for c in left if c not in group]
+    return found

@@ -1,0 +1,213 @@
+"""Lanes of a loop: masks, vector loads and stores, sums of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codegen.engine import vector_bits
+from codegen.functions.symbols import Symbol
+from codegen.loops.emit.loop_columns import Column
+from codegen.loops.emit.loop_text import Function
+
+UNUSED = 0.5  # what a lane that is switched off computes with: harmless to most functions
+SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
+
+
+class LaneFunction(Function):
+    """A function in the making, with what it does to several lanes at once."""
+
+    k: str  # the repetition of the first lane
+    length: str  # repetitions of the run
+    mask: str  # which lanes have a repetition; empty where all have
+    numbers: list[str]  # the repetition of each lane, as soon as it is needed
+    names: dict[int, str]  # by id of a column: its pointer
+
+    @property
+    def zero(self) -> str:
+        """What changes no sum, not even the sign of a zero."""
+        return self.lanes.splat("-0.0")
+
+    def name(self, column: Column) -> str:
+        return self.names[id(column)]
+
+    def vector_of(self, kind: str, value: str) -> str:
+        """One number in all lanes."""
+        width = self.lanes.width
+        one = self.new(f"insertelement <{width} x {kind}> poison,{kind} {value},i32 0")
+        mask = f"<{width} x i32> zeroinitializer"
+        return self.new(f"shufflevector <{width} x {kind}> {one},<{width} x {kind}> poison,{mask}")
+
+    def splat(self, value: str) -> str:
+        return self.vector_of("double", value)
+
+    def switched(self, value: str, zero: str = "") -> str:
+        """The value, in lanes that have no repetition a zero."""
+        kind = self.lanes.type
+        if not self.mask:
+            return value
+        return self.new(f"select {self.lanes.truth} {self.mask},{kind} {value},{kind} {zero or self.zero}")
+
+    def lane_numbers(self) -> list[str]:
+        """The repetition of each lane; for lanes that have none, the last one of the run."""
+        if not self.numbers:
+            self.numbers = [self.plus(self.k, lane) for lane in range(self.lanes.width)]
+            if self.mask:
+                self.symbols[SMALLER.name] = SMALLER
+                last = self.plus(self.length, -1)
+                self.numbers = [
+                    self.new(f"call i64 @{SMALLER.name}(i64 {number},i64 {last})") for number in self.numbers
+                ]
+        return self.numbers
+
+    def plus(self, number: str, more: int) -> str:
+        if not more:
+            return number
+        return str(int(number) + more) if number.isdigit() else self.new(f"add i64 {number},{more}")
+
+    def lanes_on(self, length: str, k: str) -> str:
+        """Which lanes have a repetition."""
+        width = self.lanes.width
+        lane = f"<{','.join(f'i64 {k}' for k in range(width))}>"
+        number = self.new(f"add <{width} x i64> {self.vector_of('i64', k)},{lane}")
+        end = f"splat (i64 {length})" if length.isdigit() else self.vector_of("i64", length)
+        return self.new(f"icmp ult <{width} x i64> {number},{end}")
+
+    def call(self, kind: str, operation: str, arguments: list[tuple[str, str]]) -> str:
+        """A load or store of the lanes that are on."""
+        name = f"llvm.masked.{operation}.{self.lanes.suffix}.p0"
+        parameters = ",".join(one for one, _ in arguments)
+        self.symbols[name] = Symbol(name, f"declare {kind} @{name}({parameters})")
+        return f"call {kind} @{name}({','.join(f'{one} {value}' for one, value in arguments)})"
+
+    def places(self, column: Column) -> list[str]:
+        """Pointers to the places of the lanes; lanes that have no repetition get that of the last one."""
+        first = self.name(column)
+        if column.index is None:
+            steps = [self.new(f"mul i64 {number},{column.step}") for number in self.lane_numbers()]
+            return [self.new(f"getelementptr double,ptr {first},i64 {step}") for step in steps]
+        width = self.lanes.width
+        name, kind = self.job.tables.places(
+            np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
+        )
+        entry = self.new(f"getelementptr {kind},ptr {name},i64 {self.k}")
+        found = []
+        for lane in range(width):
+            at = self.new(f"getelementptr {kind},ptr {entry},i64 {lane}")
+            number = self.new(f"load {kind},ptr {at},align {int(kind[1:]) // 8}")
+            found.append(self.new(f"getelementptr double,ptr {first},{kind} {number}"))
+        return found
+
+    def read(self, column: Column) -> str:
+        """Load a value for each lane."""
+        vector = self.lanes.type
+        if not column.side_by_side:
+            found = "poison"
+            for lane, place in enumerate(self.places(column)):
+                found = self.new(f"insertelement {vector} {found},double {self.load(place)},i32 {lane}")
+            return found
+        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {self.k}")
+        if not self.mask:
+            return self.new(f"load {vector},ptr {place},align 8")
+        unused = (vector, self.lanes.splat(str(UNUSED)))
+        return self.new(
+            self.call(vector, "load", [("ptr", place), ("i32", "8"), (self.lanes.truth, self.mask), unused])
+        )
+
+    def store(self, column: Column, value: str, *, adds: bool) -> None:
+        """Store values at places that follow each other, or add them to what is there.
+
+        Few processors are fast at storing some lanes of a register: other ones store one lane after the other. What is
+        added in a workspace, behind which there is room, is a zero in lanes that have no repetition.
+        """
+        if adds and self.mask and self.job.memory.has_room(column.use.buffer):
+            value, mask = self.switched(value), ""
+        else:
+            mask = self.mask
+        if mask and vector_bits() < 512 and not adds:
+            self.leave_lanes(column, value, adds=False)
+        else:
+            self.store_some(column, value, mask, self.k, adds=adds)
+
+    def store_some(self, column: Column, value: str, mask: str, k: str, *, adds: bool) -> None:
+        """Store lanes that a mask allows, all without one, from the place of repetition k on, or add them there."""
+        vector, on = self.lanes.type, (self.lanes.truth, mask)
+        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {k}")
+        where = [("ptr", place), ("i32", "8"), on]
+        if adds:
+            load = (
+                self.call(vector, "load", [*where, (vector, self.zero)])
+                if mask
+                else f"load {vector},ptr {place},align 8"
+            )
+            value = self.new(f"fadd {vector} {self.new(load)},{value}")
+        if mask:
+            self.write(self.call("void", "store", [(vector, value), *where]))
+        else:
+            self.write(f"store {vector} {value},ptr {place},align 8")
+
+    def leave_lanes(self, column: Column, value: str, *, adds: bool) -> None:
+        """Store the values of the lanes, the last one first, or add them one after the other, the first one first.
+
+        Lanes that have no repetition store at the place of the last one, which comes after them; they add nothing.
+        """
+        value = self.switched(value) if adds else value
+        lanes = list(enumerate(self.places(column)))
+        for lane, place in lanes if adds else reversed(lanes):
+            one = self.new(f"extractelement {self.lanes.type} {value},i32 {lane}")
+            if adds:
+                self.add_to(place, one)
+            else:
+                self.write(f"store double {one},ptr {place},align 8")
+
+    def rows(self, values: Sequence[str]) -> list[str]:
+        """Turn vectors into rows: the values of the first lane side by side, then those of the second one..."""
+        size = 1 << (len(values) - 1).bit_length()
+        vectors = [*values, *["poison"] * (size - len(values))]
+        turns = size // 2
+        while turns:  # each brings lanes of two vectors together that stand side by side in the end
+            pairs = [(vectors[k], vectors[k + size // 2]) for k in range(size // 2)]
+            vectors = [self.interleave(*pair, upper=upper) for pair in pairs for upper in (False, True)]
+            turns //= 2
+        return vectors
+
+    def store_rows(self, first: Column, values: Sequence[str]) -> None:
+        """Store values whose places stand side by side, from a column on: a row of each lane, the last one first."""
+        vectors, places, width = self.rows(values), self.places(first), self.lanes.width
+        for lane in reversed(range(width)):
+            vector, begin = divmod(lane * len(vectors), width)
+            for k in range(0, len(values), width):
+                part = self.piece(vectors[vector + k // width], begin, min(width, len(values) - k))
+                self.write(f"store {part},ptr {self.offset(places[lane], k)},align 8")
+
+    def interleave(self, left: str, right: str, *, upper: bool) -> str:
+        """One half of the lanes of two vectors in turns."""
+        width = self.lanes.width
+        begin = width // 2 if upper else 0
+        lanes = ",".join(f"i32 {begin + k},i32 {begin + k + width}" for k in range(width // 2))
+        kind = self.lanes.type
+        return self.new(f"shufflevector {kind} {left},{kind} {right},<{width} x i32> <{lanes}>")
+
+    def piece(self, vector: str, begin: int, count: int) -> str:
+        """Some lanes of a vector, with their type."""
+        if count == self.lanes.width:
+            return f"{self.lanes.type} {vector}"
+        if count == 1:
+            return f"double {self.new(f'extractelement {self.lanes.type} {vector},i32 {begin}')}"
+        lanes = ",".join(f"i32 {begin + k}" for k in range(count))
+        part = self.new(f"shufflevector {self.lanes.type} {vector},{self.lanes.type} poison,<{count} x i32> <{lanes}>")
+        return f"<{count} x double> {part}"
+
+    def sum_of_lanes(self, value: str) -> str:
+        """The upper half of the lanes added to the lower half, until one is left."""
+        width = self.lanes.width
+        while width > 1:
+            half = width // 2
+            low = ",".join(f"i32 {k}" for k in range(half))
+            high = ",".join(f"i32 {k + half}" for k in range(half))
+            kind, part = f"<{width} x double>", f"<{half} x i32>"
+            lower = self.new(f"shufflevector {kind} {value},{kind} poison,{part} <{low}>")
+            upper = self.new(f"shufflevector {kind} {value},{kind} poison,{part} <{high}>")
+            value, width = self.new(f"fadd <{half} x double> {lower},{upper}"), half
+        return self.new(f"extractelement <1 x double> {value},i32 0")

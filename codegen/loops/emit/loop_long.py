@@ -1,0 +1,96 @@
+"""A region that is run once, with a long body: straight-line code on the buffers themselves, in chunk functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from codegen.emission.copies import MOST, Place, split_stores
+from codegen.emission.emit import DIRECT_POINTERS, Form, Writer
+from codegen.emission.schedule import CHUNK, schedule
+from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Gather, Region
+from codegen.lanes import SCALAR
+from codegen.loops.emit.loop_columns import Use
+from codegen.loops.emit.loop_text import Function, Job, Written
+from codegen.lowering.group import group_operations
+from codegen.lowering.lower import Lowered
+
+LONG = 200  # rows of a body from which on it is read and stored in place, and equal operations share registers
+
+
+def straight(job: Job) -> Written:
+    """Return the function of a region that is run once."""
+    return _Straight(job, SCALAR).emit()
+
+
+class _Straight(Function):
+    """The function in the making."""
+
+    def emit(self) -> Written:
+        region, job = self.region, self.job
+        reads, stores = _reads(region), list(region.results)
+        inputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, reads)))}
+        outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, stores)))}
+        places = [(inputs[self.view(use)], _place(use)) for use in reads]
+        lowered = self.in_place(outputs, places, len(inputs))
+        lowered = group_operations(lowered, widths(), vector_symbol if job.fast else no_vector_symbol)
+        plan = schedule(lowered, CHUNK if len(lowered.stores) > MOST else None)
+        kept, copies = split_stores(plan.chunks, lowered.stores)
+        count = len(inputs) + len(outputs)  # sums are read where they stand
+        arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)
+        self.writer = Writer(
+            Program([], [], {}, tuple(arrays[0]), tuple(arrays[1])),
+            lowered.rows, plan, kept, Form(job.name, SCALAR, vector_libm=job.fast),
+        )  # fmt: skip
+        self.writer.places = places
+        self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
+        self.chunks += [self.writer.copies(number, part) for number, part in enumerate(copies, len(self.chunks))]
+        self.scratch = plan.workspace
+        arguments = self.arguments([*inputs, *outputs], list(outputs))
+        self.write(*(f"call void @{job.name}.{number}({arguments})" for number in range(len(self.chunks))))
+        self.write("ret void")
+        return self.written()
+
+    def in_place(self, outputs: Mapping[str, int], places: list[Place], first: int) -> Lowered:
+        """The operations with the places of their values, and with what sums read; those places come to `places`."""
+        rows = list(self.job.lowered.rows)
+        stores: list[tuple[int, int, int]] = []
+        sums: dict[Place, int] = {}
+        for use in self.region.results:
+            place = (outputs[self.view(use)], _place(use))
+            row = self.stored[use.output]
+            if self.job.adds(use):
+                if place not in sums:
+                    rows.append(("input", len(places)))
+                    places.append((first + place[0], place[1]))
+                    sums[place] = len(rows) - 1
+                rows.append(("add", sums[place], row))
+                sums[place] = len(rows) - 1
+            else:
+                stores.append((*place, row))
+        return replace(self.job.lowered, rows=rows, stores=[*stores, *((*place, row) for place, row in sums.items())])
+
+    def arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        """What the chunk functions are called with: the pointers, or tables of them, and the workspace."""
+        work = self.offset("%work", self.job.scratch)
+        pointers = [*inputs, *outputs]
+        if len(pointers) > DIRECT_POINTERS:
+            pointers = [self.table_of(inputs), self.table_of(outputs)]
+        return ",".join(f"ptr {pointer}" for pointer in (*pointers, work))
+
+    def table_of(self, pointers: Sequence[str]) -> str:
+        table = self.new(f"alloca [{max(len(pointers), 1)} x ptr],align 16")
+        for k, pointer in enumerate(pointers):
+            self.write(f"store ptr {pointer},ptr {self.new(f'getelementptr ptr,ptr {table},i64 {k}')},align 8")
+        return table
+
+
+def _reads(region: Region) -> list[Gather]:
+    """What the slots read: the first values of the carries too."""
+    return [*region.gathers, *(carry.initial[0] for carry in region.carries)]
+
+
+def _place(use: Use) -> int:
+    return use.table.first

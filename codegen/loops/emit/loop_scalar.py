@@ -1,0 +1,137 @@
+"""Repetitions one after the other: what a region with carries or a stop needs, and the shortest code.
+
+Sums are added up in the order of the repetitions. A carry of a long lag is kept in a ring of memory.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from codegen.ir.region import Carry
+from codegen.ir.tables import Affine
+from codegen.lanes import SCALAR
+from codegen.loops.emit.loop_columns import Use
+from codegen.loops.emit.loop_text import Function, Job, Written
+
+LONGEST_LAG = 4  # values of a carry that are kept in registers
+
+
+def scalar_loop(job: Job) -> Written:
+    """Return the function of a region that runs its repetitions one by one."""
+    return _Scalar(job, SCALAR).emit()
+
+
+class _Scalar(Function):
+    """The function in the making."""
+
+    @cached_property
+    def k(self) -> str:
+        return "%k" if self.region.count > 1 else "0"
+
+    def is_fixed(self, use: Use) -> bool:
+        return self.region.count == 1 or (isinstance(use.table, Affine) and use.table.step == 0)
+
+    def emit(self) -> Written:
+        region, lines = self.region, self.lines
+        uses: list[Use] = [*region.gathers, *region.results]
+        for use in uses:
+            self.view(use)
+        fixed = {c: self.load(self.fixed(use)) for c, use in enumerate(region.gathers) if self.is_fixed(use)}
+        self.sums = [c for c, use in enumerate(region.results) if self.job.adds(use) and self.is_fixed(use)]
+        initial = [[self.load(self.fixed(use)) for use in carry.initial] for carry in region.carries]
+        rings = {c: self.ring(values) for c, values in enumerate(initial) if len(values) > LONGEST_LAG}
+        self.write("br label %loop", "loop:")
+        start = len(lines)
+        slots = [fixed[c] if c in fixed else self.load(self.place(use)) for c, use in enumerate(region.gathers)]
+        slots += [self.entering(c, values, rings) for c, values in enumerate(initial)]
+        totals: dict[int, str] = {}
+        values = self.body(slots, lambda output, value: self.leave(output, value, totals))
+        for c, place in rings.items():
+            self.write(f"store double {values[region.carries[c].output]},ptr {place}.now,align 8")
+        lines[start:start] = self.phis(initial, values, rings, totals) if region.count > 1 else []
+        self.end(values)
+        for c in self.sums:
+            self.leave_total(c, totals[c])
+        for use in region.results:
+            if use.kind == "last":
+                self.write(f"store double {values[use.output]},ptr {self.fixed(use)},align 8")
+        self.write("ret void")
+        return self.written()
+
+    def place(self, use: Use) -> str:
+        """Pointer to the place of this repetition."""
+        table, view = use.table, self.view(use)
+        if isinstance(table, Affine):
+            at = self.k if table.step == 1 else self.new(f"mul i64 {self.k},{table.step}")
+            return self.offset(self.offset(view, at), table.start)
+        first = int(table.index[0])
+        name, kind = self.job.tables.places(table.index - first)
+        entry = self.new(f"getelementptr {kind},ptr {name},i64 {self.k}")
+        at = self.new(f"load {kind},ptr {entry},align {int(kind[1:]) // 8}")
+        return self.offset(self.new(f"getelementptr double,ptr {view},{kind} {at}"), first)
+
+    def leave(self, output: int, value: str, totals: dict[int, str]) -> None:
+        """Leave a value where it goes."""
+        for c in self.uses.get(output, ()):
+            use = self.region.results[c]
+            if use.kind == "last":
+                continue
+            if c in self.sums:
+                totals[c] = self.new(f"fadd double %s{c},{value}") if self.region.count > 1 else value
+            else:
+                place = self.fixed(use) if self.region.count == 1 else self.place(use)
+                if self.job.adds(use):
+                    self.add_to(place, value)
+                else:
+                    self.write(f"store double {value},ptr {place},align 8")
+
+    def entering(self, c: int, initial: list[str], rings: dict[int, str]) -> str:
+        """The value of a carry in this repetition."""
+        if c not in rings:
+            return f"%q{c}.0" if self.region.count > 1 else initial[0]
+        place = rings[c]
+        self.write(f"{place}.now=getelementptr double,ptr {place},i64 {'%m' + str(c) if self.region.count > 1 else 0}")
+        return self.load(f"{place}.now")
+
+    def ring(self, initial: list[str]) -> str:
+        """Memory for the last values of a carry, whose place `k % lag` holds that of repetition `k - lag`."""
+        ring = self.new(f"alloca [{len(initial)} x double],align 64")
+        for k, value in enumerate(initial):
+            self.write(f"store double {value},ptr {self.offset(ring, k)},align 8")
+        return ring
+
+    def phis(
+        self, initial: list[list[str]], values: dict[int, str], rings: dict[int, str], totals: dict[int, str]
+    ) -> list[str]:
+        """What changes from repetition to repetition: the number, sums, carries, and the places in rings."""
+        lines = [f"%k=phi i64 [{'0' if self.job.blocks is None else '%first'},%entry],[%k.next,%loop]"]
+        lines += [f"%s{c}=phi double [0.0,%entry],[{totals[c]},%loop]" for c in self.sums]
+        for c, (queue, carry) in enumerate(zip(initial, self.region.carries, strict=True)):
+            if c in rings:
+                lines.append(f"%m{c}=phi i64 [0,%entry],[%m{c}.next,%loop]")
+                self.wrap(c, carry)
+                continue
+            following = [f"%q{c}.{i}" for i in range(1, carry.lag)] + [values[carry.output]]
+            lines += [
+                f"%q{c}.{i}=phi double [{first},%entry],[{after},%loop]"
+                for i, (first, after) in enumerate(zip(queue, following, strict=True))
+            ]
+        return lines
+
+    def wrap(self, c: int, carry: Carry) -> None:
+        """Go on to the next place of a ring."""
+        after = self.new(f"add i64 %m{c},1")
+        end = self.new(f"icmp eq i64 {after},{carry.lag}")
+        self.write(f"%m{c}.next=select i1 {end},i64 0,i64 {after}")
+
+    def end(self, values: dict[int, str]) -> None:
+        """Another repetition, or the end of the loop."""
+        region = self.region
+        if region.count == 1:
+            self.write("br label %exit", "exit:")
+            return
+        self.write("%k.next=add i64 %k,1")
+        more = self.new(f"icmp ult i64 %k.next,{region.count if self.job.blocks is None else '%last'}")
+        if region.stop is not None:
+            more = self.new(f"and i1 {more},{self.new(f'fcmp oeq double {values[region.stop]},0.0')}")
+        self.write(f"br i1 {more},label %loop,label %exit", "exit:")

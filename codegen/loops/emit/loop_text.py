@@ -1,0 +1,223 @@
+"""IR of a region as a function: what all forms have in common.
+
+The function is `void @name(in, out, work, round of each nest around)`. It finds its buffers (`view`), runs the body
+over the repetitions, and leaves the results. `loops_scalar` does so one by one, `loops_vector` several side
+by side, and a long body is a function of its own (`loops_long`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer
+from codegen.emission.schedule import schedule
+from codegen.functions.symbols import Symbol
+from codegen.ir.machine_rows import Row
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Region, Result
+from codegen.lanes import SCALAR, Lanes
+from codegen.loops.emit.loop_columns import Columns, Use
+from codegen.loops.emit.thread_blocks import Blocks
+from codegen.loops.emit.workspace import Memory, Tables
+from codegen.lowering.lower import Lowered
+
+PART = ",i64 %first,i64 %last,ptr %sums,ptr %own"  # of a block: its units, places of its sums, memory of the thread
+STORES = ("store ", "call void @llvm.masked.store")
+MOST_STORES = 200  # in a function, between two calls
+PAUSE = Symbol("pause", "define internal preserve_allcc void @pause() noinline nounwind {\nret void\n}")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A region to be written: its machine operations, where its buffers are, and which of its sums are stores."""
+
+    name: str
+    region: Region
+    lowered: Lowered
+    rounds: int  # nests around it
+    memory: Memory
+    tables: Tables
+    stored: frozenset[int]
+    scratch: int  # where in %work a long body keeps its values
+    fast: bool = False
+    columns: Columns | None = None  # where repetitions run side by side
+    blocks: Blocks | None = None  # where they are cut into blocks
+
+    @property
+    def parameters(self) -> str:
+        """What a function of the region takes."""
+        return f"ptr %in,ptr %out,ptr %work{''.join(f',i64 %r{k}' for k in range(self.rounds))}"
+
+    def adds(self, use: Result) -> bool:
+        """Whether a result is added to what is there."""
+        return use.kind == "add" and id(use) not in self.stored
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """The IR of a region, and how many numbers of memory its body needs beside the buffers: none when it is short."""
+
+    emitted: Emitted
+    scratch: int
+
+
+class Slots(Names):
+    """Names of the values in one repetition of the body, or in several side by side; inputs are slots."""
+
+    def __init__(self, writer: Writer, lines: list[str], first: int, slots: Sequence[str]) -> None:
+        super().__init__(writer, lines, first)
+        self.slots = slots
+
+    def input(self, row: Row) -> str:
+        return self.slots[row[1]]
+
+
+class Frame:
+    """A function that works on the buffers of a region, in the making."""
+
+    def __init__(self, job: Job, head: str) -> None:
+        self.job, self.region = job, job.region
+        self.lines = [f"define internal void {head} {{", "entry:"]
+        self.next = self.first = 0  # of the names of values, here and in bodies
+        self.views: dict[tuple[int, tuple[int, ...]], str] = {}
+        self.symbols: dict[str, Symbol] = {}
+
+    def write(self, *lines: str) -> None:
+        self.lines += lines
+
+    def new(self, instruction: str) -> str:
+        """Write an instruction and return the name of its value."""
+        name = f"%t{self.next}"
+        self.next += 1
+        self.lines.append(f"{name}={instruction}")
+        return name
+
+    def view(self, use: Use) -> str:
+        """Pointer to place 0 of a table's buffer, in this round of the nests."""
+        shifts = use.table.shifts[: self.job.rounds]
+        while shifts and not shifts[-1]:
+            shifts = shifts[:-1]
+        key = (use.buffer, shifts)
+        if key not in self.views:
+            self.views[key] = self.pointer(self.job.memory.pointers[use.buffer])
+            for k, shift in enumerate(shifts):
+                if shift:
+                    self.views[key] = self.offset(self.views[key], self.new(f"mul i64 %r{k},{shift}"))
+        return self.views[key]
+
+    def pointer(self, text: str) -> str:
+        """Find a buffer: a global, or an entry of the tables of arrays."""
+        if text.startswith("@"):
+            return text
+        table, number = text.split()
+        if table == "%work":
+            return self.offset("%work", number)
+        return self.new(f"load ptr,ptr {self.new(f'getelementptr ptr,ptr {table},i64 {number}')},align 8")
+
+    def offset(self, pointer: str, places: int | str) -> str:
+        return pointer if str(places) == "0" else self.new(f"getelementptr double,ptr {pointer},i64 {places}")
+
+    def load(self, pointer: str) -> str:
+        return self.new(f"load double,ptr {pointer},align 8")
+
+    def fixed(self, use: Use) -> str:
+        """Pointer to the first place of a table, which is the same in all repetitions."""
+        return self.offset(self.view(use), use.table.first)
+
+    def add_to(self, place: str, value: str) -> None:
+        self.write(f"store double {self.new(f'fadd double {self.load(place)},{value}')},ptr {place},align 8")
+
+    def text(self) -> str:
+        """The text so far."""
+        return "\n".join([*self.with_pauses(), "}"])
+
+    def with_pauses(self) -> list[str]:
+        """The lines with a call here and there that does nothing: LLVM orders what is between two calls by itself.
+
+        Its time grows with the square of the stores that it orders: for 1000 of them it took 2 s.
+        """
+        stores = [k for k, line in enumerate(self.lines) if line.startswith(STORES)]
+        lines = list(self.lines)
+        for k in reversed(stores[MOST_STORES - 1 :: MOST_STORES]):
+            self.symbols[PAUSE.name] = PAUSE
+            lines.insert(k + 1, f"call preserve_allcc void @{PAUSE.name}()")
+        return lines
+
+
+class Function(Frame):
+    """The function of one region in the making."""
+
+    def __init__(self, job: Job, lanes: Lanes) -> None:
+        name, block = (job.name, "") if job.blocks is None else (f"{job.name}.part", PART)
+        super().__init__(job, f"@{name}({job.parameters}{block}) noinline nounwind{lanes.attributes}")
+        self.lanes = lanes
+        self.plan = schedule(job.lowered)
+        self.stored = {array: row for array, _, row in job.lowered.stores}
+        self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
+        stores = {row: [(0, place)] for row, place in self.left.items()}
+        form = Form(job.name, lanes, vector_libm=job.fast, formulas=lanes != SCALAR)
+        self.writer = Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
+        self.uses: dict[int, list[int]] = {}  # by output: its results
+        for c, use in enumerate(job.region.results):
+            self.uses.setdefault(use.output, []).append(c)
+        self.chunks: list[str] = []
+        self.scratch = 0
+
+    def written(self) -> Written:
+        """The text so far as IR, with the symbols that it calls."""
+        text = self.text()
+        return Written(Emitted(self.chunks, [text], self.writer.symbols | self.symbols), self.scratch)
+
+    def leave_total(self, c: int, total: str) -> None:
+        """Add a sum to its place, or keep that of a block."""
+        if self.job.blocks is None:
+            self.add_to(self.fixed(self.region.results[c]), total)
+        else:
+            self.write(f"store double {total},ptr {self.offset('%sums', self.job.blocks.sums.index(c))},align 8")
+
+    def body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
+        """Write the body once; `leave(output, value)` is called as soon as a value is there. Return all of them."""
+        if len(self.plan.chunks) > 1:
+            return self.long_body(slots, leave)
+        outputs: dict[int, list[int]] = {}
+        for output, row in self.stored.items():
+            outputs.setdefault(row, []).append(output)
+        names = Slots(self.writer, self.lines, self.first, slots)
+        for index in self.plan.chunks[0] if self.plan.chunks else ():
+            operation = self.writer.rows[index]
+            if operation[0] not in LEAF_NAMES:
+                names[index] = OPERATIONS[operation[0]](self.writer, names, operation)
+            for output in outputs.pop(index, ()):
+                leave(output, names[index])
+        for index, left in outputs.items():
+            for output in left:
+                leave(output, names[index])
+        found = {output: names[row] for output, row in self.stored.items()}
+        self.first = names.next
+        return found
+
+    def long_body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
+        """Call the body, which is in chunk functions; its slots and values go through memory."""
+        lanes, outputs = self.lanes, len(self.left)
+        width, load, store = lanes.width, f"load {lanes.type},ptr", f"store {lanes.type}"
+        self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(self.plan.chunks)]
+        self.scratch = width * (len(slots) + outputs + self.plan.workspace)
+        given = "%own" if self.job.blocks is not None else self.offset("%work", self.job.scratch)
+        found, work = self.offset(given, width * len(slots)), self.offset(given, width * (len(slots) + outputs))
+        for k, value in enumerate(slots):
+            self.write(f"{store} {value},ptr {self.offset(given, width * k)},align 8")
+        arguments = ",".join(f"ptr {pointer}" for pointer in (given, found, work))
+        self.write(*(f"call void @{self.job.name}.{number}({arguments})" for number in range(len(self.chunks))))
+        values: dict[int, str] = {}
+        for output, row in self.stored.items():
+            if row not in values:
+                values[row] = self.new(f"{load} {self.offset(found, width * self.left[row])},align 8")
+            leave(output, values[row])
+        return {output: values[row] for output, row in self.stored.items()}
+
+
+def _arrays(body: Program) -> Program:
+    """The body with its slots and its values in one array each."""
+    inputs, outputs = len(body.inputs), len(body.outputs)
+    return replace(body, inputs=(Input("slots", (inputs,)),), outputs=(Output((outputs,), ()),))

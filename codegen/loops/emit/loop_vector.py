@@ -1,0 +1,284 @@
+"""Repetitions several side by side, for a region whose repetitions know nothing of each other.
+
+Repetitions come in runs (`codegen.ir.affine_runs`): within one, place k of a table is `start + step * k`. A step of 0
+is a register (a number for all lanes, or an accumulator), a step of 1 a vector load or store, any other step a number
+for each lane: gathers and scatters of the processor are no faster, and on some much slower. After the whole vectors of
+a run comes one with the repetitions that are left: the body is written twice, and only there are lanes switched off.
+They read what the last repetition reads, or a number, and what they store is overwritten by it, or is not stored.
+
+Order of sums: each lane has its own sum in a register, of every W-th repetition; at the end of a run the upper half of
+the lanes is added to the lower half until one is left. Sums in memory are added vector by vector, result by result;
+sums that overlap (`codegen.loops.emit.loop_columns`) are added to each other first. So a result depends on the program
+and on the width of the registers, and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from codegen.ir.affine_runs import runs
+from codegen.ir.machine_rows import LEAVES, operands_of
+from codegen.ir.region import Region, Result
+from codegen.ir.tables import Places
+from codegen.lanes import Lanes
+from codegen.loops.emit.loop_columns import Column, Columns, Overlap, rows_of
+from codegen.loops.emit.loop_lanes import LaneFunction
+from codegen.loops.emit.loop_text import Job, Written
+from codegen.lowering.lower import Lowered
+
+Left: TypeAlias = dict[int, str]
+REGISTERS = 4  # of repetitions that run at once where a body waits for itself,
+LONG_SUM = 12  # for so many operations one after the other,
+FEW_RESULTS = 2  # and its results need no more registers
+
+
+def registers(region: Region, lowered: Lowered) -> int:
+    """How many registers of repetitions a region runs at once: 4 where its body is a long sum, in a single run.
+
+    Each addition of such a sum waits for the one before, and the next repetition is too far away to fill the gaps.
+    """
+    live = [row for row in lowered.live() if lowered.rows[row][0] not in LEAVES]
+    longest: dict[int, int] = {}
+    for row in live:
+        longest[row] = 1 + max((longest.get(operand, 0) for operand in operands_of(lowered.rows[row])), default=0)
+    if len(region.results) > FEW_RESULTS or max(longest.values(), default=0) < max(LONG_SUM, len(live) // 3):
+        return 1
+    found = runs([*(use.table for use in region.gathers), *(use.table for use in region.results)], region.count)
+    return REGISTERS if found is not None and len(found) == 1 else 1
+
+
+def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Written:
+    """Return the function of a region that runs several repetitions side by side."""
+    return _Vector(job, lanes, columns).emit()
+
+
+class _Vector(LaneFunction):
+    """The function in the making."""
+
+    def __init__(self, job: Job, lanes: Lanes, columns: Columns) -> None:
+        super().__init__(job, lanes)
+        self.columns, self.runs = columns, columns.runs
+        self.reads, self.results, self.overlaps = columns.reads, columns.results, columns.overlaps
+        self.overlapping = {c: overlap for overlap in self.overlaps for c in overlap.distances}
+        self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(self.region.results[c])]
+        self.kept = [c for c in self.sums if len(self.runs) > 1 and _same(self.results[c].starts)]
+        self.names = {id(column): f"%p{c}" for c, column in enumerate((*self.reads, *self.results))}
+        self.strided = [c for c, use in enumerate(self.region.results) if self.is_strided(c, use)]
+        self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
+        self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
+        self.passed: Left = {}  # by result: what the vectors before leave, a sum or the lanes that move up
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether a run is cut into blocks; where there are several runs, blocks are of whole ones."""
+        return self.job.blocks is not None and len(self.runs) == 1
+
+    @property
+    def begin(self) -> str:
+        """The first repetition of a run, or of the block."""
+        return "%first" if self.in_parts else "0"
+
+    @property
+    def lengths(self) -> Places:
+        """How many repetitions the runs have, or the blocks."""
+        blocks = self.job.blocks
+        if blocks is None or not self.in_parts:
+            return self.runs.lengths
+        return np.minimum(blocks.size, blocks.units - blocks.size * np.arange(blocks.count))
+
+    def emit(self) -> Written:
+        for column in (*self.reads, *self.results):
+            self.view(column.use)
+        several, lines, vector = len(self.runs) > 1, self.lines, self.lanes.type
+        if several:
+            first = "0" if self.job.blocks is None else "%first"
+            self.write("br label %run", "run:", f"%r=phi i64 [{first},%entry],[%r.next,%endrun]")
+            lines += [f"%a{c}=phi {vector} [zeroinitializer,%entry],[%v{c},%endrun]" for c in self.kept]
+        self.length = "%last" if self.in_parts else self.of_run(self.runs.lengths)
+        for column in (*self.reads, *self.results):
+            start = self.of_run(column.starts)
+            self.write(f"{self.names[id(column)]}=getelementptr double,ptr {self.view(column.use)},i64 {start}")
+        self.run("run" if several else "entry")
+        for c in self.sums:
+            if not several:
+                self.leave_total(c, self.sum_of_lanes(f"%v{c}"))
+            elif c not in self.kept:
+                self.add_to(self.name(self.results[c]), self.sum_of_lanes(f"%v{c}"))
+        if several:
+            self.write("%r.next=add i64 %r,1")
+            last = len(self.runs) if self.job.blocks is None else "%last"
+            self.write(f"br i1 {self.new(f'icmp ult i64 %r.next,{last}')},label %run,label %exit", "exit:")
+        for c in self.kept:
+            self.leave_total(c, self.sum_of_lanes(f"%v{c}"))
+        self.write("ret void")
+        return self.written()
+
+    def run(self, before: str) -> None:
+        """Write a run: whole vectors, then one of the repetitions that are left, then what has moved beyond it."""
+        width, lengths = self.lanes.width, self.lengths
+        whole, rest = lengths >= width, lengths % width > 0  # the runs in which there are some
+        self.uniform = [self.splat(self.load(self.name(column))) if column.fixed else "" for column in self.reads]
+        left = {c: f"%a{c}" if c in self.kept else "zeroinitializer" for c in self.sums}
+        left |= {c: "zeroinitializer" for one in self.overlaps for c, distance in one.distances.items() if distance}
+        if self.in_parts and self.overlaps:
+            before, left = self.warmed(before, left)
+        end = self.rounded(self.length)
+        to_rest, to_end = [(before, left)], []
+        if whole.any():
+            self.branch("" if whole.all() else self.new(f"icmp ne i64 {end},{self.begin}"), "vector", "rest")
+            ended = ("whole", self.whole_vectors(before, left, end))
+            to_rest, to_end = [*([] if whole.all() else to_rest), ended], [] if rest.all() else [ended]
+            one = "rest" if rest.all() else "endrun"
+            several = rest.any() and not rest.all()
+            self.branch(
+                self.new(f"icmp ult i64 {end},{self.length}") if several else "", "rest" if several else one, one
+            )
+        else:
+            self.branch("", "rest")
+        if rest.any():
+            self.write("rest:", *self.phis("v%d.rest", to_rest))
+            self.vector(end, {c: f"%v{c}.rest" for c in left}, self.lanes_on(self.length, end))
+            to_end.append(("rest", self.passed))
+            self.branch("", "endrun")
+        self.write("endrun:", *self.phis("v%d", to_end))
+        self.leave_moved({c: f"%v{c}" for c in left})
+
+    def whole_vectors(self, before: str, left: Left, end: str) -> Left:
+        """Write the loop over vectors whose lanes all have a repetition."""
+        self.write("vector:", f"%k=phi i64 [{self.begin},%{before}],[%k.next,%vector]")
+        start = len(self.lines)
+        self.vector("%k", {c: f"%v{c}.vector" for c in left})
+        self.lines[start:start] = self.phis("v%d.vector", [(before, left), ("vector", self.passed)])
+        self.write(f"%k.next=add i64 %k,{self.lanes.width}")
+        self.branch(self.new(f"icmp ult i64 %k.next,{end}"), "vector", "whole")
+        self.write("whole:")
+        return self.passed
+
+    def vector(self, k: str, left: Left, mask: str = "") -> None:
+        """Write the repetitions of one vector, from repetition k on."""
+        self.compute(k, left, self.leave, mask)
+        self.store_in_steps()
+
+    def compute(self, k: str, left: Left, leave: Callable[[int, str], None], mask: str = "") -> None:
+        """Write the body for one vector."""
+        self.k, self.passed, self.mask = k, dict(left), mask
+        self.numbers, self.moved = [], {}
+        self.body([self.uniform[c] or self.read(column) for c, column in enumerate(self.reads)], leave)
+
+    def warmed(self, before: str, left: Left) -> tuple[str, Left]:
+        """Compute the last vector of the block before once more, for the lanes that move up into this block."""
+        self.branch(self.new("icmp eq i64 %first,0"), "begin", "warm")
+        self.write("warm:")
+        self.compute(self.plus("%first", -self.lanes.width), left, self.pass_on)
+        self.branch("", "begin")
+        self.write("begin:", *self.phis("v%d.begin", [(before, left), ("warm", self.passed)]))
+        return "begin", {c: f"%v{c}.begin" for c in left}
+
+    def pass_on(self, output: int, value: str) -> None:
+        """Keep a value whose lanes move up, and leave nothing."""
+        for c in self.uses.get(output, ()):
+            if c in self.passed and c not in self.sums:
+                self.passed[c] = value
+
+    def phis(self, name: str, sources: Sequence[tuple[str, Left]]) -> list[str]:
+        """What the blocks before leave, one of which it comes from."""
+        return [
+            f"%{name % c}=phi {self.lanes.type} " + ",".join(f"[{left[c]},%{block}]" for block, left in sources)
+            for c in sources[0][1]
+        ]
+
+    def branch(self, condition: str, label: str, other: str = "") -> None:
+        """Go on at a label, or at the other one where there is a condition and it does not hold."""
+        self.write(f"br i1 {condition},label %{label},label %{other}" if condition else f"br label %{label}")
+
+    def rounded(self, number: str, more: int = 0) -> str:
+        """Whole vectors: the repetitions in them, for a number of repetitions and some more."""
+        number, width = self.plus(number, more), self.lanes.width
+        return str(int(number) // width * width) if number.isdigit() else self.new(f"and i64 {number},{-width}")
+
+    def is_strided(self, c: int, use: Result) -> bool:
+        return _in_steps(self.results[c]) and not self.job.adds(use)
+
+    def store_in_steps(self) -> None:
+        """Store what goes to places in steps: vectors turned into rows, a row for each lane."""
+        for group in rows_of([self.results[c] for c in self.strided]):
+            column = self.results[self.strided[group[0]]]
+            self.store_rows(column, [self.waiting[self.strided[k]] for k in group])
+
+    def of_run(self, values: Places) -> str:
+        """The number of this run: a constant where it is the same in all."""
+        if _same(values):
+            return str(values[0])
+        name, kind = self.job.tables.places(values)
+        place = self.new(f"getelementptr {kind},ptr {name},i64 %r")
+        found = self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}")
+        return found if kind == "i64" else self.new(f"sext i32 {found} to i64")
+
+    def leave(self, output: int, value: str) -> None:
+        """Leave the values of the lanes where they go."""
+        for c in self.uses.get(output, ()):
+            self.leave_one(c, value)
+
+    def leave_one(self, c: int, value: str) -> None:
+        column = self.results[c]
+        adds = self.job.adds(self.region.results[c])
+        if c in self.sums:
+            self.passed[c] = self.new(f"fadd {self.lanes.type} {self.passed[c]},{self.switched(value)}")
+        elif c in self.overlapping:
+            overlap, value = self.overlapping[c], self.switched(value, "zeroinitializer")
+            self.moved[c] = value
+            if c in self.passed:
+                self.moved[c], self.passed[c] = self.moved_up(overlap.distances[c], self.passed[c], value), value
+            if self.moved.keys() >= overlap.distances.keys():
+                on = self.mask and self.lanes_on(self.plus(self.length, overlap.longest), self.k)
+                self.leave_overlap(overlap, [self.moved[part] for part in overlap.distances], self.k, on)
+        elif c in self.strided:
+            self.waiting[c] = value
+        elif column.side_by_side:
+            self.store(column, value, adds=adds)
+        else:
+            self.leave_lanes(column, value, adds=adds)
+
+    def leave_moved(self, left: Left) -> None:
+        """Leave the lanes that have moved up beyond the last vector of a run."""
+        if not self.overlaps:
+            return
+        end = self.rounded(self.length, self.lanes.width - 1)
+        for overlap in self.overlaps:
+            on = self.lanes_on(self.end_of(overlap), end)
+            terms = [self.moved_up(far, left[c], "zeroinitializer") for c, far in overlap.distances.items() if far]
+            if terms:
+                self.leave_overlap(overlap, terms, end, on)
+
+    def end_of(self, overlap: Overlap) -> str:
+        """Where sums that overlap end; what moves beyond the end of a block is left by the next one."""
+        end = self.plus(self.length, overlap.longest)
+        if not self.in_parts:
+            return end
+        last = self.new(f"icmp eq i64 {self.length},{self.region.count}")
+        return self.new(f"select i1 {last},i64 {end},i64 {self.length}")
+
+    def leave_overlap(self, overlap: Overlap, terms: Sequence[str], k: str, mask: str) -> None:
+        """Add overlapping sums to each other, then leave them from the place of repetition k on."""
+        total, *others = terms
+        for term in others:
+            total = self.new(f"fadd {self.lanes.type} {total},{term}")
+        adds = any(self.job.adds(self.region.results[c]) for c in overlap.distances)
+        self.store_some(self.results[overlap.first], total, mask, k, adds=adds)
+
+    def moved_up(self, distance: int, before: str, value: str) -> str:
+        """Move the lanes up; the first ones come from the vector before."""
+        width = self.lanes.width
+        lanes = ",".join(f"i32 {lane}" for lane in range(width - distance, 2 * width - distance))
+        return self.new(f"shufflevector {self.lanes.type} {before},{self.lanes.type} {value},<{width} x i32> <{lanes}>")
+
+
+def _in_steps(column: Column) -> bool:
+    return column.index is None and column.step not in (0, 1)
+
+
+def _same(values: Places) -> bool:
+    return bool(np.all(values == values[0]))

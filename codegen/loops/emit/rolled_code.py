@@ -1,0 +1,191 @@
+"""The kernel of a rolled program: its constants, its workspace, and the loops one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
+from codegen.emission.frame import workspace
+from codegen.emission.schedule import schedule
+from codegen.engine import vector_bits
+from codegen.functions.workers import available
+from codegen.ir.region import Region, RolledProgram, regions_of
+from codegen.lanes import SCALAR, Lanes
+from codegen.loops.emit.loop_columns import Columns, columns_of
+from codegen.loops.emit.loop_long import LONG, straight
+from codegen.loops.emit.loop_scalar import scalar_loop
+from codegen.loops.emit.loop_text import Job, Written
+from codegen.loops.emit.loop_vector import registers, vector_loop
+from codegen.loops.emit.nest_text import calls
+from codegen.loops.emit.thread_blocks import Blocks, blocks_of
+from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
+from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
+from codegen.loops.optimise.common_rows import share
+from codegen.loops.optimise.interchange import turn
+from codegen.loops.optimise.packing import COPY, pack
+from codegen.lowering.lower import Lowered
+from codegen.lowering.prepare import Prepared, prepare
+from codegen.options import Options
+
+SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
+
+
+@dataclass(frozen=True)
+class RolledPlan:
+    """A rolled program, ready to be written; `lanes` overrides how many repetitions run side by side."""
+
+    program: RolledProgram
+    options: Options
+    prepared: tuple[Prepared, ...]
+    lanes: int | None = None
+    strategy = "rolled"
+
+    @classmethod
+    def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
+        """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
+        program = turn(share(program))
+        return cls(program, options, _prepared(program, options, {}), lanes)
+
+    def emit(self, form: Form = POINT) -> Emitted:
+        """Return the IR of `i32 @kernel(in, out)` for one point: deterministic, also in the order of its sums."""
+        return self.packed.functions(form)
+
+    @cached_property
+    def packed(self) -> RolledPlan:
+        """The plan with the workspaces of `codegen.loops.optimise.packing`."""
+        rows = {id(region.body): prepared for (region, _), prepared in self.regions}
+        vectors = [region for (region, _), prepared in self.regions if self.lanes_of(region, prepared.fused) != SCALAR]
+        packed = pack(self.program, set(map(id, vectors)))
+        return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
+
+    def functions(self, form: Form) -> Emitted:
+        """Return the functions of the regions, and the kernel that calls them."""
+        tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
+        memory, known, columns = Memory.of(self.program, tables), self.writes, self.columns
+        extra, fast = 0, self.options.accuracy == "fast"
+        for number, ((region, counts), prepared) in enumerate(self.regions):
+            blocks = self.blocks[number]
+            if blocks is not None and self.threads == 1 and not blocks.sums:
+                blocks = None  # the bits are the same
+            job = Job(
+                f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
+                memory.workspace, fast, columns[number], blocks,
+            )  # fmt: skip
+            written = _write(job, self.lanes_of(region, prepared.fused))
+            if blocks is not None:
+                written = in_blocks(job, blocks, written, self.threads)
+            emitted += written.emitted
+            extra = max(extra, written.scratch)
+        return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form)
+
+    def kernel(self, memory: Memory, extra: int, form: Form) -> Emitted:
+        """Return the function itself: workspace, zeros, then the steps."""
+        size = 8 * (memory.workspace + extra)
+        large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
+        lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
+        lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
+        for number in sorted(self.writes.cleared):
+            lines += _found(number, memory)
+            lines += clearing(form.name, f"%c{number}", 8 * self.program.buffers[number].size, self.threads)
+        steps = calls(self.program.steps, form.name)
+        lines += [*steps, *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
+        text = "\n".join(lines)
+        return Emitted([], [text], {}) + (zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {}))
+
+    @property
+    def threads(self) -> int:
+        """How many threads share a loop: as many as the options say, where there are any."""
+        return self.options.threads if available() else 1
+
+    @cached_property
+    def columns(self) -> list[Columns | None]:
+        """The columns of the regions that run in lanes."""
+        wide = ((region, self.lanes_of(region, prepared.fused)) for (region, _), prepared in self.regions)
+        return [columns_of(region, lanes.width) if lanes != SCALAR else None for region, lanes in wide]
+
+    @cached_property
+    def writes(self) -> Writes:
+        """What is known of all writes."""
+        return writes(self.program, self.columns)
+
+    @cached_property
+    def blocks(self) -> list[Blocks | None]:
+        """The blocks of each region, see `codegen.loops.emit.thread_blocks`."""
+        pairs = zip(self.regions, self.columns, strict=True)
+        return [
+            blocks_of(region, prepared.fused, self.lanes_of(region, prepared.fused).width, found, self.writes.stored)
+            for ((region, _), prepared), found in pairs
+        ]
+
+    @property
+    def cut(self) -> list[int]:
+        """Into how many blocks each region of the program is cut, 1 where it is not."""
+        pairs = zip(self.packed.regions, self.packed.blocks, strict=True)
+        found = (1 if blocks is None else blocks.count for ((region, _), _), blocks in pairs if region.origin != COPY)
+        return [1 if region.origin == COPY else next(found) for (region, _), _ in self.regions]
+
+    @cached_property
+    def regions(self) -> list[tuple[tuple[Region, tuple[int, ...]], Prepared]]:
+        return list(zip(regions_of(self.program.steps), self.prepared, strict=True))
+
+    def lanes_of(self, region: Region, lowered: Lowered) -> Lanes:
+        """How many repetitions run side by side: as many as registers hold, fewer where there are few."""
+        if not region.parallel or region.count == 1:
+            return SCALAR
+        if self.lanes is not None:
+            return Lanes(self.lanes)
+        widest = vector_bits() // 64
+        if region.count * len(lowered.live()) < SHORT:
+            widest = min(widest, 4)
+        if self.options.accuracy == "strict" or not lowered.count()["call"]:  # the C library has no longer vectors
+            widest *= registers(region, lowered)
+        while widest > region.count:
+            widest //= 2
+        return Lanes(widest)
+
+    def executed(self) -> Counter[str]:
+        """Operations that one call carries out, by kind; one on a vector register counts once."""
+        total: Counter[str] = Counter()
+        for (region, counts), prepared in self.regions:
+            times = prod(counts) * -(-region.count // self.lanes_of(region, prepared.fused).width)
+            total.update({kind: times * number for kind, number in prepared.fused.count().items()})
+        return total
+
+    @property
+    def chunks(self) -> int:
+        """Number of functions."""
+        return sum(max(len(schedule(prepared.fused).chunks), 1) for prepared in self.prepared)
+
+    @property
+    def workspace(self) -> int:
+        """Number of values that regions leave for each other in memory."""
+        return sum(buffer.size for buffer in self.program.buffers if buffer.kind == "workspace")
+
+
+def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepared]) -> tuple[Prepared, ...]:
+    """Prepare all bodies; `known` has some by their id, and gets the others."""
+    bodies = [region.body for region, _ in regions_of(program.steps)]
+    for body in bodies:
+        if id(body) not in known:
+            known[id(body)] = prepare(body, options)
+    return tuple(known[id(body)] for body in bodies)
+
+
+def _write(job: Job, lanes: Lanes) -> Written:
+    """Return the function of a region in the form that suits it."""
+    if job.region.count == 1 and len(job.lowered.rows) > LONG:
+        return straight(job)
+    if job.columns is not None:
+        return vector_loop(job, lanes, job.columns)
+    return scalar_loop(job)
+
+
+def _found(number: int, memory: Memory) -> list[str]:
+    """Return the IR that finds a buffer, %c and its number."""
+    table, place = memory.pointers[number].split()
+    if table == "%work":
+        return [f"%c{number}=getelementptr double,ptr %w,i64 {place}"]
+    return [f"%d{number}=getelementptr ptr,ptr {table},i64 {place}", f"%c{number}=load ptr,ptr %d{number},align 8"]

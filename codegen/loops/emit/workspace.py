@@ -1,0 +1,155 @@
+"""Where the buffers of a rolled program live, which of them have to be zero at the start, and its constant tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.region import Region, Result, RolledProgram, regions_of
+from codegen.ir.tables import Places
+from codegen.loops.emit.loop_columns import Columns
+
+COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
+LINE = 64  # bytes of a line of the cache, where arrays begin
+ROOM = LINE // 8  # numbers behind each workspace, as many as a vector has
+
+
+@dataclass
+class Tables:
+    """Constant arrays of a module: bytes as text, which LLVM reads ten times faster than numbers; equal ones once."""
+
+    prefix: str
+    globals: list[str] = field(default_factory=list)
+    known: dict[bytes, str] = field(default_factory=dict)
+
+    def array(self, values: NDArray[Any]) -> str:
+        """Return the name of a constant array."""
+        data = values.tobytes()
+        name = self.known.get(data)
+        if name is None:
+            name = self.known[data] = f"@{self.prefix}.table{len(self.known)}"
+            text = "\\" + data.hex("\\") if data else ""
+            self.globals.append(f'{name}=internal constant [{len(data)} x i8] c"{text}",align {LINE}')
+        return name
+
+    def places(self, values: Places) -> tuple[str, str]:
+        """Return the name of an array of whole numbers, and the type of its elements."""
+        small = not len(values) or bool(np.abs(values).max() < 2**31)
+        return self.array(values.astype(np.int32 if small else np.int64)), "i32" if small else "i64"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How a function finds each buffer (an entry of the tables %in and %out, a place in %work, a constant array)."""
+
+    pointers: tuple[str, ...]
+    workspace: int  # numbers
+
+    def has_room(self, number: int) -> bool:
+        """Whether there is room for a vector behind a buffer: nothing else stands there."""
+        return self.pointers[number].startswith("%work")
+
+    @classmethod
+    def of(cls, program: RolledProgram, tables: Tables) -> Memory:
+        """Give every buffer its place."""
+        pointers, size, outputs, used = [], 0, 0, _used(program)
+        for number, buffer in enumerate(program.buffers):
+            if buffer.values is not None:
+                values = buffer.values if number in used else np.empty(0)
+                pointers.append(tables.array(np.ascontiguousarray(values, dtype=np.float64)))
+            elif buffer.kind == "workspace":
+                pointers.append(f"%work {size}")
+                size += (-(-buffer.size // ROOM) + 1) * ROOM
+            elif buffer.kind == "input":
+                pointers.append(f"%in {number}")
+            else:
+                pointers.append(f"%out {outputs}")
+                outputs += 1
+        return cls(tuple(pointers), size)
+
+
+@dataclass(frozen=True)
+class Writes:
+    """What is known of all writes: buffers with places that are not stored (they start at 0), adds that are stores."""
+
+    cleared: frozenset[int]
+    stored: frozenset[int]  # ids of results whose places are written once only
+
+
+def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
+    """Find out which buffers have to be cleared, and which sums have a single term.
+
+    A place is stored once or added to; so a place that is written once may be stored, and needs no zero before.
+    """
+    writers: dict[int, list[_Writer]] = {}
+    for (region, counts), found in zip(regions_of(program.steps), columns, strict=True):
+        for writer in _writers(region, counts, found):
+            writers.setdefault(writer.uses[0].buffer, []).append(writer)
+    cleared, stored = set(), set()
+    for number, buffer in enumerate(program.buffers):
+        if buffer.kind in ("input", "constant"):
+            continue
+        known = writers.get(number, [])
+        if buffer.size + sum(writer.work for writer in known) > COUNTED:
+            cleared.add(number)
+            continue
+        places = [writer.places() for writer in known]
+        times = np.bincount(np.concatenate([*places, np.empty(0, dtype=np.int64)]), minlength=buffer.size)
+        once = [
+            not writer.stops and bool((times[where] == 1).all()) for writer, where in zip(known, places, strict=True)
+        ]
+        stored |= {id(use) for writer, single in zip(known, once, strict=True) if single for use in writer.uses}
+        if not all(once) or not (times > 0).all():
+            cleared.add(number)
+    return Writes(frozenset(cleared), frozenset(stored))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Results that go to memory together: how many places they write in all, and which."""
+
+    uses: tuple[Result, ...]
+    work: int
+    places: Callable[[], Places]
+    stops: bool = False  # perhaps before it has written all
+
+
+def _writers(region: Region, counts: tuple[int, ...], columns: Columns | None) -> Iterator[_Writer]:
+    rounds = int(np.prod(counts))
+    together: set[int] = set()
+    for overlap in columns.overlaps if columns is not None and not any(counts) else ():
+        assert columns is not None
+        uses = tuple(region.results[c] for c in overlap.distances)
+        yield _Writer(uses, region.count + len(columns.runs) * overlap.longest, partial(columns.places, overlap))
+        together |= set(overlap.distances)
+    for c, use in enumerate(region.results):
+        if c not in together:
+            stops = region.stop is not None and use.kind != "last"
+            yield _Writer((use,), rounds * use.table.count, partial(all_places, use, counts), stops)
+
+
+def _used(program: RolledProgram) -> set[int]:
+    """Numbers of the buffers that are read."""
+    regions = [region for region, _ in regions_of(program.steps)]
+    first = {use.buffer for region in regions for carry in region.carries for use in carry.initial}
+    return first | {use.buffer for region in regions for use in region.gathers}
+
+
+def all_places(use: Result, counts: tuple[int, ...]) -> Places:
+    """Return the places of a table in all rounds of the nests around.
+
+    >>> from codegen.ir.tables import Affine
+    >>> all_places(Result(0, 0, Affine(0, 1, 2, (10,)), "store"), (3,)).tolist()
+    [0, 1, 10, 11, 20, 21]
+    """
+    places = use.table.places()
+    for depth in reversed(range(len(counts))):
+        shift = use.table.shifts[depth] if depth < len(use.table.shifts) else 0
+        rounds = shift * np.arange(counts[depth], dtype=np.int64)
+        places = (rounds[:, None] + places[None, :]).ravel()
+    return places

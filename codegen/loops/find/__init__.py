@@ -1,0 +1,1 @@
+"""Find: what repeats in straight lines."""

@@ -1,0 +1,149 @@
+"""Templates: one body for many repetitions, built from columns of nodes.
+
+An entry of a template stands for one node in each repetition. Operands of entries are entries; equal columns are one
+entry, so what a body shares is shared in every repetition, and nothing is guessed from one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import sympy as sp
+
+from codegen.ir.program import Head, Input, Output, Program, Rows
+from codegen.loops.find.row_classes import NUMBER, Classes
+from codegen.loops.loop import Loop, LoopResult, Nodes
+
+Name: TypeAlias = tuple[int, int]
+Role = Literal["open", "operation", "slot", "literal"]
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """A column of nodes of one class, and what the body makes of it; "open" until its class is looked at."""
+
+    kind: int
+    nodes: Nodes
+    role: Role = "open"
+    operands: tuple[Entry, ...] = ()
+
+
+@dataclass(eq=False)
+class Template:
+    """Entries of a body over `count` repetitions; `sums`, `stores` and `adds` are its results.
+
+    A loop is refused under its names: a class and -1, or a sum and the class of its terms.
+    """
+
+    count: int
+    names: tuple[Name, ...]
+    sums: list[tuple[Entry, int]] = field(default_factory=list)
+    stores: list[Entry] = field(default_factory=list)
+    adds: list[tuple[Entry, Nodes]] = field(default_factory=list)
+    entries: dict[tuple[int, int, int], list[Entry]] = field(default_factory=dict)
+    highest: int = -1  # key of the last class that it reads
+
+    def known(self, kind: int, nodes: Nodes) -> Entry | None:
+        """Return the entry of a column, if there is one."""
+        same = self.entries.get(_key(kind, nodes), [])
+        return next((entry for entry in same if np.array_equal(entry.nodes, nodes)), None)
+
+    def add(self, entry: Entry, operands: tuple[Entry, ...]) -> Entry:
+        """Add an entry of another template of as many repetitions."""
+        moved = Entry(entry.kind, entry.nodes, entry.role, operands)
+        self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(moved)
+        return moved
+
+    def find(self, classes: Classes, kind: int, nodes: Nodes) -> tuple[Entry, bool]:
+        """Return the entry of a column, and whether it is new."""
+        known = self.known(kind, nodes)
+        if known is not None:
+            return known, False
+        entry = self.add(Entry(kind, nodes), ())
+        if classes.heads[kind] is None:
+            if classes.constant[kind] and (kind != NUMBER or is_uniform(nodes)):
+                entry.role = "literal"
+            else:
+                self.read(classes, entry)
+        return entry, True
+
+    def read(self, classes: Classes, entry: Entry) -> None:
+        """Let a column be read."""
+        entry.role = "slot"
+        self.highest = max(self.highest, classes.keys[entry.kind])
+
+    def grow(self, classes: Classes, entry: Entry) -> list[Entry]:
+        """Let a column be computed from those of its operands; return the ones that are new and open."""
+        entry.role = "operation"
+        first = classes.start[entry.nodes]
+        found = [
+            self.find(classes, kind, classes.flat[first + place])
+            for place, kind in enumerate(classes.operands[entry.kind])
+        ]
+        entry.operands = tuple(operand for operand, _ in found)
+        return [operand for operand, new in found if new and operand.role == "open"]
+
+    def reorder(self, order: Nodes) -> None:
+        """Put the repetitions into another order."""
+        entries = self.all_entries()
+        self.entries = {}
+        self.adds = [(entry, targets[order]) for entry, targets in self.adds]
+        for entry in entries:
+            entry.nodes = entry.nodes[order]
+            self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(entry)
+
+    def results(self, classes: Classes) -> int:
+        """Key of the first class that it has results of; what a sum is added to comes later than its terms."""
+        keys = [classes.keys[entry.kind] for entry in self.stores]
+        keys += [classes.keys[int(classes.of[targets[0]])] for _, targets in self.adds]
+        return min(keys + [classes.keys[int(classes.of[total])] for total, kind in self.names if kind >= 0])
+
+    def all_entries(self) -> list[Entry]:
+        """All entries, in the order in which they were found."""
+        return [entry for same in self.entries.values() for entry in same]
+
+    def with_role(self, role: Role) -> list[Entry]:
+        """The entries that have a role."""
+        return [entry for entry in self.all_entries() if entry.role == role]
+
+    @property
+    def size(self) -> int:
+        """Operations of one repetition; adding to a sum is one."""
+        return len(self.with_role("operation")) + len(self.sums) + len(self.adds)
+
+
+def _key(kind: int, nodes: Nodes) -> tuple[int, int, int]:
+    return kind, int(nodes[0]), int(nodes[-1])
+
+
+def is_uniform(nodes: Nodes) -> bool:
+    """Whether all nodes of a column are one."""
+    return bool((nodes == nodes[0]).all())
+
+
+def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
+    """Return the loop of a template."""
+    slots = template.with_role("slot")
+    literals = template.with_role("literal")
+    operations = sorted(template.with_role("operation"), key=lambda entry: classes.keys[entry.kind])
+    row_of = {id(entry): row for row, entry in enumerate([*slots, *literals, *operations])}
+    heads: list[Head] = [sp.Symbol] * len(slots)
+    atoms: dict[int, sp.Basic] = {row: sp.Symbol(f"z{row}", real=True) for row in range(len(slots))}
+    for entry in literals:
+        atoms[len(heads)] = rows.atoms[int(entry.nodes[0])]
+        heads.append(rows.heads[int(entry.nodes[0])])
+    heads += [rows.heads[int(entry.nodes[0])] for entry in operations]
+    leaves: list[tuple[int, ...]] = [()] * (len(slots) + len(literals))
+    operands = leaves + [tuple([row_of[id(part)] for part in entry.operands]) for entry in operations]
+    results = [LoopResult(k, "sum", np.array([node])) for k, (_, node) in enumerate(template.sums)]
+    results += [LoopResult(k, "each", entry.nodes) for k, entry in enumerate(template.stores, len(template.sums))]
+    results += [LoopResult(k, "add", targets) for k, (_, targets) in enumerate(template.adds, len(results))]
+    outputs = [entry for entry, _ in template.sums] + template.stores + [entry for entry, _ in template.adds]
+    body = Program(
+        heads, operands, atoms, tuple(Input(f"z{row}", ()) for row in range(len(slots))),
+        tuple(Output((), (row_of[id(entry)],)) for entry in outputs), "body",
+    )  # fmt: skip
+    example = tuple(sorted(int(entry.nodes[0]) for entry in operations))
+    return Loop(body, template.count, tuple(entry.nodes for entry in slots), tuple(results), example=example)

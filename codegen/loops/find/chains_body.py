@@ -1,0 +1,178 @@
+"""From verified repetitions to a Loop: slots, body, carries, and what is needed after it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+from sympy.logic.boolalg import Boolean
+
+from codegen.ir.program import Head, Input, Output, Program
+from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, Columns
+from codegen.loops.find.chains_needs import passed_on
+from codegen.loops.find.flat_rows import Flags
+from codegen.loops.find.verify_chain import Chain
+from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes
+
+READ, AGAIN = -1, -2  # instead of a producer
+Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "again", and a number
+
+
+def loop_of(columns: Columns, chain: Chain) -> Loop | None:
+    """Return the loop of a chain; None where a truth value, which no buffer holds, would be carried or passed on."""
+    shape, needed = chain.shape, passed_on(columns, chain)
+    truth = columns.truth[shape.model : shape.model + shape.period]
+    if truth[shape.producer[shape.carried & (shape.lag > 0)]].any() or truth[needed.any(axis=0)].any():
+        return None
+    return _Writer(columns, chain).loop(needed)
+
+
+class _Writer:
+    """A body in the making: slots are numbered first, then rows are written."""
+
+    def __init__(self, columns: Columns, chain: Chain) -> None:
+        self.columns, self.chain, self.shape = columns, chain, chain.shape
+        self.reads: dict[bytes, Nodes] = {}
+        self.carries: dict[tuple[int, bytes], Nodes] = {}  # by producer: initial nodes
+        self.numbers: dict[tuple[int, bytes], int] = {}  # of slots, and of what the body computes again
+        self.again: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop that the body repeats
+        self.whole = True
+        self.heads: list[Head] = []
+        self.operands: list[tuple[int, ...]] = []
+        self.atoms: dict[int, sp.Basic] = {}
+        self.row_of: dict[Part, int] = {}
+
+    def loop(self, needed: Flags) -> Loop | None:
+        """Return the loop; `needed` tells by repetition and operation what is needed after it."""
+        parts = [self.part(number) for number in range(len(self.shape.kind))]
+        if not self.whole:
+            return None
+        after = np.nonzero(needed.any(axis=0))[0].tolist()
+        last = {offset for offset in after if not needed[:-1, offset].any()}
+        carried = {producer for (producer, _), initial in self.carries.items() if len(initial) == 1}
+        for offset in sorted(last - carried):
+            self.carry(offset, next(iter(self.carries.values()))[:1])  # never read
+        offsets = sorted({*after, *(producer for producer, _ in self.carries)})
+        number = {offset: k for k, offset in enumerate(offsets)}
+        carries = (LoopCarry(number[producer], initial) for (producer, _), initial in self.carries.items())
+        period, nodes = self.shape.period, self.columns.nodes[self.chain.start : self.chain.stop]
+        results = (
+            LoopResult(number[offset], "last", nodes[offset - period :][:1])
+            if offset in last
+            else LoopResult(number[offset], "each", nodes[offset::period])
+            for offset in after
+        )
+        slots = tuple(self.reads.values()), tuple(results), tuple(carries)
+        return Loop(self.body(parts, offsets), self.chain.count, *slots, example=tuple(nodes[:period].tolist()))
+
+    def part(self, number: int) -> Part:
+        """Return what an operand of the body is."""
+        column, shape = self.chain.operands[:, number], self.shape
+        is_factor = self.columns.heads[self.columns.codes[shape.model + shape.consumer[number]]] is sp.Mul
+        if shape.carried[number]:
+            producer, lag = int(shape.producer[number]), int(shape.lag[number])
+            if lag and is_factor and self.columns.inverse[shape.model + producer]:
+                return self.carried_inverse(producer, column[:lag])
+            return self.carry(producer, column[:lag]) if lag else ("row", producer)
+        if self.is_truth(column) or (is_factor and self.is_inverse(column)):
+            return self.repeated(column)
+        return self.outside(column)
+
+    def carried_inverse(self, producer: int, initial: Nodes) -> Part:
+        """Return 1 / v of `len(initial)` repetitions before: v is carried, and the body computes 1 / v again."""
+        shape, operands = self.shape, self.chain.operands
+        base = int(np.searchsorted(shape.consumer, producer))
+        bases = np.array([self.columns.rows.operands[node][0] for node in initial.tolist()])
+        if shape.carried[base]:
+            first = np.concatenate([bases, operands[: shape.lag[base], base]])
+            slot = self.carry(int(shape.producer[base]), first)
+        else:
+            slot = self.outside(np.concatenate([bases, operands[: -len(bases), base]]))
+        key = str(slot).encode()
+        self.again.setdefault(key, (sp.Pow, [slot, ("literal", int(operands[0, base + 1]))]))
+        return "again", self.numbers.setdefault((AGAIN, key), len(self.again) - 1)
+
+    def outside(self, column: Nodes) -> Part:
+        """Return an operand that is from before the loop."""
+        kinds = self.columns.kinds[column]
+        if (column == column[0]).all() and kinds[0] in (CONSTANT, LITERAL):
+            return "literal", int(column[0])
+        operations = np.unique(column[kinds == OPERATION]).tolist()
+        truth = any(issubclass(self.columns.rows.heads[node], Boolean) for node in operations)
+        self.whole &= not truth and not (kinds == LITERAL).any()
+        return "read", self.read(column)
+
+    def repeated(self, column: Nodes) -> Part:
+        """Return an operand that the body computes again: a truth value, whose operands are read, or 1 / v."""
+        rows, columns = self.columns.rows, [column]
+        parts: list[list[Nodes]] = []
+        for row in columns:  # grows
+            parts.append(list(np.array([rows.operands[node] for node in row.tolist()], dtype=np.int64).T.copy()))
+            columns += [operand for operand in parts[-1] if self.is_truth(operand)]
+        for row, operands in zip(columns[::-1], parts[::-1], strict=True):
+            places = [self.place_of(operand) for operand in operands]
+            self.again.setdefault(row.tobytes(), (rows.heads[row[0]], places))
+            self.numbers.setdefault((AGAIN, row.tobytes()), len(self.again) - 1)
+        return self.place_of(column)
+
+    def place_of(self, column: Nodes) -> Part:
+        """Return an operand of what the body computes again."""
+        number = self.numbers.get((AGAIN, column.tobytes()))
+        return self.outside(column) if number is None else ("again", number)
+
+    def is_truth(self, column: Nodes) -> bool:
+        """Whether nodes are operations of one head whose values are true or false."""
+        rows, head = self.columns.rows, self.columns.rows.heads[column[0]]
+        if self.columns.kinds[column[0]] != OPERATION or not issubclass(head, Boolean):
+            return False
+        count = len(rows.operands[column[0]])
+        return all(rows.heads[node] is head and len(rows.operands[node]) == count for node in column.tolist())
+
+    def is_inverse(self, column: Nodes) -> bool:
+        """Whether nodes are 1 / v: as factors of u they are not read, for u / v is rounded only once."""
+        place = self.columns.place[column]
+        return bool((self.columns.inverse[place] & (place >= 0)).all())
+
+    def read(self, column: Nodes) -> int:
+        """Return the number of the slot that reads a column."""
+        self.reads.setdefault(column.tobytes(), column.copy())
+        return self.numbers.setdefault((READ, column.tobytes()), len(self.reads) - 1)
+
+    def carry(self, producer: int, initial: Nodes) -> Part:
+        """Return the slot of an operation of the body `len(initial)` repetitions before."""
+        self.carries.setdefault((producer, initial.tobytes()), initial.copy())
+        return "carry", self.numbers.setdefault((producer, initial.tobytes()), len(self.carries) - 1)
+
+    def body(self, parts: list[Part], offsets: list[int]) -> Program:
+        """Write the rows of the body; its outputs are the operations at some offsets."""
+        slots = [*(("read", k) for k in range(len(self.reads))), *(("carry", k) for k in range(len(self.carries)))]
+        for part in slots:
+            self.row(part, sp.Symbol, (), sp.Symbol(f"{part[0]}{part[1]}"))
+        for number, (head, again) in enumerate(self.again.values()):
+            self.row(("again", number), head, tuple([self.written(part) for part in again]))
+        edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
+        heads = [self.columns.heads[code] for code in self.columns.codes[self.shape.model :][: self.shape.period]]
+        for offset, head in enumerate(heads):
+            operands = tuple([self.written(part) for part in parts[edges[offset] : edges[offset + 1]]])
+            pair = len(operands) == 2 and head in (sp.Add, sp.Mul)
+            self.row(("row", offset), head, tuple(sorted(operands)) if pair else operands)
+        inputs = tuple(Input(f"{kind}{k}", ()) for kind, k in slots)
+        outputs = tuple(Output((), (self.row_of["row", offset],)) for offset in offsets)
+        return Program(self.heads, self.operands, self.atoms, inputs, outputs, "repetition")
+
+    def written(self, part: Part) -> int:
+        """Return the row of an operand; a literal is written when it is first met."""
+        if part not in self.row_of:
+            atom = self.columns.rows.atoms[part[1]]
+            self.row(part, type(atom), (), atom)
+        return self.row_of[part]
+
+    def row(self, part: Part, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:
+        """Write a row."""
+        self.row_of[part] = len(self.heads)
+        self.heads.append(head)
+        self.operands.append(operands)
+        if atom is not None:
+            self.atoms[self.row_of[part]] = atom
+        return self.row_of[part]

@@ -1,0 +1,151 @@
+"""The live operations of a program as NumPy columns, in trace order: what periods and verifier look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+from sympy.logic.boolalg import Boolean
+
+from codegen.heads import NegativeZero, copysign, fmod, hypot, logaddexp, xlogy
+from codegen.ir.program import Head, Rows
+from codegen.limits import check
+from codegen.loops.find.flat_rows import Flags, Flat, needed
+from codegen.loops.loop import Loop, Nodes, is_nodes
+
+Codes: TypeAlias = NDArray[np.int64]
+
+LITERAL, CONSTANT, INPUT, GIVEN, OPERATION = range(5)  # kinds of nodes; a literal is a leaf that no buffer can hold
+NUMBERS = (sp.Number, sp.NumberSymbol, NegativeZero)
+# Operands of other heads may be special by their value: polygamma(2, x); there a constant stays a literal.
+TABULAR = (
+    sp.Add, sp.Mul, sp.Pow, sp.Max, sp.Min, sp.Piecewise, Boolean, sp.atan2, sp.Mod, hypot, fmod, copysign, logaddexp,
+    xlogy,
+)  # fmt: skip
+LARGEST_LITERAL = 4  # exponents up to here, and broken ones, are literals: x**2 is a product
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Operations by position; their operands side by side, those of operation i from `first[i]` to `first[i + 1]`.
+
+    Pairs of Add and Mul are in one order in all repetitions: leaves by kind, then operations by position.
+    """
+
+    rows: Rows
+    nodes: Nodes  # node of each operation
+    kinds: NDArray[np.int8]  # of each node
+    place: Nodes  # position of each node, -1 for what is no live operation
+    codes: Codes  # number of its head
+    heads: list[Head]  # by code
+    first: Nodes
+    operand: Nodes
+    source: Nodes  # position of each operand, -1 for what is no live operation
+    after: Nodes  # position of the last operation that each operand waits for: its own, or what a loop of `done` reads
+    kind: NDArray[np.int8]  # of each operand
+    literal: Flags  # whether an operand must be the same constant in all repetitions
+    pair: Flags  # by operation: two operands that commute
+    truth: Flags  # by operation: whether its value is true or false
+    inverse: Flags  # by operation: whether it is 1 / v
+    last_use: Nodes  # by operation: position of the last operation that reads it, -1 for none
+    wanted: Flags  # by operation: whether it is an output, or a loop that is done reads it
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], flat: Flat) -> Columns:
+    """Return the columns of all operations that outputs and the loops that are done need."""
+    size, arity, codes, heads = len(flat), flat.arity, flat.codes, flat.heads
+    given = _marked(size, (result.nodes for loop in done for result in loop.results))
+    wanted = _marked(size, [outputs, *_read(done)])
+    kind = _kinds(rows, inputs, given, arity, codes, heads)
+    check("looking for chains")
+    live = needed(rows, flat, wanted, given) & (kind == OPERATION)
+    place = np.where(live, np.cumsum(live) - 1, -1)
+    nodes = np.nonzero(live)[0]
+    operand = flat.operands[np.repeat(live, arity)]
+    first = np.concatenate([[0], np.cumsum(arity[nodes])])
+    codes = codes[nodes]
+    pair = (arity[nodes] == 2) & _of(heads, codes, (sp.Add, sp.Mul))
+    _sort_pairs(operand, place, kind, first[:-1][pair])
+    free = _of(heads, codes, TABULAR) | (arity[nodes] == 1)
+    source, after = place[operand], _ready(place, done)[operand]
+    literal = np.repeat(~free, arity[nodes]) & (kind[operand] == CONSTANT)
+    power = first[:-1][_of(heads, codes, (sp.Pow,))]
+    _mark_exponents(rows, literal, operand, kind[operand] == CONSTANT, power)
+    last_use = np.full(len(nodes), -1)
+    inner = source >= 0
+    last_use[source[inner]] = np.repeat(np.arange(len(nodes)), arity[nodes])[inner]  # ascending: the last one stays
+    return Columns(
+        rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
+        _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, wanted[nodes],
+    )  # fmt: skip
+
+
+def _of(heads: Sequence[Head], codes: Codes, classes: tuple[type, ...]) -> Flags:
+    return np.array([issubclass(head, classes) for head in heads], dtype=bool)[codes]
+
+
+def _read(done: Sequence[Loop]) -> list[Nodes]:
+    columns = [reads for loop in done for reads in loop.reads if is_nodes(reads)]
+    return [*columns, *(carry.initial for loop in done for carry in loop.carries)]
+
+
+def _ready(place: Nodes, done: Sequence[Loop]) -> Nodes:
+    """Return for each node after which operation it is there."""
+    ready, before = place.copy(), None
+    while before is None or (ready != before).any():  # once more than loops are given in another order than they run in
+        before = ready.copy()
+        for loop in done:
+            read = [int(ready[nodes[nodes < len(place)]].max(initial=-1)) for nodes in _read([loop])]
+            for result in loop.results:
+                ready[result.nodes[result.nodes < len(place)]] = max([-1, *read])
+    return ready
+
+
+def _marked(size: int, columns: Iterable[Nodes]) -> Flags:
+    marked = np.zeros(size, dtype=bool)
+    for nodes in columns:
+        flat = np.asarray(nodes, dtype=np.int64).ravel()
+        marked[flat[flat < size]] = True
+    return marked
+
+
+def _kinds(
+    rows: Rows, inputs: Nodes, given: Flags, arity: Nodes, codes: Codes, heads: Sequence[Head]
+) -> NDArray[np.int8]:
+    kind = np.where(_of(heads, codes, NUMBERS), CONSTANT, LITERAL).astype(np.int8)
+    kind[arity > 0] = OPERATION
+    kind[np.asarray(inputs, dtype=np.int64).ravel()] = INPUT
+    kind[given] = GIVEN
+    return kind
+
+
+def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Flags, base: Nodes) -> None:
+    """Mark exponents that are literals in place, and the bases of others: 2**x is not any power."""
+    different, number = np.unique(operand[base + 1], return_inverse=True)
+    atoms = [rows.atoms.get(node) for node in different.tolist()]
+    constant = np.array([isinstance(atom, sp.Number) for atom in atoms], dtype=bool)
+    large = [isinstance(atom, sp.Integer) and abs(atom) > LARGEST_LITERAL for atom in atoms]
+    literal[base + 1] = (constant & ~np.array(large, dtype=bool))[number]
+    literal[base] = ~constant[number] & is_constant[base]
+
+
+def _inverses(rows: Rows, codes: Codes, heads: Sequence[Head], first: Nodes, operand: Nodes) -> Flags:
+    """Return which operations are 1 / v; as a factor of u that is u / v, which is rounded only once."""
+    inverse = _of(heads, codes, (sp.Pow,))
+    minus_one = [node for node, atom in rows.atoms.items() if atom is sp.S.NegativeOne]
+    inverse[inverse] = np.isin(operand[first[:-1][inverse] + 1], minus_one)
+    return inverse
+
+
+def _sort_pairs(operand: Nodes, place: Nodes, kind: NDArray[np.int8], left: Nodes) -> None:
+    """Sort the operands of pairs in place: leaves by kind, then operations by position."""
+    key = np.where(place[operand] >= 0, place[operand], kind[operand] - OPERATION - 1)
+    wrong = left[key[left] > key[left + 1]]
+    operand[wrong], operand[wrong + 1] = operand[wrong + 1], operand[wrong]

@@ -1,0 +1,84 @@
+"""Periods: where the operations of a program look as they did p operations ago.
+
+An operation looks like its head and the distances to its operands. Six in a row that were seen before, d operations
+ago, are a vote for the period d. Nothing is decided here: what repeats is verified exactly (`verify_chain`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.loops.find.chains_columns import CONSTANT, OPERATION, Columns
+from codegen.loops.loop import Nodes
+
+Tokens: TypeAlias = NDArray[np.uint64]
+
+FAR = 64  # distances from here on look alike: values from before a loop are ever farther away
+GRAM = 6
+CANDIDATES = 32  # periods that are tried, by votes and by votes times length
+LEAST_MATCHES = 3  # periods that a run lasts
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operations from `start` to `stop` that look like those a period before, but the first period."""
+
+    start: int
+    stop: int
+    period: int
+
+
+def tokens(columns: Columns) -> Tokens:
+    """Return what each operation looks like, as a number."""
+    count = len(columns)
+    arity = np.diff(columns.first)
+    position = np.repeat(np.arange(count), arity)
+    looks = np.minimum(position - columns.source, FAR)
+    leaf = columns.kind != OPERATION
+    looks[leaf] = FAR + 1 + columns.kind[leaf]
+    exact = columns.literal | (leaf & (columns.kind < CONSTANT))
+    looks[exact] = FAR + 16 + columns.operand[exact]
+    slot = (np.arange(len(position)) - np.repeat(columns.first[:-1], arity)).astype(np.uint64)
+    mixed = _mix(_mix(looks.astype(np.uint64)) + slot)
+    sums: Tokens = np.add.reduceat(mixed, columns.first[:-1]) if count else np.empty(0, dtype=np.uint64)
+    return sums + _mix(columns.codes.astype(np.uint64) + np.uint64(1 << 40))
+
+
+def _mix(values: Tokens) -> Tokens:
+    """Scatter bits, so that sums of different values are different."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def runs(found: Tokens) -> list[Run]:
+    """Return runs of the likely periods."""
+    return [run for period in _periods(found) for run in _runs(found, period)]
+
+
+def _periods(found: Tokens) -> list[int]:
+    """Return distances between equal six-grams: those with the most votes, and with the most operations behind them."""
+    if len(found) < 2 * GRAM:
+        return []
+    grams = np.zeros(len(found) - GRAM + 1, dtype=np.uint64)
+    for shift in range(GRAM):
+        grams = grams * np.uint64(0x9E3779B97F4A7C15) + found[shift : shift + len(grams)]
+    order = np.argsort(grams, kind="stable")
+    again = grams[order[1:]] == grams[order[:-1]]
+    votes = np.bincount(np.diff(order)[again])
+    periods: Nodes = np.nonzero(votes >= LEAST_MATCHES)[0]
+    by_votes = periods[np.argsort(-votes[periods], kind="stable")][:CANDIDATES]
+    by_length = periods[np.argsort(-votes[periods] * periods, kind="stable")][:CANDIDATES]
+    return sorted({*by_votes.tolist(), *by_length.tolist()})
+
+
+def _runs(found: Tokens, period: int) -> list[Run]:
+    """Return runs of one period, none of them within another."""
+    differs = np.nonzero(found[period:] != found[:-period])[0]
+    edges = np.concatenate([[-1], differs, [len(found) - period]])
+    long = np.nonzero(np.diff(edges) - 1 >= LEAST_MATCHES * period)[0]
+    return [Run(int(edges[k]) + 1, int(edges[k + 1]) + period, period) for k in long.tolist()]

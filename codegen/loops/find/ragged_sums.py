@@ -1,0 +1,129 @@
+"""Ragged sums: sums of terms alike, but of many lengths, as over the neighbours in a network; and long ones.
+
+Written out, hardly two of them are alike, or the body of their loop is long. So they are set apart: loops over all
+their terms add each term to its sum, and what is made of the sums is looked at as if they were given.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.loops.find.row_classes import Classes
+from codegen.loops.loop import Nodes
+
+MEMBERS = 8  # nodes of a class that make a loop
+WIDE = 8  # times as many terms as there are such sums: then a loop over the terms has all sums in its body
+LONG = 128  # terms of a sum
+SUMS = 16  # that make a family
+SHAPES = 4  # different sums in a family
+DEAR = 4.0  # what a term costs, in pairs of + and *, so that a single one is set apart with the others
+USUAL = 0.6  # where more of them are of one shape, that is a loop, and the others are what happens at an edge
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+def ragged_sums(classes: Classes) -> Nodes:
+    """Return the sums that are better added up term by term, by loops over all terms of a class."""
+    totals, terms = terms_of_sums(classes)
+    kinds = classes.of[terms]
+    operation = np.array([head is not None for head in classes.heads])
+    chosen = operation[classes.of[totals]] & operation[kinds]  # those of the first kind are not yet set apart
+    several = _several(totals, chosen, len(classes.of))
+    family = _families(totals[several], kinds[several], len(classes.of), len(classes.heads))
+    parts = (np.nonzero(several)[0][part] for part in _split(family))
+    found = [part for part in parts if _set_apart(totals[part], kinds[part], classes)]
+    if not found:
+        return np.empty(0, dtype=np.int64)
+    dear = np.zeros(len(classes.heads), dtype=bool)
+    dear[kinds[np.concatenate(found)]] = True
+    dear &= np.array(classes.weights) >= DEAR
+    alone = chosen & ~several & dear[kinds]  # sums with one term like those, and what is no operation
+    return np.unique(totals[np.concatenate([*found, np.nonzero(alone)[0]])])
+
+
+def _several(totals: Nodes, operation: Flags, size: int) -> Flags:
+    """Flags of the terms that are operations, in sums that have several, or nothing else."""
+    operations, everything = np.bincount(totals[operation], minlength=size), np.bincount(totals, minlength=size)
+    several: Flags = operation & ((operations > 1) | (operations == everything))[totals]
+    return several
+
+
+def _split(family: Nodes) -> list[Nodes]:
+    """Return the places at which each number stands."""
+    order = np.argsort(family, kind="stable")
+    return np.split(order, np.nonzero(np.diff(family[order]))[0] + 1) if len(order) else []
+
+
+def _set_apart(totals: Nodes, kinds: Nodes, classes: Classes) -> bool:
+    """Whether the sums of a family are of many shapes, and most terms are not in sums of one of them; or are long."""
+    number, terms = len(np.unique(totals)), len(totals)
+    if number >= MEMBERS and terms >= LONG * number and terms < WIDE * number**2:
+        return True
+    _, counts = np.unique(classes.of[totals], return_counts=True)
+    many = len(counts) >= max(SHAPES, 2 * len(np.unique(kinds))) and number >= SUMS
+    return many and int(counts.max()) < USUAL * terms
+
+
+def _families(totals: Nodes, kinds: Nodes, sums: int, classes: int) -> Nodes:
+    """Return a number for each term that is the same for sums with terms of one class."""
+    label_of_class, label_of_sum = np.arange(classes), np.full(sums, classes)
+    while True:
+        np.minimum.at(label_of_sum, totals, label_of_class[kinds])
+        found = label_of_class.copy()
+        np.minimum.at(found, kinds, label_of_sum[totals])
+        found = np.minimum(found, found[found])  # halves the way to the lowest one
+        if np.array_equal(found, label_of_class):
+            break
+        label_of_class = found
+    labels: Nodes = label_of_class[kinds]
+    return labels
+
+
+def terms_of_sums(classes: Classes) -> tuple[Nodes, Nodes]:
+    """Return the terms of all sums that are not part of another one, each with its sum; zeros are left out."""
+    is_sum = np.array([head is sp.Add for head in classes.heads])
+    is_sum[list(classes.set_apart)] = True
+    owners, parts = _operands(classes, np.nonzero((classes.of >= 0) & is_sum[classes.of])[0])
+    is_sum[list(classes.set_apart)] = False
+    inner = _inner(classes, owners, parts, is_sum)
+    top = np.arange(len(classes.of))
+    top[parts[inner]] = owners[inner]
+    while not np.array_equal(above := top[top], top):
+        top = above
+    zero = np.zeros(len(classes.of), dtype=bool)
+    zero[list(classes.zeros)] = True
+    kept = ~inner & ~zero[parts]
+    return top[owners[kept]], parts[kept]
+
+
+def _operands(classes: Classes, rows: Nodes) -> tuple[Nodes, Nodes]:
+    """Return all operands of some rows, each with its row."""
+    starts, ends = classes.start[rows], classes.start[rows + 1]
+    counts = ends - starts
+    places = np.arange(int(counts.sum())) + np.repeat(ends - np.cumsum(counts), counts)
+    return np.repeat(rows, counts), classes.flat[places]
+
+
+def _inner(classes: Classes, owners: Nodes, parts: Nodes, is_sum: Flags) -> Flags:
+    """Flags of the operands that are sums themselves, used nowhere else; x + 1 is taken as a whole.
+
+    But not (1 + x) + y, where x and y are alike: this is a sum that begins with 1.
+    """
+    fixed = np.array(classes.constant)[classes.of[parts]]
+    fixed[np.isin(parts, list(classes.zeros))] = False
+    whole = np.zeros(len(classes.of), dtype=bool)
+    whole[owners[fixed]] = True
+    inner: Flags = is_sum[classes.of[parts]] & (classes.uses[parts] == 1)
+    doubtful = inner & whole[parts]
+    inner &= ~doubtful
+    doubtful &= classes.start[owners + 1] - classes.start[owners] == 2
+    at = np.nonzero(doubtful)[0]
+    first = classes.start[owners[at]]
+    sibling = classes.flat[first] + classes.flat[first + 1] - parts[at]
+    term = classes.flat[classes.start[parts[at]] + 1]
+    inner[at] = classes.of[term] == classes.of[sibling]
+    return inner

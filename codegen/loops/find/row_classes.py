@@ -1,0 +1,372 @@
+"""Classes: operations that are written alike, whatever inputs and constants they read.
+
+The class of a row is its head and the classes of its operands, those of a commutative pair sorted; all inputs are one
+class, and so are all numbers. So the terms of a sum are of one class, in whatever order they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+from itertools import repeat
+
+import numpy as np
+import sympy as sp
+
+from codegen.expressions.sympy_in import PAIRWISE
+from codegen.ir.program import Head, Rows
+from codegen.ir.tables import distinct
+from codegen.limits import EVERY, check
+from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
+from codegen.loops.loop import Loop, Nodes, is_nodes
+
+NUMBER = 0  # the class of all numbers that a table may hold
+STAGE = 1 << 40  # heights are below it
+HEAVY = 1e9
+NONE: frozenset[int] = frozenset()
+
+_RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
+_TABLES = frozenset({sp.Piecewise, *_RELATIONALS})  # besides PAIRWISE: heads whose numbers may differ
+_COMMUTES, _PLAIN, _POWER, _STRICT = range(4)
+_CHEAP: dict[Head, float] = {sp.Add: 0.5, sp.Mul: 0.5, sp.Max: 1.0, sp.Min: 1.0, sp.Piecewise: 1.0, sp.Abs: 0.5}
+_ROOT, _DEAR = 4.0, 20.0  # what a quotient or a root costs, and what other functions cost, in pairs of + and *
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The class of each row that is needed (-1: of the others), and what members of a class have in common.
+
+    The operands of row r are `flat[start[r] : start[r + 1]]`, commutative pairs sorted alike in all members of a class.
+    `lead[r]` is the leaf that a row reads first. A key says when a class is looked at: it is larger than those of its
+    operands.
+    """
+
+    of: Nodes
+    start: Nodes
+    flat: Nodes
+    lead: Nodes
+    uses: Nodes
+    members: Nodes
+    zeros: frozenset[int]  # the leaves that are 0
+    heads: list[Head | None]  # None: a leaf
+    operands: list[tuple[int, ...]]
+    keys: list[int]
+    weights: list[float]
+    operations: list[float]
+    constant: list[bool]
+    set_apart: dict[int, Nodes]  # sums that are set apart, by class
+
+    def parts(self, row: int) -> list[int]:
+        """Return the operands of a row; none of a sum that is set apart."""
+        start = self.start[row]
+        found: list[int] = self.flat[start : start + len(self.operands[self.of[row]])].tolist()
+        return found
+
+
+@dataclass(eq=False)
+class _Kinds:
+    """Classes in the making."""
+
+    heads: list[Head | None] = field(default_factory=lambda: [None])
+    operands: list[tuple[int, ...]] = field(default_factory=lambda: [()])
+    keys: list[int] = field(default_factory=lambda: [0])
+    weights: list[float] = field(default_factory=lambda: [0.0])
+    operations: list[float] = field(default_factory=lambda: [0.0])
+    constant: list[bool] = field(default_factory=lambda: [True])
+    stages: dict[int, int] = field(default_factory=dict)
+
+    def leaf(self, key: int, *, constant: bool) -> int:
+        self.heads.append(None)
+        self.operands.append(())
+        self.keys.append(key)
+        self.weights.append(0.0)
+        self.operations.append(0.0)
+        self.constant.append(constant)
+        return len(self.heads) - 1
+
+    def apart(self, highest: int) -> int:
+        """The class of sums that are set apart: given, but after all that is of the stage of their terms."""
+        stage = highest // STAGE + 1
+        if stage not in self.stages:
+            self.stages[stage] = self.leaf(stage * STAGE, constant=False)
+        return self.stages[stage]
+
+    def node(self, head: Head, operands: tuple[int, ...], own: float) -> int:
+        self.keys.append(max(self.keys[part] for part in operands) + 1)
+        self.heads.append(head)
+        self.operands.append(operands)
+        self.weights.append(min(HEAVY, own + sum(self.weights[part] for part in operands)))
+        self.operations.append(min(HEAVY, 1.0 + sum(self.operations[part] for part in operands)))
+        self.constant.append(all(self.constant[part] for part in operands))
+        return len(self.heads) - 1
+
+    def chain(self, head: Head, term: int, first: int, count: int, own: float) -> range:
+        """Make the classes head(term, first), head(term, that one)... of which each is new."""
+        made = range(len(self.heads), len(self.heads) + count)
+        steps = np.arange(1, count + 1)
+        self.heads += [head] * count
+        self.operands += zip(repeat(term), [first, *made][:count], strict=False)
+        self.keys += range(self.keys[first] + 1, self.keys[first] + 1 + count)
+        self.weights += np.minimum(HEAVY, self.weights[first] + steps * (own + self.weights[term])).tolist()
+        self.operations += np.minimum(HEAVY, self.operations[first] + steps * (1.0 + self.operations[term])).tolist()
+        self.constant += [self.constant[first] and self.constant[term]] * count
+        return made
+
+
+def classify(
+    rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int] = NONE, flat: Flat | None = None
+) -> Classes:
+    """Return the classes of all rows that the wanted ones need; results of loops in `done` are given, as inputs are.
+
+    So are sums that are set apart as ragged, but what they need is looked at as well.
+
+    >>> from codegen.ir.program import Program
+    >>> x = sp.Symbol("x")
+    >>> rows = Program([sp.Symbol, sp.Symbol, sp.sin, sp.sin], [(), (), (0,), (1,)], {0: x, 1: x}, (), ())
+    >>> found = classify(rows, np.array([0, 1]), np.array([2, 3]), [])
+    >>> found.of.tolist(), found.members.tolist()
+    ([1, 1, 2, 2], [0, 2, 2])
+    """
+    kinds, flat = _Kinds(), flattened(rows) if flat is None else flat
+    of = _given(rows, flat, inputs, wanted, done, ragged, kinds)
+    size = len(of)
+    needs = needed(rows, flat, _flags(size, wanted), of >= 0) & (of < 0)
+    zeros = _leaves(rows, np.nonzero(needs[: len(flat)] & (flat.arity == 0))[0], of, kinds)
+    making = _Making(rows, flat, kinds, of, np.arange(size), flat.operands.copy())
+    set_apart = making.run(needs[: len(flat)] & (flat.arity > 0), ragged)
+    of, parts = making.of, making.parts
+    inner = np.repeat(needs[: len(flat)], flat.arity)
+    uses = np.bincount(parts[inner], minlength=size) + np.bincount(wanted, minlength=size)
+    members = np.bincount(of[of >= 0], minlength=len(kinds.heads))
+    return Classes(
+        of, flat.start, parts, making.lead, uses, members, zeros,
+        kinds.heads, kinds.operands, kinds.keys, kinds.weights, kinds.operations, kinds.constant, set_apart,
+    )  # fmt: skip
+
+
+def _flags(size: int, rows: Nodes) -> Flags:
+    flags = np.zeros(size, dtype=bool)
+    flags[rows] = True
+    return flags
+
+
+def _given(
+    rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
+) -> Nodes:
+    """Classes of inputs, and of results of loops: one for each stage, so that no loop waits for itself."""
+    results = [use.nodes for loop in done for use in loop.results]
+    size = max([len(rows.operands), int(wanted.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
+    of = np.full(size, -1, dtype=np.int64)
+    of[inputs] = kinds.leaf(0, constant=False)
+    if done:
+        stages = _stages(rows, flat, inputs, wanted, done, ragged, size)
+        class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted(set(stages))}
+        for loop, stage in zip(done, stages, strict=True):
+            for use in loop.results:
+                of[use.nodes] = class_of[stage]
+    return of
+
+
+def _stages(
+    rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
+) -> list[int]:
+    """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved."""
+    owner = np.full(size, -1, dtype=np.int64)
+    for number, loop in enumerate(done):
+        for use in loop.results:
+            owner[use.nodes] = number
+    owners, operands = owner.tolist(), rows.operands
+    owner[inputs] = len(done)
+    needs = needed(rows, flat, _flags(size, wanted), owner >= 0) & (owner < 0)
+    rows_needed = np.nonzero(needs[: len(flat)] & (flat.arity > 0))[0].tolist()
+    reads = [distinct(np.concatenate([np.empty(0, np.int64), *read_by(loop)])).tolist() for loop in done]
+    loop_stages, changed = [1] * len(done), True
+    stages = [0 if number < 0 else 1 for number in owners]
+    while changed:
+        for row in rows_needed:
+            stages[row] = max([stages[part] for part in operands[row]]) + (row in ragged)
+        changed = False
+        for number, loop in enumerate(done):
+            stage = 1 + max([stages[row] for row in reads[number]], default=0)
+            if stage != loop_stages[number]:
+                changed, loop_stages[number] = True, stage
+                for use in loop.results:
+                    for row in use.nodes.tolist():
+                        stages[row] = stage
+    return loop_stages
+
+
+def read_by(loop: Loop) -> list[Nodes]:
+    """Return the columns of nodes that a loop reads."""
+    return [column for column in loop.reads if is_nodes(column)] + [carry.initial for carry in loop.carries]
+
+
+def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[int]:
+    """Set the classes of leaves; return those that are 0."""
+    zeros = []
+    for row in leaves.tolist():
+        atom = rows.atoms[row]
+        if isinstance(atom, sp.Symbol):
+            of[row] = NUMBER + 1  # a leaf that stands for something is read, as an input is
+        elif isinstance(atom, sp.Expr):
+            of[row] = NUMBER
+            if isinstance(atom, sp.Number) and not atom:
+                zeros.append(row)
+        else:
+            of[row] = kinds.leaf(0, constant=True)
+    return frozenset(zeros)
+
+
+@dataclass(eq=False)
+class _Making:
+    """The classes of operations, bottom-up: many rows at once as long as there are many, then one by one."""
+
+    rows: Rows
+    flat: Flat
+    kinds: _Kinds
+    of: Nodes
+    lead: Nodes
+    parts: Nodes  # operands, the two of a pair that commutes sorted by their classes
+    rules: Nodes = field(init=False)  # by code
+    memo: dict[tuple[int, ...], int] = field(default_factory=dict)
+    literals: dict[int, int] = field(default_factory=dict)
+
+    def run(self, todo: Flags, ragged: Set[int]) -> dict[int, Nodes]:
+        """Set all classes; return the ragged sums, by class."""
+        self.rules = np.array([_rule(head) for head in self.flat.heads])
+        todo[list(ragged)] = False
+        apart = np.zeros_like(todo)
+        apart[list(ragged)] = True
+        rest = np.nonzero(todo)[0]
+        while True:
+            check("looking for sums")
+            *many, rest = waves(self.flat, todo, apart)
+            for wave in many:
+                for count in np.unique(self.flat.arity[wave]).tolist():
+                    self.many(wave[self.flat.arity[wave] == count], count)
+            todo[:] = False
+            todo[rest] = True
+            found = [run for run in links(self.flat, rest) if self.chain(rest[run])]
+            for run in found:
+                todo[rest[run]] = False
+            if not found:
+                break
+        return self.one_by_one(np.sort(np.concatenate([rest, np.nonzero(apart)[0]])), ragged)
+
+    def chain(self, rows: Nodes) -> bool:
+        """Set the classes of a long sum or product: pairs of the row before and a term, all terms of one class.
+
+        Return whether they are such.
+        """
+        pairs = self.flat.operands[self.flat.start[rows][:, None] + np.arange(2)]
+        terms = pairs[1:].sum(axis=1) - rows[:-1]
+        kind, code = int(self.of[terms[0]]), int(self.flat.codes[rows[0]])
+        known = (self.of[pairs[0]] >= 0).all() and (self.of[terms] == kind).all() and kind >= 0
+        if not known or self.rules[code] != _COMMUTES or (self.flat.codes[rows] != code).any():
+            return False
+        for row in rows[:2]:  # from the second one on, its class is larger than that of the terms
+            self.many(np.array([row]), 2)
+        at, above = 1, int(self.of[rows[1]])
+        while at < len(terms) and (found := self.memo.get((code, kind, above))) is not None:
+            at, above = at + 1, found
+            self.of[rows[at]] = found
+        made = self.kinds.chain(self.flat.heads[code], kind, above, len(terms) - at, _cost(self.flat.heads[code], None))
+        self.of[rows[at + 1 :]] = made
+        self.memo.update(zip(zip(repeat(code), repeat(kind), [above, *made]), made, strict=False))
+        places = self.flat.start[rows[2:]]
+        self.parts[places], self.parts[places + 1] = terms[1:], rows[1:-1]
+        self.lead[rows[2:]] = self.lead[terms[1:]] if kind else self.lead[rows[1]]
+        return True
+
+    def many(self, rows: Nodes, count: int) -> None:
+        """Set the classes of rows of as many operands, whose classes are known."""
+        codes, places = self.flat.codes[rows], self.flat.start[rows][:, None] + np.arange(count)
+        rules, parts = self.rules[codes], self.parts[places]
+        if count == 2:
+            one, two = self.of[parts].T
+            leads = self.lead[parts]
+            later = (leads[:, 0] > leads[:, 1]) | ((leads[:, 0] == leads[:, 1]) & (parts[:, 0] > parts[:, 1]))
+            swapped = (rules == _COMMUTES) & ((one > two) | ((one == two) & later))
+            parts[swapped] = parts[swapped, ::-1]
+            self.parts[places] = parts
+        classes = self.of[parts]
+        first = self.lead[parts[:, 0]]
+        behind = (rules == _COMMUTES) & (classes[:, 0] == NUMBER) if count == 2 else np.zeros(len(rows), dtype=bool)
+        self.lead[rows] = np.where(behind, self.lead[parts[:, -1]], first)
+        decides = (rules == _STRICT)[:, None] | ((rules == _POWER)[:, None] & (np.arange(count) == 1))
+        decides &= classes == NUMBER
+        different, where = np.unique(parts[decides], return_inverse=True)
+        classes[decides] = np.array([self.literal(part) for part in different.tolist()], dtype=np.int64)[where]
+        firsts, numbers = grouped(packed([codes, *classes.T]))
+        made = [self.kind_of(int(rows[at]), classes[at].tolist()) for at in firsts.tolist()]
+        self.of[rows] = np.array(made)[numbers]
+
+    def kind_of(self, row: int, classes: Sequence[int]) -> int:
+        """Return the class of a row whose operands are of some classes."""
+        code = int(self.flat.codes[row])
+        key = (code, *classes)
+        found = self.memo.get(key)
+        if found is None:
+            head = self.flat.heads[code]
+            atom = self.rows.atoms.get(self.rows.operands[row][1]) if head is sp.Pow else None
+            found = self.memo[key] = self.kinds.node(head, key[1:], _cost(head, atom))
+        return found
+
+    def literal(self, row: int) -> int:
+        """Return the class of a number that decides what an operation means, as an exponent does: its own."""
+        if row not in self.literals:
+            self.literals[row] = self.kinds.leaf(0, constant=True)
+        return self.literals[row]
+
+    def operand_classes(self, parts: tuple[int, ...], rule: int, of: list[int]) -> list[int]:
+        """Return the classes of operands."""
+        found = [of[part] for part in parts]
+        for place in range(len(parts)) if rule == _STRICT else (1,) if rule == _POWER else ():
+            if found[place] == NUMBER:
+                found[place] = self.literal(parts[place])
+        return found
+
+    def one_by_one(self, rows: Nodes, ragged: Set[int]) -> dict[int, Nodes]:
+        """Set the classes of rows, ascending, and of ragged sums; return those by class."""
+        of, lead, kinds, memo = self.of.tolist(), self.lead.tolist(), self.kinds, self.memo
+        codes, rules, operands = self.flat.codes[rows].tolist(), self.rules.tolist(), self.rows.operands
+        swapped: list[int] = []
+        apart: dict[int, list[int]] = {}
+        for number, (row, code) in enumerate(zip(rows.tolist(), codes, strict=True)):
+            if not number % EVERY:
+                check("looking for sums")
+            parts, rule = operands[row], rules[code]
+            if row in ragged:
+                of[row] = kinds.apart(max([kinds.keys[of[part]] for part in parts]))
+                apart.setdefault(of[row], []).append(row)
+                continue
+            if rule == _COMMUTES and len(parts) == 2:
+                left, right = parts
+                one, two = of[left], of[right]
+                if one > two or (one == two and (lead[left], left) > (lead[right], right)):
+                    left, right, one, two = right, left, two, one
+                    swapped.append(row)
+                lead[row] = lead[left] if one else lead[right]
+                found = memo.get((code, one, two))
+                of[row] = self.kind_of(row, (one, two)) if found is None else found
+            else:
+                lead[row] = lead[parts[0]]
+                of[row] = self.kind_of(row, self.operand_classes(parts, rule, of))
+        first = self.flat.start[np.array(swapped, dtype=np.int64)]
+        self.parts[first], self.parts[first + 1] = self.parts[first + 1], self.parts[first]
+        self.of, self.lead = np.array(of, dtype=np.int64), np.array(lead, dtype=np.int64)
+        return {kind: np.array(sums) for kind, sums in apart.items()}
+
+
+def _rule(head: Head) -> int:
+    if head in PAIRWISE:
+        return _COMMUTES
+    return _PLAIN if head in _TABLES else _POWER if head is sp.Pow else _STRICT
+
+
+def _cost(head: Head, exponent: sp.Basic | None) -> float:
+    if head is sp.Pow:
+        if exponent == 2:
+            return 0.5
+        return _ROOT if isinstance(exponent, sp.Rational) and exponent.q <= 2 else _DEAR
+    return 0.5 if head in _RELATIONALS else _CHEAP.get(head, _DEAR)

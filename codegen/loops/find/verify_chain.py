@@ -1,0 +1,173 @@
+"""The exact verifier of chains: column by column, every operand of every repetition is what the loop will read.
+
+Repetition k of a loop that begins at operation s is the operations from s + k p on. Each operand of the body is
+
+    local       an operation of the same repetition
+    a carry     an operation of the body, `lag` repetitions before; in the first ones anything from before the loop
+    a read      from before the loop, in every repetition: constants, inputs, results of loops, or operations
+
+Whatever does not fit says how early the loop may begin at most: "repetition k reads operation i that is no carry" means
+that the loop begins after i. So all that fits is found at once, as the longest window over these bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.loops.find.chains_columns import LITERAL, OPERATION, Columns
+from codegen.loops.find.flat_rows import Flags
+from codegen.loops.loop import Nodes
+
+Matrix: TypeAlias = NDArray[np.int64]  # repetitions by operands of the body
+
+SAMPLE = 64  # repetitions that say what an operand is; the others are held to it
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What each operand of the body is: where in the body its operation is and how many repetitions before; a read."""
+
+    period: int
+    model: int  # position where a repetition begins whose heads are the body's
+    consumer: Nodes  # offset in the body of the operation that reads it
+    carried: Flags  # local or a carry; else a read
+    distance: Nodes  # operations back, where carried
+    lag: Nodes
+    kind: Nodes  # of a read
+    value: Nodes  # the node where a read must be the same in all repetitions, else -1
+    left: Nodes  # operands that commute with the next one
+
+    @property
+    def producer(self) -> Nodes:
+        """Offset in the body of the operation that an operand is, where carried."""
+        return (self.consumer - self.distance) % self.period
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Repetitions that are verified: `operands[k, e]` is the node that operand e is in repetition k."""
+
+    start: int
+    count: int
+    shape: Shape
+    operands: Matrix
+
+    @property
+    def stop(self) -> int:
+        """The position after the last operation."""
+        return self.start + self.count * self.shape.period
+
+    def part(self, first: int, stop: int) -> Chain:
+        """Return the repetitions from `first` until `stop`."""
+        start = self.start + first * self.shape.period
+        return Chain(start, stop - first, self.shape, self.operands[first:stop])
+
+
+@dataclass(frozen=True, eq=False)
+class Repetitions:
+    """Operands of some repetitions as matrices; `same` tells which repetitions have the heads of the body."""
+
+    same: Flags
+    operand: Matrix
+    source: Matrix
+    after: Matrix
+    kind: NDArray[np.int8]
+
+
+def verify(columns: Columns, start: int, count: int, period: int, low: int, high: int) -> Chain | None:
+    """Return the longest chain around `count` alike repetitions from `start` on, within positions `low` to `high`."""
+    shape = _shape(columns, start, count, period)
+    first, last = -((start - low) // period), (high - start) // period
+    reach = 4
+    while True:
+        begin, end = max(first, -reach), min(last, count + reach)
+        chain = _longest(columns, shape, start, begin, end)
+        if chain is None:
+            return None
+        stops_early = chain.start > start + begin * period or begin == first
+        if stops_early and (chain.stop < start + end * period or end == last):
+            return chain
+        reach *= 4
+
+
+def _shape(columns: Columns, start: int, count: int, period: int) -> Shape:
+    """Say what each operand is, from repetitions in the middle of a run."""
+    begin = max(0, count // 2 - SAMPLE // 2)
+    numbers = np.arange(begin, min(count, begin + SAMPLE))
+    model = start + int(numbers[len(numbers) // 2]) * period
+    operands = slice(int(columns.first[model]), int(columns.first[model + period]))
+    consumer = np.repeat(np.arange(period), np.diff(columns.first[model : model + period + 1]))
+    kind, node = columns.kind[operands], columns.operand[operands]
+    sample = _repetitions(columns, start, period, numbers, model)
+    back = start + numbers[:, None] * period + consumer - sample.source
+    distance = np.median(back, axis=0).astype(np.int64)
+    lag = -((consumer - distance) // period)
+    inside = (sample.kind == OPERATION) & (back == distance)
+    carried = (inside.sum(axis=0) > len(inside) // 2) & (lag <= max(1, count // 2))
+    value = np.where(~carried & (columns.literal[operands] | (kind == LITERAL)), node, -1)
+    left = columns.first[model : model + period][columns.pair[model : model + period]] - columns.first[model]
+    distance, lag = np.where(carried, distance, 0), np.where(carried, lag, 0)
+    return Shape(period, model, consumer, carried, distance, lag, kind.astype(np.int64), value, left)
+
+
+def _repetitions(columns: Columns, start: int, period: int, numbers: Nodes, model: int) -> Repetitions:
+    """Gather the operands of repetitions; those with other heads than the model are filled with anything."""
+    positions = start + numbers[:, None] * period + np.arange(period)
+    same = (columns.codes[positions] == columns.codes[model : model + period]).all(axis=1)
+    arity = np.diff(columns.first[model : model + period + 1])
+    same &= (columns.first[positions + 1] - columns.first[positions] == arity).all(axis=1)
+    where = columns.first[positions[:, :1]] + np.arange(int(arity.sum()))
+    where[~same] = 0
+    return Repetitions(
+        same, columns.operand[where], columns.source[where], columns.after[where], columns.kind[where]
+    )  # fmt: skip
+
+
+def _longest(columns: Columns, shape: Shape, start: int, begin: int, end: int) -> Chain | None:
+    """Return the longest window of repetitions `begin` to `end` in which all operands fit."""
+    numbers = np.arange(begin, end)
+    found = _repetitions(columns, start, shape.period, numbers, shape.model)
+    bounds = _bounds(shape, found, start, numbers, begin)
+    odd = np.nonzero((bounds > begin).any(axis=1) & found.same)[0]
+    if len(odd) and len(shape.left):
+        _swap(shape, found, bounds, start, numbers, odd)
+    bound = np.where(found.same, bounds.max(axis=1, initial=begin), numbers + 1)
+    earliest = np.maximum.accumulate(bound)
+    length = numbers + 1 - earliest
+    best = int(np.argmax(length))
+    if length[best] < 1:
+        return None
+    window = slice(int(earliest[best]) - begin, best + 1)
+    return Chain(start + int(earliest[best]) * shape.period, int(length[best]), shape, found.operand[window])
+
+
+def _bounds(shape: Shape, found: Repetitions, start: int, numbers: Nodes, begin: int) -> Matrix:
+    """Return the repetition from which on at the earliest the loop may begin, for each operand of each repetition."""
+    number = numbers[:, None]
+    after = np.where(found.after >= 0, np.maximum((found.after - start) // shape.period + 1, begin), begin)
+    position = start + number * shape.period + shape.consumer
+    natural = (found.source >= 0) & (position - found.source == shape.distance)
+    carry = np.where(natural, begin, np.maximum(after, number - shape.lag + 1))
+    fits = (found.kind == shape.kind) & ((shape.value < 0) | (found.operand == shape.value))
+    bounds: Matrix = np.where(shape.carried, carry, np.where(fits, after, number + 1))
+    return bounds
+
+
+def _swap(shape: Shape, found: Repetitions, bounds: Matrix, start: int, numbers: Nodes, odd: Nodes) -> None:
+    """Swap pairs in repetitions that do not fit, where the loop may then begin earlier; in place."""
+    turned = np.arange(len(shape.kind))
+    turned[shape.left], turned[shape.left + 1] = shape.left + 1, shape.left
+    operand, kind = found.operand[odd][:, turned], found.kind[odd][:, turned]
+    source, after = found.source[odd][:, turned], found.after[odd][:, turned]
+    other = Repetitions(found.same[odd], operand, source, after, kind)
+    swapped = _bounds(shape, other, start, numbers[odd], int(numbers[0]))
+    pairs = np.stack([shape.left, shape.left + 1])
+    better = swapped[:, pairs].max(axis=1) < bounds[odd][:, pairs].max(axis=1)
+    row, pair = np.nonzero(better)
+    for column in (shape.left[pair], shape.left[pair] + 1):
+        found.operand[odd[row], column] = operand[row, column]
+        bounds[odd[row], column] = swapped[row, column]

@@ -1,0 +1,86 @@
+"""Loop: a body that is repeated, between the nodes of a graph.
+
+What detection finds in a traced function, and what `sum_over`, `scan` and the others write down, is the same: a body
+(a program of scalars), and for each of its slots the node that it reads in repetition k.
+`codegen.loops.place.place_nodes` puts nodes into buffers and makes a rolled program (`codegen.ir.region`) of loops and
+the nodes between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+
+Nodes: TypeAlias = NDArray[np.int64]
+Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are
+
+
+@dataclass(frozen=True, eq=False)
+class LoopCarry:
+    """A slot that has what an output of the body was `lag = len(initial)` repetitions before."""
+
+    output: int
+    initial: Nodes  # nodes, the oldest first
+
+
+@dataclass(frozen=True, eq=False)
+class LoopResult:
+    """Nodes that a loop computes from an output of its body.
+
+    "each": node k is its value in repetition k. "sum": one node, the sum over all repetitions from left to right.
+    "last": one node, its value in the last repetition; the output is one that a carry of lag 1 has.
+    "add": the value of repetition k is added to node k, from zero; nodes may be the same, and those of other loops.
+    """
+
+    output: int
+    kind: Literal["each", "sum", "last", "add"]
+    nodes: Nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A body over `count` repetitions: slots are first those of `reads`, then those of `carries`.
+
+    `reads[s][k]` is the node that slot s reads in repetition k. The nodes of results are computed by this loop: what
+    the graph says of them (operands, or a leaf that stands for them) is not looked at. `stop` is the number of a
+    Boolean output: the repetition in which it is true is the last one.
+
+    A body may have loops `inside`, between its own rows: slots, leaves that stand for what they compute, and the rest.
+    `sums` overrides rows of the body: a node of it is the sum of other nodes, from left to right. Such a loop becomes
+    a nest, and is a chain: its carries are of lag 1, its results are "each" and "last", and nothing stops it.
+    """
+
+    body: Program
+    count: int
+    reads: tuple[Reads, ...]
+    results: tuple[LoopResult, ...]
+    carries: tuple[LoopCarry, ...] = ()
+    stop: int | None = None
+    origin: str = ""  # where the body was written: "forces.py:12-16"
+    example: tuple[int, ...] = ()  # rows of one repetition, where the loop was found in straight lines
+    inside: tuple[Loop, ...] = ()
+    sums: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Block(Loop):
+    """A rolled program that is run once, between nodes: the derivative of a function that is taken in the code.
+
+    `reads` are its input arrays, `results` ("each") its output arrays. `origin` says of which function it is what, and
+    `found` has the loops of that function.
+    """
+
+    program: RolledProgram
+    found: tuple[Loop, ...] = ()
+
+
+def is_nodes(reads: Reads) -> TypeGuard[Nodes]:
+    """Whether a column has nodes, and not numbers."""
+    return reads.dtype != np.float64

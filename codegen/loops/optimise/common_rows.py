@@ -1,0 +1,100 @@
+"""Sharing: what the bodies of two loops compute alike, repetition by repetition, is computed by the first and kept.
+
+The backward loop of a layer of a network needs the sums that its forward loop has computed. Their bodies are
+differentiated apart, so both compute them; here the first one leaves them in a workspace, and the second reads them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from hashlib import blake2b
+
+import sympy as sp
+
+from codegen.ir.program import reachable
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
+from codegen.loops.optimise.rewriting import Draft, outputs_of, rebuilt
+
+FEWEST = 8  # operations that are worth a place in memory
+
+Where = tuple[int, int]  # a step, and a row of its body
+
+
+def share(program: RolledProgram) -> RolledProgram:
+    """Return the program with what several parallel regions outside of nests compute computed once."""
+    draft, numbers = Draft(program), dict[Hashable, int]()
+    known: dict[int, Where] = {}
+    outputs = {at: outputs_of(step) for at, step in enumerate(program.steps) if isinstance(step, Region)}
+    reads: dict[int, dict[int, Gather]] = {}
+    counts = Counter(step.count for step in program.steps if isinstance(step, Region) and step.parallel)
+    for at, step in enumerate(program.steps):
+        if not isinstance(step, Region) or not step.parallel or step.count == 1 or counts[step.count] == 1:
+            continue
+        keys = _keys(program, step, numbers)
+        reads[at] = {
+            row: _kept(draft, outputs[source], computed, step.count)
+            for row, (source, computed) in _known_rows(step, keys, known).items()
+        }
+        for row, key in enumerate(keys):
+            if step.body.operands[row]:
+                known.setdefault(key, (at, row))
+    for at, gathers in reads.items():
+        step = program.steps[at]
+        if isinstance(step, Region) and (gathers or len(outputs[at]) > len(step.results)):
+            draft.steps[at] = rebuilt(step, outputs[at], gathers)
+    return draft.finished() if any(reads.values()) else program
+
+
+def _keys(program: RolledProgram, region: Region, numbers: dict[Hashable, int]) -> list[int]:
+    """A number for each row of a body; rows with the same number have the same values."""
+    body, keys = region.body, list[int]()
+    for row, (head, operands) in enumerate(zip(body.heads, body.operands, strict=True)):
+        key: Hashable
+        if row < len(region.gathers):
+            key = _gather_key(program, region.gathers[row])
+        elif operands:
+            key = (head, *(keys[operand] for operand in operands))
+        else:
+            atom = body.atoms[row]
+            key = (head, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (head, atom, region.count)
+        keys.append(numbers.setdefault(key, len(numbers)))
+    return keys
+
+
+def _gather_key(program: RolledProgram, gather: Gather) -> Hashable:
+    """What a slot reads: constants by their values, others by their places."""
+    table, values = gather.table, program.buffers[gather.buffer].values
+    if values is not None:
+        return blake2b(values[table.places()].tobytes()).digest()
+    if isinstance(table, Affine):
+        return gather.buffer, table
+    return gather.buffer, blake2b(table.index.tobytes()).digest(), table.count
+
+
+def _known_rows(region: Region, keys: Sequence[int], known: dict[int, Where]) -> dict[int, Where]:
+    """Rows that are computed before and are worth to be kept, from the outputs down."""
+    found: dict[int, Where] = {}
+    body = region.body
+    stack, seen = [output.rows[0] for output in body.outputs], set[int]()
+    while stack:
+        row = stack.pop()
+        if row in seen or not body.operands[row]:
+            continue
+        seen.add(row)
+        if keys[row] in known and sum(bool(body.operands[part]) for part in reachable(body, [row])) >= FEWEST:
+            found[row] = known[keys[row]]
+        else:
+            stack += body.operands[row]
+    return found
+
+
+def _kept(draft: Draft, outputs: list[tuple[int, Result]], row: int, count: int) -> Gather:
+    """Where a region keeps a row of its body: a result that stores it, or a new one."""
+    for kept, use in outputs:
+        if kept == row and use.kind == "store":
+            return Gather(use.buffer, use.table)
+    gather = Gather(draft.buffer(Buffer("workspace", count)), Affine(0, 1, count))
+    outputs.append((row, Result(0, gather.buffer, gather.table, "store")))
+    return gather

@@ -1,0 +1,104 @@
+"""Turning: many sums over few repetitions become many repetitions of one short sum.
+
+The backward loop of a layer adds `weight[k][j] * t[k]` to place j, for all j, in every repetition k. Repetitions side
+by side would need a register for each j, and add up its lanes in the end. With j as the repetition, the body is a sum
+over k in the order of k, and the weights of one k lie side by side: they are constants, so they are put in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine, table
+from codegen.loops.optimise.rewriting import Draft, outputs_of, rebuilt
+
+FEWEST = 8  # sums
+MOST = 64  # repetitions, which become the terms of a body
+
+Term = tuple[int, Result, int]  # the row of a product that is summed, where it goes, and its slot of constants
+
+
+def turn(program: RolledProgram) -> RolledProgram:
+    """Return the program with the sums of products of constants in regions outside of nests turned."""
+    draft = Draft(program)
+    for at, step in enumerate(program.steps):
+        if isinstance(step, Region) and step.parallel and 1 < step.count <= MOST:
+            families = _families(program, step)
+            if families:
+                _turn(draft, at, step, families)
+    return draft.finished() if draft.added else program
+
+
+def _families(program: RolledProgram, region: Region) -> dict[int, list[Term]]:
+    """Sums of products with constants, by the row of the other factor."""
+    found: dict[int, list[Term]] = {}
+    for row, use in outputs_of(region):
+        parts = region.body.operands[row]
+        if use.kind != "add" or not _is_fixed(use) or region.body.heads[row] is not sp.Mul or len(parts) != 2:
+            continue
+        for constants, factor in (parts, parts[::-1]):
+            if constants < len(region.gathers) and program.buffers[region.gathers[constants].buffer].values is not None:
+                found.setdefault(factor, []).append((row, use, constants))
+                break
+    return {factor: terms for factor, terms in found.items() if len(terms) >= FEWEST and _is_one_array(terms)}
+
+
+def _is_fixed(use: Result) -> bool:
+    return isinstance(use.table, Affine) and use.table.step == 0
+
+
+def _is_one_array(terms: Sequence[Term]) -> bool:
+    """Whether the sums go to different places of one buffer."""
+    places = {(use.buffer, use.table.first) for _, use, _ in terms}
+    return len(places) == len(terms) and len({buffer for buffer, _ in places}) == 1
+
+
+def _turn(draft: Draft, at: int, region: Region, families: Mapping[int, Sequence[Term]]) -> None:
+    """Leave the other factors in workspaces, and sum up the products in regions of their own."""
+    turned = {id(use) for terms in families.values() for _, use, _ in terms}
+    outputs = [(row, use) for row, use in outputs_of(region) if id(use) not in turned]
+    sums = []
+    for factor, terms in families.items():
+        if factor < len(region.gathers):
+            read = region.gathers[factor]
+        else:
+            read = Gather(draft.buffer(Buffer("workspace", region.count)), Affine(0, 1, region.count))
+            outputs.append((factor, Result(0, read.buffer, read.table, "store")))
+        sums.append(_sum(draft, region, read, sorted(terms, key=lambda term: term[1].table.first)))
+    steps = [rebuilt(region, outputs, {})] * bool(outputs) + sums
+    for step in steps[:-1]:
+        draft.insert(at, step)
+    draft.steps[at] = steps[-1]
+
+
+def _sum(draft: Draft, region: Region, factor: Gather, terms: Sequence[Term]) -> Region:
+    """The region whose repetitions are the sums: that of the products over the repetitions of the other region."""
+    count, length = len(terms), region.count
+    reads = [region.gathers[slot] for _, _, slot in terms]
+    values = np.stack([_values(draft, read) for read in reads], axis=1)
+    constants = draft.buffer(Buffer("constant", values.size, values.ravel()))
+    gathers = [Gather(constants, Affine(k * count, 1, count)) for k in range(length)]
+    gathers += [Gather(factor.buffer, Affine(int(place), 0, count)) for place in factor.table.places()]
+    names = [f"slot{k}" for k in range(2 * length)]
+    body = Program(
+        [*[sp.Symbol] * (2 * length), *[sp.Mul] * length, sp.Add],
+        [*[()] * (2 * length), *((k, length + k) for k in range(length)), tuple(range(2 * length, 3 * length))],
+        {k: sp.Symbol(name) for k, name in enumerate(names)},
+        tuple(Input(name, ()) for name in names), (Output((), (3 * length,)),), region.body.name,
+    )  # fmt: skip
+    places = np.array([use.table.first for _, use, _ in terms])
+    total = Result(0, terms[0][1].buffer, table(places), "add")
+    return Region(body, count, tuple(gathers), (total,), origin=region.origin)
+
+
+def _values(draft: Draft, read: Gather) -> NDArray[np.float64]:
+    values = draft.program.buffers[read.buffer].values
+    assert values is not None
+    found: NDArray[np.float64] = values[read.table.places()]
+    return found

@@ -1,0 +1,206 @@
+"""Packing: numbers that a loop reads or adds to in steps get a workspace in which they lie side by side.
+
+A loop over pairs of atoms reads coordinate d of atom j at place 3 j + d: a vector of them has to be picked together
+from several lines of memory, for every pair. Copied once, all first coordinates before all second ones, they are plain
+loads. Sums are added up in such a workspace, and copied to where they belong at the end. Constants are put in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.ir.affine_runs import runs
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.rewriting import Draft
+
+COPY = "packing"  # origin of the regions that copy
+LARGEST_STEP = 64  # numbers of one thing that lie side by side
+WORTH = 3.0  # how often each number that is copied has to be used
+
+
+@dataclass(frozen=True)
+class _Area:
+    """Places `first` to `first + step * count - 1` of a buffer: `count` things of `step` numbers each."""
+
+    buffer: int
+    first: int
+    step: int
+    count: int
+
+    @property
+    def size(self) -> int:
+        return self.step * self.count
+
+    def has(self, places: Places) -> NDArray[np.bool_]:
+        """Which places are in the area."""
+        return (places >= self.first) & (places < self.first + self.size)
+
+    def packed(self, places: Places) -> Places:
+        """Where places are in the workspace."""
+        thing, number = np.divmod(places - self.first, self.step)
+        return number * self.count + thing
+
+
+@dataclass
+class _Use:
+    """A gather or result (by position) of a step that runs in vectors, and its step within a run."""
+
+    at: int
+    kind: str
+    number: int
+    step: int
+    places: Places
+
+
+def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
+    """Return the program with a workspace for what regions that run in vectors (by their ids) use in steps."""
+    found = [use for at, step in enumerate(program.steps) if id(step) in vectors for use in _uses(at, step)]
+    packer = Draft(program)
+    for kind, rewrite in (("read", _pack_reads), ("add", _pack_sums)):
+        families: dict[tuple[int, int], list[_Use]] = {}
+        for use in found:
+            if use.kind == kind and 2 <= use.step <= LARGEST_STEP:
+                families.setdefault((_table_of(packer, use).buffer, use.step), []).append(use)
+        for (buffer, step), uses in families.items():
+            left = [use for use in uses if _table_of(packer, use).buffer == buffer]  # others have moved already
+            area = _area(buffer, program.buffers[buffer].size, step, left) if left else None
+            if area is not None:
+                rewrite(packer, area, left)
+    return packer.finished() if packer.added else program
+
+
+def _uses(at: int, step: Step) -> list[_Use]:
+    if not isinstance(step, Region):
+        return []
+    tables = [*(use.table for use in step.gathers), *(use.table for use in step.results)]
+    found = runs(tables, step.count)
+    if found is None:
+        return []
+    count, uses = len(step.gathers), []
+    for number, rate in enumerate(found.steps):
+        if number < count:
+            uses.append(_Use(at, "read", number, rate, step.gathers[number].table.places()))
+        elif step.results[number - count].kind == "add":
+            uses.append(_Use(at, "add", number - count, rate, step.results[number - count].table.places()))
+    return uses
+
+
+def _table_of(packer: Draft, use: _Use) -> Gather | Result:
+    region = packer.steps[use.at]
+    assert isinstance(region, Region)
+    return region.gathers[use.number] if use.kind == "read" else region.results[use.number]
+
+
+def _area(buffer: int, size: int, step: int, uses: Sequence[_Use]) -> _Area | None:
+    """The places that are used, in whole steps; None where the buffer of some size has no room for them."""
+    first = min(int(use.places.min()) for use in uses)
+    count = -(-(max(int(use.places.max()) for use in uses) + 1 - first) // step)
+    first = min(first, size - step * count)
+    return _Area(buffer, first, step, count) if first >= 0 else None
+
+
+def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
+    """Read from a copy."""
+    buffer = packer.program.buffers[area.buffer]
+    begin = min(use.at for use in uses)
+    written = any(area.buffer in _written(step) for step in packer.program.steps[begin:])
+    if written or (buffer.values is None and sum(len(use.places) for use in uses) < WORTH * area.size):
+        return
+    if buffer.values is not None:
+        values = buffer.values[area.first : area.first + area.size].reshape(area.count, area.step).T.ravel()
+        number = packer.buffer(Buffer("constant", area.size, values))
+    else:
+        number = packer.buffer(Buffer("workspace", area.size))
+        packer.insert(begin, _copy(area, number, into=True))
+    for use in uses:
+        _replace(packer, use, number, area)
+
+
+def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
+    """Add to a workspace, if all that is written in the area is added by regions outside of nests, and nothing read."""
+    area = _widened(packer, area)
+    size = packer.program.buffers[area.buffer].size
+    if area.first < 0 or area.first + area.size > size or sum(len(use.places) for use in uses) < WORTH * area.size:
+        return
+    copies = [copy for some in packer.before.values() for copy in some]
+    if any(area.buffer in _read(step) for step in (*packer.steps, *copies)):
+        return
+    moved: list[_Use] = []
+    for at, step in enumerate(packer.steps):
+        if isinstance(step, Nest):
+            if area.buffer in _written(step):
+                return
+            continue
+        for number, result in enumerate(step.results):
+            places = result.table.places()
+            inside = area.has(places) if result.buffer == area.buffer else np.zeros(1, dtype=bool)
+            if inside.any() and (result.kind != "add" or not inside.all()):
+                return
+            if inside.any():
+                moved.append(_Use(at, "add", number, area.step, places))
+    number = packer.buffer(Buffer("workspace", area.size))
+    for use in moved:
+        _replace(packer, use, number, area)
+    end = max(use.at for use in moved) + 1
+    packer.insert(end, _copy(area, number, into=False))
+
+
+def _widened(packer: Draft, area: _Area) -> _Area:
+    """The area with all places of the sums that reach into it, in whole steps."""
+    results = [use for step in packer.steps if isinstance(step, Region) for use in step.results]
+    found = [use.table.places() for use in results if use.buffer == area.buffer and use.kind == "add"]
+    while True:
+        inside = [places for places in found if area.has(places).any()]
+        lowest = min([area.first, *(int(places.min()) for places in inside)])
+        highest = max([area.first + area.size, *(int(places.max()) + 1 for places in inside)])
+        before, after = -(-(area.first - lowest) // area.step), -(-(highest - area.first - area.size) // area.step)
+        if not before and not after:
+            return area
+        area = replace(area, first=area.first - before * area.step, count=area.count + before + after)
+
+
+def _replace(packer: Draft, use: _Use, number: int, area: _Area) -> None:
+    """Let a gather or result use the workspace."""
+    region = packer.steps[use.at]
+    assert isinstance(region, Region)
+    moved = table(area.packed(use.places))
+    if use.kind == "read":
+        gathers = list(region.gathers)
+        gathers[use.number] = Gather(number, moved)
+        packer.steps[use.at] = replace(region, gathers=tuple(gathers))
+    else:
+        results = list(region.results)
+        results[use.number] = replace(results[use.number], buffer=number, table=moved)
+        packer.steps[use.at] = replace(region, results=tuple(results))
+
+
+def _copy(area: _Area, number: int, *, into: bool) -> Region:
+    """The region that copies an area into its workspace, or back."""
+    names = [sp.Symbol(f"number{k}") for k in range(area.step)]
+    inputs, outputs = tuple(Input(name.name, ()) for name in names), tuple(Output((), (k,)) for k in range(area.step))
+    body = Program([sp.Symbol] * area.step, [()] * area.step, dict(enumerate(names)), inputs, outputs, "copy")
+    steps = [Affine(area.first + k, area.step, area.count) for k in range(area.step)]
+    rows = [Affine(area.count * k, 1, area.count) for k in range(area.step)]
+    sources, targets = (steps, rows) if into else (rows, steps)
+    source, target = (area.buffer, number) if into else (number, area.buffer)
+    gathers = tuple(Gather(source, places) for places in sources)
+    results = tuple(Result(k, target, places, "store") for k, places in enumerate(targets))
+    return Region(body, area.count, gathers, results, origin=COPY)
+
+
+def _written(step: Step) -> set[int]:
+    return {use.buffer for region, _ in regions_of([step]) for use in region.results}
+
+
+def _read(step: Step) -> set[int]:
+    regions = [region for region, _ in regions_of([step])]
+    first = {use.buffer for region in regions for carry in region.carries for use in carry.initial}
+    return first | {use.buffer for region in regions for use in region.gathers}

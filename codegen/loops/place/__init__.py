@@ -1,0 +1,1 @@
+"""Place: rows and loops become a rolled program."""

@@ -1,0 +1,132 @@
+"""Buffers: where nodes are, while a rolled program is placed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.evaluation.constant_folding import leaf_constant, to_float
+from codegen.ir.program import Input, Output, Program, Rows
+from codegen.ir.region import Buffer, Gather, Region, Result, Step
+from codegen.ir.sparsity import SparsityPattern
+from codegen.ir.tables import Affine, table
+from codegen.loops.loop import Nodes, Reads, is_nodes
+
+IDENTITY = Program([sp.Symbol], [()], {0: sp.Symbol("value")}, (Input("value", ()),), (Output((), (0,)),), "copy")
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """The nodes between which loops stand: inputs with their names, outputs with the patterns of sparse ones."""
+
+    inputs: Sequence[tuple[str, Nodes]]
+    outputs: Sequence[tuple[Nodes, SparsityPattern | None]]
+
+
+class Buffers:
+    """Buffers in the making, with the places of nodes in them, and the steps that fill them."""
+
+    def __init__(self, rows: Rows, arrays: Arrays, size: int) -> None:
+        self.rows, self.arrays = rows, arrays
+        self.buffers: list[Buffer] = []  # between inputs and outputs
+        self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)  # where a node is
+        for number, (_, nodes) in enumerate(arrays.inputs):
+            self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
+        self.steps: list[Step] = []
+        self.read = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
+        self.target = self.targets()
+
+    def targets(self) -> NDArray[np.int64]:
+        """Return for each node its place among all outputs side by side; -1 for none, or several."""
+        shown = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
+        target = np.full(len(self.buffer), -1)
+        target[shown] = np.arange(len(shown))
+        counts = np.bincount(shown, minlength=len(target))
+        target[counts > 1] = -1
+        self.shown = counts > 0
+        sizes = [nodes.size for nodes, _ in self.arrays.outputs]
+        self.begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return target
+
+    def new_buffer(self, size: int, values: NDArray[np.float64] | None = None) -> int:
+        """Make a buffer between inputs and outputs; return its number."""
+        self.buffers.append(Buffer("workspace" if values is None else "constant", size, values))
+        return len(self.arrays.inputs) + len(self.buffers) - 1
+
+    def keep(self, nodes: Nodes) -> tuple[int, Nodes]:
+        """Give nodes their places: in the one output that has them, if that is all; else side by side in a buffer."""
+        targets = self.target[nodes]
+        number = int(np.searchsorted(self.begins, targets[0], "right")) - 1 if targets[0] >= 0 else -1
+        if number >= 0 and not self.read[nodes].any():
+            inside = (self.begins[number] <= targets) & (targets < self.begins[number + 1])
+            if inside.all():
+                self.shown[nodes] = False
+                return ~number, targets - self.begins[number]
+        buffer = self.new_buffer(nodes.size)
+        self.buffer[nodes], self.spot[nodes] = buffer, np.arange(nodes.size)
+        return buffer, np.arange(nodes.size)
+
+    def array_of(self, node: int) -> int:
+        """Return the output array that a node is in; -1 for none, or several."""
+        return int(np.searchsorted(self.begins, self.target[node], "right")) - 1 if self.target[node] >= 0 else -1
+
+    def array(self, nodes: Nodes) -> int:
+        """Return the buffer that has these nodes and nothing else, in their order; a copy if there is none."""
+        buffer = int(self.buffer[nodes[0]])
+        same = buffer >= 0 and (self.buffer[nodes] == buffer).all() and self.size(buffer) == nodes.size
+        if same and (self.spot[nodes] == np.arange(nodes.size)).all():
+            return buffer
+        made = self.new_buffer(nodes.size)
+        self.copy(nodes, made, np.arange(nodes.size))
+        return made
+
+    def size(self, buffer: int) -> int:
+        """How many numbers there are in an input or a buffer behind the inputs."""
+        first = len(self.arrays.inputs)
+        return self.arrays.inputs[buffer][1].size if buffer < first else self.buffers[buffer - first].size
+
+    def column(self, reads: Reads) -> Gather:
+        """Return where a slot reads; nodes of several buffers, and constants among them, are gathered first."""
+        if not is_nodes(reads):
+            return self.constants(np.asarray(reads, dtype=np.float64))
+        buffers = self.buffer[reads]
+        first = int(buffers[0])
+        if first >= 0 and (buffers == first).all():
+            return Gather(first, table(self.spot[reads]))
+        if first < 0 and (buffers == first).all():
+            return self.constants(self.values(reads))
+        gathered = self.new_buffer(len(reads))
+        self.copy(reads, gathered, np.arange(len(reads)))
+        return Gather(gathered, Affine(0, 1, len(reads)))
+
+    def constants(self, values: NDArray[np.float64]) -> Gather:
+        """Return a table of numbers; a single one where all are the same bits."""
+        bits = values.view(np.int64)
+        if (bits == bits[0]).all():
+            return Gather(self.new_buffer(1, values[:1].copy()), Affine(0, 0, len(values)))
+        return Gather(self.new_buffer(len(values), values), Affine(0, 1, len(values)))
+
+    def values(self, nodes: Nodes) -> NDArray[np.float64]:
+        """Return the numbers of constant leaves."""
+        different, where = np.unique(nodes, return_inverse=True)
+        atoms = [self.rows.atoms[node] for node in different.tolist()]
+        numbers: NDArray[np.float64] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
+        return numbers
+
+    def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:
+        """Write regions that copy nodes to places of a buffer; a constant 0 is there already."""
+        buffers = self.buffer[nodes]
+        for buffer in np.unique(buffers).tolist():
+            chosen = np.nonzero(buffers == buffer)[0]
+            if buffer < 0:
+                values = self.values(nodes[chosen])
+                chosen = chosen[values.view(np.int64) != 0]
+                if not len(chosen):
+                    continue
+            gather = self.column(nodes[chosen])
+            result = Result(0, target, table(places[chosen]), "store")
+            self.steps.append(Region(IDENTITY, len(chosen), (gather,), (result,), origin="copies"))

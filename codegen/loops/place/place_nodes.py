@@ -1,0 +1,327 @@
+"""Place: nodes and loops become a rolled program: every node that is passed on gets a place in a buffer.
+
+A loop runs as soon as all that it reads is there. What is computed between loops in straight lines is a region that is
+run once, a piece: pieces and loops take turns, stage by stage. A column of a loop that reads from several buffers is
+gathered first, so that every slot has one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import ArgumentError
+from codegen.ir.program import Input, Output, Rows
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.tables import Affine, distinct, table
+from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.place.buffers import IDENTITY, Arrays, Buffers
+from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds, moved_to
+from codegen.loops.place.straight_regions import piece_of
+
+Sums = Mapping[int, tuple[int, ...]]
+
+
+def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str = "kernel") -> RolledProgram:
+    """Return the rolled program of loops and of the nodes that they leave in straight lines.
+
+    `sums` overrides rows: a node of it is the sum of the nodes given, from left to right. Nodes beyond the rows are
+    results of loops. ArgumentError for loops that wait for each other.
+
+    >>> import sympy as sp
+    >>> from codegen.ir.program import Program
+    >>> from codegen.loops.loop import LoopResult
+    >>> x = sp.Symbol("x")
+    >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
+    >>> rows = Program([sp.Symbol] * 3, [()] * 3, dict.fromkeys(range(3), x), (Input("x", (3,)),), ())
+    >>> loop = Loop(square, 3, (np.arange(3),), (LoopResult(0, "sum", np.array([3])),))
+    >>> rolled = place(rows, Arrays([("x", np.arange(3))], [(np.array(3), None)]), [loop], {})
+    >>> [(region.count, region.results[0].kind) for region in rolled.steps]
+    [(3, 'add')]
+    """
+    placer = _Placer(rows, arrays, loops, sums, name)
+    placer.run()
+    return placer.rolled()
+
+
+class _Placer(Buffers):
+    """Buffers and regions in the making."""
+
+    def __init__(self, rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str) -> None:
+        self.loops, self.sums, self.name = loops, sums, name
+        found = [result.nodes for loop in loops for result in loop.results]
+        size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in found if nodes.size)])
+        super().__init__(rows, arrays, size)
+        self.owner = np.full(size, -1)  # the loop that computes a node, or one of those that add to it
+        self.adders: dict[int, list[int]] = {}  # for such a loop all that add to the same nodes, and others
+        for number, loop in enumerate(loops):
+            for result in loop.results:
+                if result.kind == "add":
+                    self.join(number, result.nodes)
+                self.owner[result.nodes] = number
+        self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
+        for nodes in self.read_nodes(loops):
+            self.read[nodes] = True
+
+    def join(self, number: int, nodes: Nodes) -> None:
+        """Note that a loop adds to the same nodes as others do."""
+        others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
+        together = sorted({each for other in others for each in self.adders.get(other, [other])})
+        self.adders |= dict.fromkeys(together, together)
+
+    def read_nodes(self, loops: Sequence[Loop]) -> Iterator[Nodes]:
+        """Columns of nodes that loops read, and their initial values."""
+        for loop in loops:
+            yield from (reads for reads in loop.reads if is_nodes(reads))
+            yield from (carry.initial for carry in loop.carries)
+
+    def run(self) -> None:
+        """Run the stages: loops, then what straight lines make of them."""
+        stages = self.stages()
+        straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
+        for node, stage in straight.items():  # what pieces read of each other and of loops
+            for operand in self.operands(node):
+                if self.owner[operand] >= 0 or straight.get(operand, stage) < stage:
+                    self.read[operand] = True
+        pieces: list[list[int]] = [[] for _ in range(max([0, *stages.values()]) + 1)]
+        for node, stage in straight.items():
+            pieces[stage].append(node)
+        for stage, nodes in enumerate(pieces):
+            for number, loop in enumerate(self.loops):
+                if stages[~number] == stage:
+                    self.write(loop)
+            self.write_piece(nodes)
+        self.write_outputs()
+
+    def rolled(self) -> RolledProgram:
+        """The regions with the buffers of the outputs behind all others."""
+        inputs = tuple(Input(name, nodes.shape) for name, nodes in self.arrays.inputs)
+        outputs = tuple(Output(nodes.shape, (), None, pattern) for nodes, pattern in self.arrays.outputs)
+        front = [Buffer("input", array.size) for array in inputs]
+        back = [Buffer("output", array.size) for array in outputs]
+        steps = tuple(_renumbered(region, len(front) + len(self.buffers)) for region in self.steps)
+        return RolledProgram(inputs, outputs, (*front, *self.buffers, *back), steps, self.name)
+
+    def operands(self, node: int) -> tuple[int, ...]:
+        return self.sums.get(node) or self.rows.operands[node]
+
+    def given(self, node: int) -> bool:
+        """Whether a node is there without a piece: an input, a constant, or the result of a loop."""
+        return self.buffer[node] >= 0 or self.owner[node] >= 0 or self.is_constant(node)
+
+    def is_constant(self, node: int) -> bool:
+        return node < len(self.rows.heads) and not self.operands(node) and self.owner[node] < 0
+
+    def stages(self) -> dict[int, int]:
+        """Return when each straight node, and each loop (as ~number), can run; in a stage, loops come first."""
+        outputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
+        outputs = outputs[(self.buffer[outputs] < 0) & (self.owner[outputs] < 0)]
+        stack = [
+            *(node for node in outputs.tolist() if not self.given(node)),
+            *(~number for number in range(len(self.loops))),
+        ]
+        stages: dict[int, int] = {}
+        parts: dict[int, list[int]] = {}
+        while stack:
+            item = stack[-1]
+            if item not in stages and item not in parts:
+                parts[item] = self.waits_for(item)
+                ahead = [part for part in parts[item] if part not in stages]
+                if any(part in parts for part in ahead):
+                    raise ArgumentError("loops that wait for each other", where=self.name, why="no order runs them all")
+                stack += ahead
+            else:
+                stack.pop()
+                if item not in stages:
+                    stages[item] = max([0, *(stages[part] + (item < 0) for part in parts[item])])
+        return stages
+
+    def waits_for(self, item: int) -> list[int]:
+        """Return the straight nodes and the loops (~number) that a node or a loop reads."""
+        if item < 0:
+            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.read_nodes([self.loops[~item]])]
+            nodes = distinct(np.concatenate([np.empty(0, dtype=np.int64), *columns]))
+        else:
+            nodes = np.array(self.operands(item), dtype=np.int64)
+        owners = [int(number) for number in distinct(self.owner[nodes]) if number >= 0]
+        owned = {~each for number in owners for each in self.adders.get(number, [number])}
+        others = nodes[(self.buffer[nodes] < 0) & (self.owner[nodes] < 0)].tolist()
+        return [*owned, *(node for node in others if node in self.sums or self.rows.operands[node])]
+
+    def write(self, loop: Loop) -> None:
+        """Write what a loop becomes."""
+        if isinstance(loop, Block):
+            self.write_block(loop)
+        elif loop.inside:
+            self.write_nest(loop)
+        else:
+            self.write_loop(loop)
+
+    def write_block(self, block: Block) -> None:
+        """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
+        if not any((self.read | self.shown)[use.nodes].any() for use in block.results):
+            return
+        program = block.program
+        at = {number: self.array(nodes) for number, nodes in enumerate(block.reads) if is_nodes(nodes)}
+        for number in range(len(program.inputs), program.first_output):
+            at[number] = self.new_buffer(program.buffers[number].size, program.buffers[number].values)
+        for number, use in enumerate(block.results, program.first_output):
+            buffer, places = self.keep(use.nodes)
+            whole = buffer >= 0 or use.nodes.size == self.arrays.outputs[~buffer][0].size
+            if whole and (places == np.arange(use.nodes.size)).all():
+                at[number] = buffer
+            else:
+                at[number] = self.new_buffer(use.nodes.size)
+                self.buffer[use.nodes], self.spot[use.nodes] = at[number], np.arange(use.nodes.size)
+                self.shown[use.nodes] = True
+        self.steps += [moved_to(step, at) for step in program.steps]
+
+    def write_loop(self, loop: Loop) -> None:
+        """Write the region of a loop."""
+        gathers = tuple(self.column(reads) for reads in loop.reads)
+        initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
+        carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
+        results = []
+        for result in loop.results:
+            if result.kind == "add":
+                results.append(self.add(result))
+            elif (self.read | self.shown)[result.nodes].any():
+                buffer, places = self.keep(result.nodes)
+                if result.kind == "each":
+                    results.append(Result(result.output, buffer, table(places), "store"))
+                elif result.kind == "sum":
+                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, loop.count), "add"))
+                else:
+                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, 1), "last"))
+        if results:
+            self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
+
+    def write_nest(self, loop: Loop) -> None:
+        """Write a chain with loops in its body: what it carries has places of its own in every round."""
+        wanted = [use for use in loop.results if (self.read | self.shown)[use.nodes].any()]
+        if not wanted:
+            return
+        width = len(loop.carries)
+        history = self.new_buffer((loop.count + 1) * width)
+        self.copy(np.concatenate([carry.initial for carry in loop.carries]), history, np.arange(width))
+        reads = self.columns(loop.reads, loop.count) + [Spot(history, k, width) for k in range(width)]
+        found: dict[int, list[LoopResult]] = {}
+        for use in wanted:
+            if use.kind == "each":
+                found.setdefault(self.array_of(int(use.nodes[0])), []).append(use)
+        self.steps, ahead = [], self.steps
+        spots = [self.spot_of(np.stack([use.nodes for use in uses], axis=1)) for uses in found.values()]
+        self.steps, after = ahead, self.steps
+        outputs = [[carry.output for carry in loop.carries], *([use.output for use in uses] for uses in found.values())]
+        self.steps += [self.nest(loop, reads, outputs, [Spot(history, width, width), *spots]), *after]
+        carried = {carry.output: k for k, carry in enumerate(loop.carries)}
+        for use in wanted:
+            if use.kind == "last":
+                self.buffer[use.nodes], self.spot[use.nodes] = history, loop.count * width + carried[use.output]
+
+    def nest(self, loop: Loop, reads: Sequence[Spot], outputs: Sequence[Sequence[int]], places: Sequence[Spot]) -> Nest:
+        """Return the regions of a body, which reads its slots and leaves its outputs at places that move on."""
+        groups = {key: k for k, key in enumerate(dict.fromkeys((spot.buffer, spot.shift) for spot in reads))}
+        nowhere = np.empty(0, dtype=np.int64)
+        rows = [np.array([loop.body.outputs[output].rows[0] for output in part]) for part in outputs]
+        inner = _Placer(
+            loop.body, Arrays([("", nowhere)] * len(groups), [(part, None) for part in rows]),
+            loop.inside, loop.sums, self.name,
+        )  # fmt: skip
+        for slot, spot in enumerate(reads):
+            inner.buffer[slot], inner.spot[slot] = groups[spot.buffer, spot.shift], spot.start
+        inner.run()
+        spots = {k: Spot(buffer, 0, shift) for (buffer, shift), k in groups.items()}
+        spots |= {~k: spot for k, spot in enumerate(places)}
+        again = added_to(inner.steps)
+        for number, buffer in enumerate(inner.buffers, len(groups)):
+            rounds = loop.count if number in again else 1
+            made = self.new_buffer(buffer.size * rounds, buffer.values)
+            spots[number] = Spot(made, 0, buffer.size if rounds > 1 else 0)
+        return Nest(loop.count, tuple(in_rounds(step, spots) for step in inner.steps))
+
+    def columns(self, columns: Sequence[Reads], count: int) -> list[Spot]:
+        """Return where slots of a nest read; what does not move on evenly is put into a buffer, round by round."""
+        found: dict[int, Spot] = {}
+        apart: list[int] = []
+        numbers: dict[int, NDArray[np.float64]] = {}
+        for slot, reads in enumerate(columns):
+            if not is_nodes(reads):
+                numbers[slot] = np.asarray(reads, dtype=np.float64)
+                continue
+            buffers, places = self.buffer[reads], self.spot[reads]
+            steps, together = np.diff(places), (buffers == buffers[0]).all()
+            if together and buffers[0] < 0:
+                numbers[slot] = self.values(reads)
+            elif together and (steps == steps[0]).all():
+                found[slot] = Spot(int(buffers[0]), int(places[0]), int(steps[0]))
+            else:
+                apart.append(slot)
+        if numbers:
+            made = self.new_buffer(count * len(numbers), np.stack(list(numbers.values()), axis=1).ravel())
+            found |= {slot: Spot(made, k, len(numbers)) for k, slot in enumerate(numbers)}
+        if apart:
+            made = self.new_buffer(count * len(apart))
+            nodes = np.stack([columns[slot] for slot in apart], axis=1).ravel()
+            self.copy(nodes.astype(np.int64), made, np.arange(nodes.size))
+            found |= {slot: Spot(made, k, len(apart)) for k, slot in enumerate(apart)}
+        return [found[slot] for slot in range(len(columns))]
+
+    def spot_of(self, nodes: Nodes) -> Spot:
+        """Give the results of a nest, one row for each round, their places; they are copied there if need be."""
+        buffer, places = self.keep(nodes.ravel())
+        places = places.reshape(nodes.shape)
+        moves = np.diff(places[:, 0])
+        if (np.diff(places, axis=1) == 1).all() and (np.diff(places, axis=0) == moves[0]).all():
+            return Spot(buffer, int(places[0, 0]), int(moves[0]))
+        apart, count = self.new_buffer(nodes.size), nodes.size
+        result = Result(0, buffer, table(places.ravel()), "store")
+        self.steps.append(Region(IDENTITY, count, (Gather(apart, Affine(0, 1, count)),), (result,), origin="copies"))
+        return Spot(apart, 0, nodes.shape[1])
+
+    def add(self, result: LoopResult) -> Result:
+        """Return where a loop adds; the first loop gives places to all nodes that others add to with it."""
+        together = self.adders[int(self.owner[result.nodes[0]])]
+        if together[0] not in self.sums_kept:
+            added = [use.nodes for number in together for use in self.loops[number].results if use.kind == "add"]
+            nodes = distinct(np.concatenate(added))
+            self.sums_kept[together[0]] = (*self.keep(nodes), nodes)
+        buffer, places, nodes = self.sums_kept[together[0]]
+        return Result(result.output, buffer, table(places[np.searchsorted(nodes, result.nodes)]), "add")
+
+    def write_piece(self, nodes: Sequence[int]) -> None:
+        """Write straight lines as a region that is run once."""
+        results = [node for node in nodes if self.read[node] or self.shown[node]]
+        if not results:
+            return
+        body, outside = piece_of(self.rows, self.sums, nodes, results, self.buffer)
+        gathers = tuple(Gather(int(self.buffer[node]), Affine(int(self.spot[node]), 0, 1)) for node in outside)
+        direct = [node for node in results if self.target[node] >= 0 and not self.read[node]]
+        kept = [node for node in results if node not in set(direct)]
+        found = {node: self.keep(np.array([node])) for node in direct}
+        if kept:
+            buffer, places = self.keep(np.array(kept))
+            found |= {node: (buffer, places[k : k + 1]) for k, node in enumerate(kept)}
+        stores = tuple(
+            Result(k, found[node][0], Affine(int(found[node][1][0]), 0, 1), "store") for k, node in enumerate(results)
+        )
+        self.steps.append(Region(body, 1, gathers, stores, origin="straight lines"))
+
+    def write_outputs(self) -> None:
+        """Write what is not yet in the output arrays."""
+        for number, (nodes, _) in enumerate(self.arrays.outputs):
+            flat = nodes.ravel()
+            missing = np.nonzero(self.shown[flat])[0]
+            if len(missing):
+                self.copy(flat[missing], ~number, missing)
+
+
+def _renumbered(step: Step, first: int) -> Step:
+    """Return a step whose output buffers, written ~number so far, have their numbers."""
+    if isinstance(step, Nest):
+        return Nest(step.count, tuple(_renumbered(inner, first) for inner in step.steps))
+    results = tuple(replace(use, buffer=first + ~use.buffer) if use.buffer < 0 else use for use in step.results)
+    return replace(step, results=results)

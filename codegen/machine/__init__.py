@@ -1,0 +1,1 @@
+"""Machine: from programs to kernels: building, calls, batches, storage, exports."""

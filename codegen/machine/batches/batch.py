@@ -1,0 +1,161 @@
+"""Batches: one kernel at many points, several side by side in vector registers where that is faster.
+
+The numbers of a point never depend on where it stands, on the number of lanes or on the number of threads: every lane
+does what the kernel for one point does, operation by operation.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.dtypes import NumberType
+from codegen.emission.emit import Form
+from codegen.emission.schedule import CHUNK
+from codegen.engine import Library, vector_bits
+from codegen.errors import ArgumentError
+from codegen.ir.cost import nanoseconds
+from codegen.ir.program import Output, Program
+from codegen.ir.region import RolledProgram
+from codegen.lanes import Lanes
+from codegen.machine.batches.batch_points import input_points, leading_axes, overlaps, points_of
+from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
+from codegen.machine.calls.arguments import Array, as_numbers, check_output, split_out
+from codegen.machine.code_forms import planned
+from codegen.machine.storage.shelf import ObjectCode, Shelf
+from codegen.options import LEVELS, Options
+
+LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
+COMPILING, COMPILING_EACH = 2e7, 7e4  # nanoseconds to compile for lanes, and for each operation
+PATIENCE = 0.1  # of this time is spent on points one by one before it is compiled: a small batch is never kept waiting
+MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache, more where memory is the limit
+
+
+class Batch:
+    """A kernel at many points; the code for several side by side is compiled once there have been enough points for it.
+
+    Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
+    """
+
+    __slots__ = ("_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
+
+    def __init__(
+        self, program: Program | RolledProgram, options: Options, operations: Mapping[str, int], shelf: Shelf
+    ) -> None:
+        self.program, self.options, self.shelf = program, options, shelf
+        self.nanoseconds = _nanoseconds(program, operations)
+        self.lanes = choose_lanes(program, options, operations)
+        self._lock = threading.Lock()
+        self._code: Code | None = None
+        at_once = options.lanes is not None or options.accuracy == "fast"
+        self._patience = 0.0 if at_once else PATIENCE * (COMPILING + COMPILING_EACH * sum(operations.values()))
+
+    def __call__(
+        self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
+    ) -> list[Any]:
+        """Return the results, one array per output; `point` is the machine code for one point."""
+        inputs, outputs = self.program.arguments, self.program.outputs
+        if len(args) != len(inputs):
+            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
+        if not isinstance(threads, int | np.integer) or threads < 1:
+            raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
+        number = self.options.number
+        arrays = [
+            as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))
+        ]
+        leading = leading_axes(arrays, inputs)
+        shapes = [leading + output.shape for output in outputs]
+        results = [np.empty(shape, number.dtype) for shape in shapes] if out is None else _given(out, shapes, number)
+        if prod(leading):
+            code = self.code(point, prod(leading))
+            task, beside = self._task(code, arrays, results, leading, fresh=out is None)
+            run_task(task, int(threads), progress)
+            for array, points in beside:
+                array[...] = points.view(array.dtype).reshape(array.shape)
+        return results
+
+    def code(self, point: Library, count: int) -> Code:
+        """Return what runs so many points: machine code for one point, or for several side by side."""
+        with self._lock:
+            code = self._code
+            if code is not None and code.lanes.width > 1:
+                return code
+            self._patience -= count * self.nanoseconds
+            if self.lanes.width > 1 and self._patience < 0:
+                code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
+            elif code is None or code.library is not point:
+                code = Code(point, self.options.number.lanes(), self.nanoseconds)
+            self._code = code
+            return code
+
+    def _compiled(self) -> Library:
+        tier = "default" if self.options.tier == "auto" else self.options.tier
+        return self.shelf.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
+
+    def _object_code(self, level: int) -> ObjectCode:
+        options = replace(self.options, chunk=self.options.chunk or CHUNK)
+        return ObjectCode.of(planned(self.program, options).emit(Form(lanes=self.lanes)), level)
+
+    def _task(
+        self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], *, fresh: bool
+    ) -> tuple[Task, list[tuple[Array, Array]]]:
+        """Return the task, and the results that are computed beside their arrays, each with its array."""
+        declared = self.program.arguments
+        inputs = [input_points(array, given, leading) for array, given in zip(arrays, declared, strict=True)]
+        outputs, beside = [], []
+        for k, (array, given) in enumerate(zip(results, self.program.outputs, strict=True)):
+            points = (
+                None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, given, leading)
+            )
+            if points is None:
+                points = points_of(np.empty(array.shape, array.dtype), given, leading)
+                assert points is not None
+                beside.append((array, points))
+            outputs.append(points)
+        return Task(code, inputs, outputs, prod(leading)), beside
+
+
+def choose_lanes(program: Program | RolledProgram, options: Options, operations: Mapping[str, int]) -> Lanes:
+    """Return how many points the code for a batch computes side by side.
+
+    As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
+    and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors. A rolled
+    program fills the lanes with its repetitions, so its points follow one another.
+
+    >>> from codegen.ir.program import Input
+    >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
+    >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
+    (1, 4)
+    """
+    number = options.number
+    if isinstance(program, RolledProgram):
+        return number.lanes()
+    if options.lanes is not None:
+        return number.lanes(options.lanes)
+    lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
+    calls = options.accuracy == "fast"
+    arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if calls or kind != "call"})
+    numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
+    worthwhile = arithmetic * (1 - 1 / lanes.width) > MOVING * number.parts * numbers
+    return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()
+
+
+def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:
+    """Time for one point alone; a sweep repeats its operations for every column."""
+    if isinstance(program, RolledProgram):
+        return 1.0 + nanoseconds({"operations": program.executed})
+    columns = program.inputs[-1].size if program.seeded else 1
+    return 1.0 + columns * nanoseconds(operations)
+
+
+def _given(out: Any, shapes: Sequence[tuple[int, ...]], number: NumberType) -> list[Array]:
+    arrays = split_out(out, len(shapes))
+    return [
+        check_output(value, Output(shape, ()), "out" if len(shapes) == 1 else f"out[{k}]", number)
+        for k, (value, shape) in enumerate(zip(arrays, shapes, strict=True))
+    ]

@@ -1,0 +1,306 @@
+"""IR text of the batch driver: blocks of points from the user's arrays to lanes, through the kernel, and back.
+
+One driver serves every kernel of one width. A block is as many points as there are lanes. `gather` brings the numbers
+of one array and one block into lanes, `scatter` brings results back; both move numbers and never compute with them.
+A block at the end that has fewer points than lanes repeats its last point: that lane computes what its neighbour
+computes, and stores the same bits to the same place.
+"""
+
+from __future__ import annotations
+
+from codegen.lanes import Lanes
+from codegen.machine.batches.batch_stream import stream_text
+
+# int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
+# buffer, offset of the rows of a block where they go through the buffer one after the other, else 0
+WORDS = 6
+
+
+def driver_text(lanes: Lanes) -> str:
+    """Return the module of the driver for one width.
+
+    `i32 @batch(kernel, table, inputs, outputs, buffer, first, count)` runs the points first..first+count-1; the table
+    has `WORDS` numbers per array, inputs first. The buffer starts with the pointers that the kernel gets.
+
+    >>> "define i32 @batch" in driver_text(Lanes(4)), "shufflevector" in driver_text(Lanes())
+    (True, False)
+    """
+    masked = [] if lanes.width == 1 else [
+        f"declare {lanes.type} @llvm.masked.load.{lanes.suffix}.p0(ptr,i32,{lanes.truth},{lanes.type})",
+        f"declare void @llvm.masked.store.{lanes.suffix}.p0({lanes.type},ptr,i32,{lanes.truth})",
+    ]  # fmt: skip
+    moves = [_move(lanes, "gather"), _move(lanes, "scatter"), stream_text(lanes.attributes)]
+    return "\n".join([*moves, _driver(lanes), *masked])
+
+
+def transpose(lanes: Lanes, rows: list[str]) -> tuple[list[str], list[str]]:
+    """Return the IR that transposes a square of lanes, and the names of its columns.
+
+    Stage d swaps the off-diagonal blocks of d by d: log2(width) stages of shuffles of two registers.
+
+    >>> transpose(Lanes(2), ["%a", "%b"])[1]
+    ['%t1.0', '%t1.1']
+    """
+    lines, width, distance = [], lanes.width, 1
+    while distance < width:
+        changed = list(rows)
+        for low in range(width):
+            if low & distance:
+                continue
+            high = low | distance
+            for row, kept in ((low, 0), (high, distance)):
+                mask = ",".join(f"i32 {_source(lane, distance, kept, width)}" for lane in range(width))
+                changed[row] = f"%t{distance}.{row}"
+                operands = f"{lanes.type} {rows[low]},{lanes.type} {rows[high]}"
+                lines.append(f"{changed[row]}=shufflevector {operands},<{width} x i32> <{mask}>")
+        rows, distance = changed, 2 * distance
+    return lines, rows
+
+
+def _source(lane: int, distance: int, kept: int, width: int) -> int:
+    """Lane of the two rows, side by side, that a lane of the upper (kept = 0) or lower new row comes from."""
+    own = lane & ~distance | kept
+    return own + width if lane & distance else own
+
+
+def _move(lanes: Lanes, name: str) -> str:
+    """`gather` or `scatter`: three ways, for elements side by side, for points side by side, and for neither."""
+    lines = [
+        f"define internal void @{name}(ptr %row,i64 %point,i64 %element,i64 %n,ptr %block,i64 %valid) noinline nounwind"
+        f"{lanes.attributes} {{",
+        "begin:",
+        *_rows(lanes),
+    ]
+    if lanes.width > 1:
+        lines += [
+            f"%near=icmp eq i64 %element,{lanes.size}",
+            "br i1 %near,label %square,label %other",
+            "other:",
+            f"%whole=icmp eq i64 %valid,{lanes.width}",
+            f"%beside=icmp eq i64 %point,{lanes.size}",
+            "%both=and i1 %whole,%beside",
+            "br i1 %both,label %lanes,label %single",
+            *_squares(lanes, name),
+            *_loop(lanes, "lanes", "other", _move_lanes(lanes, name)),
+            *_loop(lanes, "single", "other", _move_single(lanes, name)),
+        ]
+    else:
+        lines += ["br label %single", *_loop(lanes, "single", "begin", _move_single(lanes, name))]
+    return "\n".join([*lines, "end:", "ret void", "}"])
+
+
+def _rows(lanes: Lanes) -> list[str]:
+    """Pointers to the points of a block; lanes without a point of their own point to the last one."""
+    lines = ["%last=add i64 %valid,-1"]
+    for lane in range(lanes.width):
+        lines += [
+            f"%c{lane}=icmp ult i64 {lane},%last",
+            f"%p{lane}=select i1 %c{lane},i64 {lane},i64 %last",
+            f"%d{lane}=mul i64 %p{lane},%point",
+            f"%r{lane}=getelementptr i8,ptr %row,i64 %d{lane}",
+        ]
+    return lines
+
+
+def _squares(lanes: Lanes, name: str) -> list[str]:
+    """Elements side by side: squares of width by width are transposed in registers, the last one under a mask."""
+    width = lanes.width
+    mask = ",".join(f"i64 {lane}" for lane in range(width))
+    spread = f"<{width} x i64> %one,<{width} x i64> poison,<{width} x i32> zeroinitializer"
+    return [
+        "square:",
+        "%k=phi i64 [0,%begin],[%k.next,%full]",
+        f"%k.next=add i64 %k,{width}",
+        f"%bytes=mul i64 %k,{lanes.size}",
+        f"%offset=mul i64 %bytes,{width}",
+        "%at=getelementptr i8,ptr %block,i64 %offset",
+        *[f"%a{lane}=getelementptr i8,ptr %r{lane},i64 %bytes" for lane in range(width)],
+        "%fits=icmp ule i64 %k.next,%n",
+        "br i1 %fits,label %full,label %tail",
+        "full:",
+        *_square(lanes, name, ""),
+        "br label %square",
+        "tail:",
+        "%rest=sub i64 %n,%k",
+        "%none=icmp eq i64 %rest,0",
+        "br i1 %none,label %end,label %partial",
+        "partial:",
+        f"%one=insertelement <{width} x i64> poison,i64 %rest,i32 0",
+        f"%all=shufflevector {spread}",
+        f"%mask=icmp ult <{width} x i64> <{mask}>,%all",
+        *_square(lanes, name, "%mask"),
+        "br label %end",
+    ]
+
+
+def _square(lanes: Lanes, name: str, mask: str) -> list[str]:
+    """One square; on the side of the user's array under the mask, on the side of the block whole."""
+    kind, size, suffix, mark = lanes.type, lanes.size, lanes.suffix, "m" if mask else "f"
+    step = size * lanes.width
+    lines = [f"%b{mark}{lane}=getelementptr i8,ptr %at,i64 {lane * step}" for lane in range(lanes.width)]
+    rows = [f"%{mark}{lane}" for lane in range(lanes.width)]
+    source = "a" if name == "gather" else f"b{mark}"
+    for lane, row in enumerate(rows):
+        if name == "gather" and mask:
+            operands = f"ptr %a{lane},i32 {size},{lanes.truth} {mask},{kind} zeroinitializer"
+            lines.append(f"{row}=call {kind} @llvm.masked.load.{suffix}.p0({operands})")
+        else:
+            lines.append(f"{row}=load {kind},ptr %{source}{lane},align {size}")
+    shuffles, columns = transpose(lanes, rows)
+    lines += [line.replace("%t", f"%{mark}t") for line in shuffles]
+    for lane, column in enumerate(column.replace("%t", f"%{mark}t") for column in columns):
+        if name == "scatter" and mask:
+            operands = f"{kind} {column},ptr %a{lane},i32 {size},{lanes.truth} {mask}"
+            lines.append(f"call void @llvm.masked.store.{suffix}.p0({operands})")
+        else:
+            target = f"%a{lane}" if name == "scatter" else f"%b{mark}{lane}"
+            lines.append(f"store {kind} {column},ptr {target},align {size}")
+    return lines
+
+
+def _loop(lanes: Lanes, label: str, before: str, body: list[str]) -> list[str]:
+    """A loop over the elements: %x.offset in the user's array, %x.at in the block."""
+    x = label[0]
+    lines = [
+        f"{label}:",
+        f"%x.k=phi i64 [0,%{before}],[%x.next,%{label}.one]",
+        "%x.more=icmp ult i64 %x.k,%n",
+        f"br i1 %x.more,label %{label}.one,label %end",
+        f"{label}.one:",
+        "%x.next=add i64 %x.k,1",
+        "%x.offset=mul i64 %x.k,%element",
+        f"%x.step=mul i64 %x.k,{lanes.size * lanes.width}",
+        "%x.at=getelementptr i8,ptr %block,i64 %x.step",
+        *body,
+        f"br label %{label}",
+    ]
+    return [line.replace("%x.", f"%{x}.") for line in lines]
+
+
+def _move_lanes(lanes: Lanes, name: str) -> list[str]:
+    """Points side by side: one register."""
+    source, target = ("%x.user", "%x.at") if name == "gather" else ("%x.at", "%x.user")
+    return [
+        "%x.user=getelementptr i8,ptr %row,i64 %x.offset",
+        f"%x.value=load {lanes.type},ptr {source},align {lanes.size}",
+        f"store {lanes.type} %x.value,ptr {target},align {lanes.size}",
+    ]
+
+
+def _move_single(lanes: Lanes, name: str) -> list[str]:
+    """One number at a time."""
+    lines = []
+    for lane in range(lanes.width):
+        user, block = f"%x.u{lane}", f"%x.b{lane}"
+        source, target = (user, block) if name == "gather" else (block, user)
+        lines += [
+            f"{user}=getelementptr i8,ptr %r{lane},i64 %x.offset",
+            f"{block}=getelementptr {lanes.scalar},ptr %x.at,i64 {lane}",
+            f"%x.v{lane}=load {lanes.scalar},ptr {source},align {lanes.size}",
+            f"store {lanes.scalar} %x.v{lane},ptr {target},align {lanes.size}",
+        ]
+    return lines
+
+
+# Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
+# the results (2), which are scattered after it (3). With one lane, it works on the user's arrays themselves where the
+# elements stand side by side (DIRECT). Arrays that are too large for the caches are read and written in one sequence of
+# lines: the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
+DRIVER = """
+define internal void @arrays(i32 %mode,ptr %table,i64 %n,ptr %pointers,ptr %buffer,i64 %at,i64 %valid) nounwind {
+begin:
+ %once=icmp eq i32 %mode,0
+ br label %next
+next:
+ %k=phi i64 [0,%begin],[%k.next,%done]
+ %more=icmp ult i64 %k,%n
+ br i1 %more,label %one,label %end
+one:
+ %word=mul i64 %k,WORDS
+ %entry=getelementptr i64,ptr %table,i64 %word
+ %point.at=getelementptr i64,ptr %entry,i64 1
+ %element.at=getelementptr i64,ptr %entry,i64 2
+ %elements.at=getelementptr i64,ptr %entry,i64 3
+ %offset.at=getelementptr i64,ptr %entry,i64 4
+ %address=load ptr,ptr %entry,align 8
+ %point=load i64,ptr %point.at,align 8
+ %element=load i64,ptr %element.at,align 8
+ %elements=load i64,ptr %elements.at,align 8
+ %offset=load i64,ptr %offset.at,align 8
+ %rows.at=getelementptr i64,ptr %entry,i64 5
+ %rows=load i64,ptr %rows.at,align 8
+ %through=icmp ne i64 %rows,0
+ %copied=getelementptr i8,ptr %buffer,i64 %rows
+ %bytes=mul i64 %point,%valid
+ %moved=mul i64 %at,%point
+ %user=getelementptr i8,ptr %address,i64 %moved
+ %side=select i1 %through,ptr %copied,ptr %user
+ %block=getelementptr i8,ptr %buffer,i64 %offset
+ %direct=icmp eq i64 %element,DIRECT
+ %pointer=select i1 %direct,ptr %user,ptr %block
+ %pointer.at=getelementptr ptr,ptr %pointers,i64 %k
+ store ptr %pointer,ptr %pointer.at,align 8
+ %k.next=add i64 %k,1
+ br i1 %direct,label %done,label %copy
+copy:
+ switch i32 %mode,label %done [i32 0,label %inputs i32 1,label %inputs i32 3,label %results]
+inputs:
+ %shared=icmp eq i64 %point,0
+ %wanted=icmp eq i1 %shared,%once
+ br i1 %wanted,label %go,label %done
+go:
+ br i1 %through,label %fetch,label %spread
+fetch:
+ call void @llvm.memcpy.p0.p0.i64(ptr %copied,ptr %user,i64 %bytes,i1 false)
+ br label %spread
+spread:
+ call void @gather(ptr %side,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
+ br label %done
+results:
+ call void @scatter(ptr %side,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
+ br i1 %through,label %flush,label %done
+flush:
+ call void @stream(ptr %user,ptr %copied,i64 %bytes)
+ br label %done
+done:
+ br label %next
+end:
+ ret void
+}
+define i32 @batch(ptr %kernel,ptr %table,i64 %inputs,i64 %outputs,ptr %buffer,i64 %first,i64 %count) nounwind {
+begin:
+ %targets=getelementptr ptr,ptr %buffer,i64 %inputs
+ %word=mul i64 %inputs,WORDS
+ %results=getelementptr i64,ptr %table,i64 %word
+ %last=add i64 %first,%count
+ call void @arrays(i32 0,ptr %table,i64 %inputs,ptr %buffer,ptr %buffer,i64 %first,i64 1)
+ br label %next
+next:
+ %at=phi i64 [%first,%begin],[%at.next,%done]
+ %left=sub i64 %last,%at
+ %more=icmp ne i64 %left,0
+ br i1 %more,label %block,label %good
+block:
+ %short=icmp ult i64 %left,WIDTH
+ %valid=select i1 %short,i64 %left,i64 WIDTH
+ call void @arrays(i32 1,ptr %table,i64 %inputs,ptr %buffer,ptr %buffer,i64 %at,i64 %valid)
+ call void @arrays(i32 2,ptr %results,i64 %outputs,ptr %targets,ptr %buffer,i64 %at,i64 %valid)
+ %status=call i32 %kernel(ptr %buffer,ptr %targets)
+ %bad=icmp ne i32 %status,0
+ br i1 %bad,label %failed,label %done
+done:
+ call void @arrays(i32 3,ptr %results,i64 %outputs,ptr %targets,ptr %buffer,i64 %at,i64 %valid)
+ %at.next=add i64 %at,%valid
+ br label %next
+good:
+ fence seq_cst
+ ret i32 0
+failed:
+ ret i32 1
+}
+"""
+
+
+def _driver(lanes: Lanes) -> str:
+    direct = lanes.size if lanes.width == 1 else -(2**63)
+    return DRIVER.replace("WORDS", str(WORDS)).replace("WIDTH", str(lanes.width)).replace("DIRECT", str(direct))

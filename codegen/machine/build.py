@@ -1,0 +1,210 @@
+"""Build: a Program becomes a Kernel, stage by stage, with the time of each."""
+
+from __future__ import annotations
+
+import os
+import time
+import typing
+from dataclasses import asdict, fields, replace
+from functools import partial
+from itertools import pairwise
+
+import codegen.machine.storage.cache
+from codegen.dtypes import FLOAT64
+from codegen.emission.emit import Emitted, Form
+from codegen.engine import Library
+from codegen.errors import ArgumentError
+from codegen.ir.cost import nanoseconds
+from codegen.ir.program import Head, Program
+from codegen.ir.region import RolledProgram, regions_of
+from codegen.limits import check
+from codegen.loops.emit.rolled_code import RolledPlan
+from codegen.lowering.algebra import Effect
+from codegen.lowering.lower import FUSED
+from codegen.lowering.prepare import Prepared, prepare
+from codegen.machine.calls.compiled import Compiled, Pack, RegionStats, Stats, Unpack
+from codegen.machine.calls.kernel import Kernel, make_kernel
+from codegen.machine.code_forms import Plan, plan, write
+from codegen.machine.rolled_stats import sizes
+from codegen.machine.storage.cache import Setting
+from codegen.machine.storage.kernel_files import Restore, read_kernel
+from codegen.machine.storage.portable import Portable, decode
+from codegen.machine.storage.shelf import ObjectCode, Shelf
+from codegen.options import LEVELS, OptionFields, Options, Tier
+
+STAGES = ("lower", "schedule", "emit", "parse", "codegen")
+TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
+    "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
+}  # fmt: skip
+RELEASE_ABOVE = 2000.0  # nanoseconds: giving the GIL back and taking it again costs 45
+
+
+def compile_program(
+    program: Program | RolledProgram,
+    *,
+    pack: Pack | None = None,
+    unpack: Unpack | None = None,
+    cache: Setting = None,
+    **options: typing.Unpack[OptionFields],
+) -> Kernel:
+    """Compile a program to a native kernel, a rolled one to loops.
+
+    `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
+    structured arguments. `cache` says whether object code is kept on disk (`codegen.machine.storage.cache.chosen`).
+    ArgumentError for an option that does not exist, or numbers other than float64 in a rolled program; LoweringError
+    for a head without a native lowering.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> compile_program(program_from_sympy([x], [sp.sin(x) ** 2]))(0.5) == __import__("math").sin(0.5) ** 2
+    True
+    """
+    chosen = Options(**options)
+    _check(program, chosen)
+    shelf = Shelf(codegen.machine.storage.cache.chosen(cache), program, chosen)
+    first, final = TIERS[chosen.tier]
+    compiled = _stored(final, program, chosen, shelf) or (
+        _stored(first, program, chosen, shelf) if first != final else None
+    )
+    emitted = None
+    if compiled is None:
+        code, emitted = _build(program, chosen)
+        shelf.store(first, code)
+        compiled = _compiled(first, program, chosen, shelf, code, code.linked())
+    kernel = make_kernel(compiled, pack, unpack)
+    if compiled.tier != final:
+        kernel.improve_later(partial(_optimised, program, chosen, shelf, compiled.stats, compiled.release, emitted))
+    return kernel
+
+
+def _check(program: Program | RolledProgram, options: Options) -> None:
+    """Refuse what limits or options do not allow."""
+    if isinstance(program, Program):
+        check("the program", program.heads)
+        return
+    heads: list[Head] = [head for region, _ in regions_of(program.steps) for head in region.body.heads]
+    check("the bodies of the program", heads)
+    if options.number is not FLOAT64:
+        raise ArgumentError(
+            f"dtype={options.dtype!r} of {program.name}, which is written in loops",
+            why="loops are written for float64", do='compile it without loops: roll="never"',
+        )  # fmt: skip
+
+
+def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
+    """Return the kernel that `kernel.save(path)` wrote, compiled for this machine; nothing of the file is run.
+
+    `restore(data, program) -> (pack, unpack)` makes containers of what the file has of them (`symad.load` does).
+    ArgumentError for a file that is no kernel's, was damaged, or was written by a newer version.
+
+    >>> import tempfile
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     compile_program(program_from_sympy([x], [x + 2])).save(f"{folder}/f.symad")
+    ...     load_kernel(f"{folder}/f.symad")(1.0)
+    3.0
+    """
+    found, pack, unpack = read_kernel(path, restore)
+    return _again(found, pack, unpack, cache)
+
+
+def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
+    """Return a kernel from its portable bytes, compiled for this machine: what pickles of kernels call."""
+    return _again(decode(data, "a pickled kernel"), pack, unpack, None)
+
+
+def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
+    options = {field.name: getattr(found.options, field.name) for field in fields(Options)}
+    return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
+
+
+def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf) -> Compiled | None:
+    """Return what the cache has."""
+    start = time.perf_counter()
+    found = shelf.load(tier)
+    if found is None:
+        return None
+    made = _compiled(tier, program, options, shelf, *found)
+    seconds = {"load": time.perf_counter() - start}
+    return replace(made, stats=replace(made.stats, seconds=seconds, cached=True))
+
+
+def _compiled(
+    tier: Tier,
+    program: Program | RolledProgram,
+    options: Options,
+    shelf: Shelf,
+    code: ObjectCode,
+    library: Library,
+) -> Compiled:
+    kept = code.facts["stats"]
+    passes = tuple(Effect(*effect) for effect in kept["passes"])
+    regions = tuple(RegionStats(**region) for region in kept["regions"])
+    stats = Stats(**{**kept, "passes": passes, "regions": regions})
+    return Compiled(program, library, options, stats, code.facts["release"], shelf, tier, revive)
+
+
+def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Emitted]:
+    """Run all stages, each timed."""
+    clock = [time.perf_counter()]
+    planned: Plan
+    if isinstance(program, RolledProgram):
+        planned = RolledPlan.of(program, options)
+        clock += [time.perf_counter()] * 2  # bodies are lowered and loops planned at once
+        counted = sizes(planned)
+    else:
+        prepared = prepare(program, options)
+        clock.append(time.perf_counter())
+        planned = plan(prepared)
+        clock.append(time.perf_counter())
+        counted = _sizes(prepared)
+    emitted = planned.emit(Form(lanes=options.number.lanes()))
+    clock.append(time.perf_counter())
+    code = ObjectCode.of(emitted, options.level)
+    seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *code.image.seconds], strict=True))
+    stats = replace(
+        counted,
+        chunks=planned.chunks,
+        workspace=planned.workspace,
+        seconds=seconds,
+        code_bytes=code.image.code_bytes,
+        strategy=planned.strategy,
+        executed=sum(planned.executed().values()),
+    )
+    return _with_facts(code, stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
+
+
+def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
+    return replace(code, facts={"stats": asdict(stats), "release": release})
+
+
+def _optimised(
+    program: Program | RolledProgram,
+    options: Options,
+    shelf: Shelf,
+    stats: Stats,
+    release: bool,
+    emitted: Emitted | None,
+) -> Library:
+    """Compile once more with all effort."""
+    if emitted is None:  # the first code came from the cache
+        emitted = write(program, options)
+    code = ObjectCode.of(emitted, LEVELS["default"])
+    shelf.store("default", _with_facts(code, replace(stats, code_bytes=code.image.code_bytes, cached=False), release))
+    return code.linked()
+
+
+def _sizes(prepared: Prepared) -> Stats:
+    """Count the operations of straight-line code or a sweep."""
+    plain, fused = prepared.plain, prepared.fused
+    return Stats(
+        nodes=plain.nodes,
+        operations_before=plain.operations_before,
+        operations_after=plain.operations_after_sharing,
+        machine_operations=dict(plain.count()),
+        fused=sum(fused.rows[row][0] in FUSED for row in fused.live()),
+        passes=prepared.effects,
+    )

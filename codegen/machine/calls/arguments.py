@@ -1,0 +1,108 @@
+"""The slow path of a call: any array-like argument is converted or refused with a message, then the kernel runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.dtypes import FLOAT64, NumberType
+from codegen.errors import ArgumentError
+from codegen.ir.program import Input, Output
+
+Array: TypeAlias = NDArray[Any]  # of the kernel's dtype
+
+
+def as_numbers(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:
+    """Return an argument of any shape as array of the kernel's dtype; ArgumentError for what is no such number.
+
+    A float64 becomes a float32 where the kernel computes in float32; a complex number never becomes a real one.
+
+    >>> as_numbers([True, 2], Input("x", (2,)), 0)
+    array([1., 2.])
+    """
+    where = f"argument {position} ({declared.name})"
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ArgumentError(
+            "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
+        ) from error
+    if np.ma.is_masked(value):
+        raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
+    if array.dtype.kind not in number.kinds:
+        raise ArgumentError(
+            f"dtype {array.dtype}", where=where, why=f"the kernel computes in {number.name}", do="convert it first"
+        )
+    return np.asarray(array, dtype=number.dtype)
+
+
+def as_input(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:
+    """Return an argument as C-contiguous array of the kernel's dtype and the declared shape, without needless copies.
+
+    ArgumentError names the argument and both shapes, or the dtype that cannot be converted.
+
+    >>> as_input([1, 2], Input("x", (2,)), 0)
+    array([1., 2.])
+    """
+    array = as_numbers(value, declared, position, number)
+    if array.shape != declared.shape:
+        where = f"argument {position} ({declared.name})"
+        raise ArgumentError(f"shape {array.shape}", where=where, why=f"the kernel was compiled for {declared.shape}")
+    return np.require(array, requirements=("C", "A"))
+
+
+def check_output(value: Any, declared: Output, where: str, number: NumberType = FLOAT64) -> Array:
+    """Return an `out` argument after checking that results can be written to it; ArgumentError otherwise.
+
+    >>> check_output(np.zeros(2), Output((2,), (0, 1)), "out")
+    array([0., 0.])
+    """
+    if not isinstance(value, np.ndarray):
+        raise ArgumentError(f"{type(value).__name__}", where=where, why="results are written into NumPy arrays")
+    if value.dtype != number.dtype or not value.dtype.isnative:
+        raise ArgumentError(
+            f"dtype {value.dtype}", where=where, why=f"the kernel writes {number.name}", do=f"use dtype={number.name}"
+        )
+    if value.shape != declared.shape:
+        raise ArgumentError(f"shape {value.shape}", where=where, why=f"the result has shape {declared.shape}")
+    if not value.flags.writeable:
+        raise ArgumentError("a read-only array", where=where, why="the result is written into it", do="pass a copy")
+    return value
+
+
+def split_out(out: Any, count: int) -> Sequence[Any]:
+    """Return the output arrays given as `out`: one array, or a tuple or list of them when there are several."""
+    if count == 1 and not isinstance(out, tuple | list):
+        return (out,)
+    if not isinstance(out, tuple | list) or len(out) != count:
+        given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+        raise ArgumentError(given, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
+    return out
+
+
+def values_of(out: Any, outputs: Sequence[Output]) -> Any:
+    """Return `out` with the arrays of values in the place of sparse matrices; None where there are no matrices.
+
+    ArgumentError for a matrix that has not the pattern of its output.
+    """
+    values, found = list(split_out(out, len(outputs))), False
+    for k, (value, output) in enumerate(zip(values, outputs, strict=True)):
+        if output.pattern is not None and not isinstance(value, np.ndarray):
+            values[k], found = output.pattern.data_of(value, "out" if len(outputs) == 1 else f"out[{k}]"), True
+    return None if not found else values[0] if len(values) == 1 else tuple(values)
+
+
+def writable(array: Array, others: Sequence[Array]) -> Array:
+    """Return the array itself if the kernel can write to it directly, else a buffer: strided or overlapping."""
+    flags = array.flags
+    direct = flags.c_contiguous and flags.aligned and not any(np.may_share_memory(array, other) for other in others)
+    return array if direct else np.empty(array.shape, array.dtype)
+
+
+def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
+    """Return the table of data pointers of arrays."""
+    return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])

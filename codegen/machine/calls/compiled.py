@@ -1,0 +1,68 @@
+"""What compiling a program gives: statistics, and what a kernel is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codegen.engine import Library
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.machine.storage.shelf import Shelf
+from codegen.options import Options, Tier
+
+Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
+Unpack = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RegionStats:
+    """One loop of a kernel: how often its body is run in each of the rounds of the nests around it."""
+
+    count: int
+    rounds: int
+    operations: int  # machine operations of the body, before fusion
+    origin: str  # where the body was written: "file.py:12-16"
+    blocks: int = 1  # parts that threads may share; 1 where one thread runs it all
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What compiling did: sizes, operations by kind, and seconds per stage."""
+
+    nodes: int  # rows of the program that the outputs need
+    operations_before: float  # operations written out as trees, without sharing
+    operations_after: int  # operations after common sub-expressions are shared
+    machine_operations: dict[str, int]  # by kind, before fusion
+    fused: int  # multiplications that went into fused multiply-adds
+    chunks: int = 1
+    workspace: int = 0  # float64 values passed between chunks or loops
+    seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen; or load
+    code_bytes: int = 0
+    strategy: str = "straight"  # or "sweep", see codegen.emission.sweep, or "rolled", see codegen.ir.region
+    executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
+    cached: bool = False  # the object code came from the disk cache: nothing was compiled
+    passes: Sequence[
+        tuple[str, int, int]
+    ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
+    regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
+
+    @property
+    def total(self) -> int:
+        """Number of machine operations before fusion."""
+        return sum(self.machine_operations.values())
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a kernel is made of: the program, its machine code, the options and the statistics."""
+
+    program: Program | RolledProgram
+    library: Library
+    options: Options
+    stats: Stats
+    release: bool  # long enough to release the GIL
+    shelf: Shelf  # of the object code of other forms
+    tier: Tier = "default"  # of this machine code, "default" or "fast"
+    revive: Callable[..., Any] | None = None  # makes the kernel again, from portable bytes: what its pickles call

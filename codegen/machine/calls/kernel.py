@@ -1,0 +1,370 @@
+"""Kernel: a compiled program, called with NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from codegen.dtypes import FLOAT64
+from codegen.engine import Library, assembly, compile_text
+from codegen.errors import ArgumentError, WorkspaceError
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import RolledProgram
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.batches.batch import Batch
+from codegen.machine.batches.batch_points import signature
+from codegen.machine.batches.batch_run import Progress
+from codegen.machine.calls.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
+from codegen.machine.calls.background import Promise, later
+from codegen.machine.calls.c_function import CFunction
+from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack
+from codegen.machine.calls.gate import describe
+from codegen.machine.calls.native_type import attach, native_type
+from codegen.machine.code_forms import write
+from codegen.machine.storage.kernel_files import containers_of, write_kernel
+from codegen.machine.storage.portable import encode
+from codegen.machine.storage.shelf import Shelf
+from codegen.options import LEVELS, Options, Tier
+
+ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Kernel(CFunction):
+    """A compiled program: `kernel(x)` returns fresh arrays, `kernel(x, out=buffer)` writes into `buffer`.
+
+    Arguments are one array (or float) per program input, float64, of the declared shape; other array-likes are
+    converted. One output is returned as it is (a float for shape `()`), several as a tuple. `pack(args, kwargs)` and
+    `unpack(arrays)` translate structured arguments and results; with them all calls take the Python path. Kernels
+    hold no state and may be called from many threads.
+
+    >>> import sympy as sp
+    >>> from codegen import compile_program, program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> kernel = compile_program(program_from_sympy([(x, y)], [x * y]))
+    >>> kernel(np.array([2.0, 3.0])), kernel([2, 3])
+    (6.0, 6.0)
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_batch",
+        "_compiled",
+        "_entry",
+        "_flat",
+        "_improvement",
+        "_retired",
+        "_table",
+        "pack",
+        "unpack",
+    )
+
+    _compiled: Compiled
+    pack: Pack | None
+    unpack: Unpack | None
+
+    def __init__(self, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> None:
+        self._compiled = compiled
+        self._plain = None
+        self._retired: Library | None = None
+        self._improvement: Promise | None = None
+        self._entry = ENTRY(self.address)
+        self.pack, self.unpack = pack, unpack
+        program = compiled.program
+        structured = pack is not None or unpack is not None
+        gate = not structured and compiled.options.number is FLOAT64
+        self._table = describe(self.address, program.arguments, program.outputs, compiled.release) if gate else None
+        self._batch = Batch(program, compiled.options, compiled.stats.machine_operations, compiled.shelf)
+        self._flat: Kernel | None = make_kernel(compiled) if structured else None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate; the native subclass replaces this method by the gate, which falls back to the same."""
+        return self._call_slow(*args, **kwargs)
+
+    def _call_slow(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate with any arguments that can be converted; ArgumentError for those that cannot."""
+        if self._flat is not None:
+            return self._call_structured(self._flat, args, kwargs, out)
+        _refuse_keywords(kwargs)
+        arrays = None if out is None else values_of(out, self.program.outputs)
+        if arrays is not None:
+            self(*args, out=arrays)
+            return out
+        declared = self.program.arguments
+        if len(args) != len(declared):
+            names = ", ".join(array.name for array in declared)
+            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(declared)}: {names}")
+        number = self.options.number
+        inputs = [
+            as_input(given, array, k, number) for k, (given, array) in enumerate(zip(args, declared, strict=True))
+        ]
+        results = self._fresh(inputs) if out is None else self._into(inputs, out)
+        return out if out is not None else results[0] if len(results) == 1 else tuple(results)
+
+    def _call_structured(self, flat: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """Pack the arguments, call the same kernel without containers, and unpack the results."""
+        if self.pack is None:
+            _refuse_keywords(kwargs)
+        packed = args if self.pack is None else self.pack(args, kwargs)
+        results = flat(*packed) if out is None else flat(*packed, out=out)
+        if self.unpack is None:
+            return results
+        return self.unpack([results] if len(self.program.outputs) == 1 else list(results))
+
+    def into(self, out: Any, *args: Any) -> Any:
+        """Evaluate into `out` (one array, or a tuple of them) and return it.
+
+        For a sparse result it is an array for the packed data, or a `scipy.sparse` matrix of the kernel's pattern.
+        ArgumentError for a wrong shape, dtype or pattern, or an array that cannot be written.
+        """
+        return self(*args, out=out)
+
+    def scipy(self, *args: Any) -> Any:
+        """Evaluate, with a `scipy.sparse` array for each sparse result (`pip install symad[special]`).
+
+        All results share the index arrays of `kernel.sparsity`; `into` writes into the values of such an array.
+        """
+        return self.with_matrices(lambda data, pattern: pattern.scipy(data), *args)
+
+    def with_matrices(self, made_of: Callable[[Array, SparsityPattern], Any], *args: Any) -> Any:
+        """Evaluate, with `made_of(data, pattern)` for each sparse result."""
+        packed = args if self.pack is None else self.pack(args, {})
+        results = (self._flat or self)(*packed)
+        outputs = self.program.outputs
+        arrays = [
+            array if output.pattern is None else made_of(array, output.pattern)
+            for array, output in zip([results] if len(outputs) == 1 else results, outputs, strict=True)
+        ]
+        if self.unpack is not None:
+            return self.unpack(arrays)
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
+        """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
+
+        The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
+        points. Results have the leading axes in front, fresh or written into `out`. The points are computed several
+        side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
+        that `accuracy="fast"` may take another variant of a vector function than for one point.
+        `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
+        ArgumentError for shapes that do not fit.
+
+        >>> import sympy as sp
+        >>> from codegen import lambdify
+        >>> x, y = sp.symbols("x y")
+        >>> lambdify([x, y], x * y).kernel.batch([[1.0], [2.0]], [10.0, 20.0, 30.0])
+        array([[10., 20., 30.],
+               [20., 40., 60.]])
+        """
+        packed = args if self.pack is None else self.pack(args, {})
+        results: list[Any] = self._batch(self._compiled.library, packed, out, threads, progress)
+        if out is not None and self.unpack is None:
+            return out
+        results = [result if result.ndim else result.item() for result in results]
+        if self.unpack is not None:
+            return self.unpack(results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _fresh(self, inputs: list[Array]) -> list[Any]:
+        results = [np.empty(output.shape, self.options.number.dtype) for output in self.program.outputs]
+        self._run(inputs, results)
+        return [result if result.ndim else result.item() for result in results]
+
+    def _into(self, inputs: list[Array], out: Any) -> list[Any]:
+        outputs = self.program.outputs
+        given = [
+            check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]", self.options.number)
+            for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
+        ]
+        direct = [writable(array, [*inputs, *given[:k]]) for k, array in enumerate(given)]
+        self._run(inputs, direct)
+        for array, result in zip(given, direct, strict=True):
+            if array is not result:
+                array[...] = result
+        return list(given)
+
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        if self._entry(pointers(inputs), pointers(outputs)):
+            raise WorkspaceError(f"kernel {self.program.name}", why="no memory for its workspace")
+
+    @property
+    def program(self) -> Program | RolledProgram:
+        """The program that was compiled."""
+        return self._compiled.program
+
+    def improve_later(self, compile_again: Callable[[], Library]) -> None:
+        """Compile again in the background, and go on with that machine code; calls go on meanwhile."""
+
+        def made() -> Callable[[Kernel], None]:
+            library = compile_again()
+            return lambda kernel: kernel._swap(library)
+
+        self._improvement = later(self, made)
+
+    def _swap(self, library: Library) -> None:
+        """Take other machine code; the old one lives on, because other threads may be running it."""
+        self._retired = self._compiled.library
+        self._compiled = replace(self._compiled, library=library, tier="default")
+        self._entry = ENTRY(self.address)
+        if self._table is not None:
+            self._table[0] = self.address
+        if self._flat is not None:
+            self._flat._swap(library)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for machine code that is compiled in the background; whether it is in use now.
+
+        False at once in a fork of the process that compiles it.
+
+        >>> import sympy as sp
+        >>> from codegen import compile_program, program_from_sympy
+        >>> x = sp.Symbol("x")
+        >>> kernel = compile_program(program_from_sympy([x], [x * x]), tier="auto")
+        >>> kernel(3.0), kernel.wait(), kernel.tier, kernel(3.0)
+        (9.0, True, 'default', 9.0)
+        """
+        if self._improvement is not None:
+            try:
+                self._improvement.result(seconds)
+            except TimeoutError:
+                return False
+        return self._improvement is None or self._retired is not None
+
+    @property
+    def tier(self) -> Tier:
+        """The tier whose machine code answers now, "default" or "fast"."""
+        return self._compiled.tier
+
+    @property
+    def options(self) -> Options:
+        """The options that it was compiled with."""
+        return self._compiled.options
+
+    @property
+    def signature(self) -> str:
+        """Shapes of arguments and results as NumPy writes those of a gufunc: how `batch` broadcasts."""
+        return signature(self.program.arguments, self.program.outputs)
+
+    @property
+    def lanes(self) -> int:
+        """How many points `batch` computes side by side."""
+        return self._batch.lanes.width
+
+    @property
+    def sparsity(self) -> Any:
+        """The pattern of a sparse result, whose packed data the kernel returns; None where the result is dense.
+
+        Of several results a tuple, with one pattern or None for each, or None where all are dense. To take a pattern
+        apart: `rows, columns = kernel.sparsity`.
+        """
+        patterns = tuple(output.pattern for output in self.program.outputs)
+        return patterns if len(patterns) > 1 and any(patterns) else next(iter(patterns), None)
+
+    @property
+    def llvm(self) -> str:
+        """LLVM IR text of the kernel (written anew)."""
+        return write(self.program, self.options).text
+
+    @property
+    def assembly(self) -> str:
+        """Assembly of the kernel on this machine, by the tier that answers now (generated anew)."""
+        return assembly(self.llvm, LEVELS[self.tier])
+
+    @property
+    def stats(self) -> Stats:
+        """Sizes, operation counts and compile times."""
+        return self._compiled.stats
+
+    @property
+    def address(self) -> int:
+        """Address of `int kernel(double **inputs, double **outputs)`, valid while the kernel lives."""
+        return self._compiled.library.addresses["kernel"]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
+
+        The file holds the program and its options as plain data, no machine code, so that it can be loaded on any
+        machine. ArgumentError for a file that cannot be written, and for containers other than tuples, lists, dicts and
+        None.
+        """
+        write_kernel(path, encode(self.program, self.options, containers_of(self.pack, self.unpack)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._compiled.revive, (encode(self.program, self.options), self.pack, self.unpack)
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
+        return self
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
+        number = self.options.number
+        scalar, dtype = type(number.dtype.type(0).item()).__name__, "" if number is FLOAT64 else f" in {number.name}"
+        outputs = ", ".join(str(list(array.shape) or scalar) for array in self.program.outputs)
+        return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations{dtype}>"
+
+
+def _refuse_keywords(kwargs: dict[str, Any]) -> None:
+    if kwargs:
+        raise ArgumentError(f"keyword {next(iter(kwargs))!r}", why="arguments are positional", do="only out= is known")
+
+
+def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
+    """Return a kernel with native calls where the interpreter allows them, a plain Python object otherwise."""
+    made = native_type(Kernel)
+    if made is None or not _native_calls_work(made):
+        return Kernel(compiled, pack, unpack)
+    return _attached(made, compiled, pack, unpack)
+
+
+def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
+    kernel: Kernel = made(compiled, pack, unpack)
+    attach(kernel, Kernel, kernel._table)
+    return kernel
+
+
+@cache
+def _native_calls_work(made: type) -> bool:
+    """Try the gate once on a kernel that adds a number to an array, in every form of call."""
+    program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
+    library, shelf = compile_text(PROBE, ("kernel",), {}, 0), Shelf(None, program, Options())
+    stats = Stats(0, 0.0, 0, {}, 0, 1, 0)
+    results: list[Any] = []
+    for release in (False, True):
+        kernel = _attached(made, Compiled(program, library, Options(), stats, release, shelf))
+        x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
+        for call in (kernel, kernel._call_slow):
+            results += [call(x, 0.5), call(x, 0.5, out=out)]
+            results.append(call([1, 2], 0.5))
+    return all(array.tolist() == [1.5, 2.5] and float(total) == 4.0 for array, total in results)
+
+
+PROBE = """
+define i32 @kernel(ptr %in,ptr %out) {
+ %x=load ptr,ptr %in,align 8
+ %s.at=getelementptr ptr,ptr %in,i64 1
+ %s.pointer=load ptr,ptr %s.at,align 8
+ %s=load double,ptr %s.pointer,align 8
+ %x0=load double,ptr %x,align 8
+ %x1.at=getelementptr double,ptr %x,i64 1
+ %x1=load double,ptr %x1.at,align 8
+ %y0=fadd double %x0,%s
+ %y1=fadd double %x1,%s
+ %total=fadd double %y0,%y1
+ %y=load ptr,ptr %out,align 8
+ store double %y0,ptr %y,align 8
+ %y1.at=getelementptr double,ptr %y,i64 1
+ store double %y1,ptr %y1.at,align 8
+ %t.at=getelementptr ptr,ptr %out,i64 1
+ %t=load ptr,ptr %t.at,align 8
+ store double %total,ptr %t,align 8
+ ret i32 0
+}
+"""

@@ -1,0 +1,174 @@
+"""C files of numbers: the places of sparse entries, and a test program with the exact bits of some results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codegen.ir.program import Output
+from codegen.ir.region import RolledProgram
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.arguments import Array
+from codegen.machine.exports.c_interface import Interface, Parameter
+from codegen.machine.exports.c_source import hexadecimal
+
+Point = Sequence[Array]
+LAST_BITS = 1e-11  # of the largest number of an array: sums of loops are rounded in another order
+NUMBERS_PER_LINE = 4
+INDICES_PER_LINE = 16
+
+
+def sparsity_header(given: Interface) -> str:
+    """Return the header with the places of the packed entries, and the index arrays of CSR and CSC."""
+    guard = f"{given.name}_SPARSITY_H_"
+    parts = [f"/** @file {given.name}_sparsity.h\n *  @brief places of the packed entries of {given.name} */\n"]
+    parts.append(f"#ifndef {guard}\n#define {guard}\n")
+    parts += [_pattern(f"{given.name}_{found.name}", output.pattern) for found, output in given.sparse]
+    return "\n".join([*parts, "#endif\n"])
+
+
+def _pattern(prefix: str, pattern: SparsityPattern | None) -> str:
+    assert pattern is not None
+    height, width = pattern.shape
+    by_row, by_column = np.lexsort((pattern.columns, pattern.rows)), np.lexsort((pattern.rows, pattern.columns))
+    starts = (
+        np.concatenate([[0], np.cumsum(np.bincount(places, minlength=size))])
+        for places, size in ((pattern.rows, height), (pattern.columns, width))
+    )
+    tables: list[tuple[str, str, Any]] = [
+        ("row", "row of each entry, from 0", pattern.rows),
+        ("column", "column of each entry", pattern.columns),
+        ("csr_start", "compressed rows: where each row begins", next(starts)),
+        ("csr_column", "compressed rows: columns", pattern.columns[by_row]),
+        ("csr_entry", "compressed rows: position of each value in the packed entries", by_row),
+        ("csc_start", "compressed columns: where each column begins", next(starts)),
+        ("csc_row", "compressed columns: rows", pattern.rows[by_column]),
+        ("csc_entry", "compressed columns: position of each value in the packed entries", by_column),
+    ]
+    sizes = f"enum {{ {prefix}_rows = {height}, {prefix}_columns = {width}, {prefix}_nnz = {pattern.nnz} }};\n"
+    return "\n".join([sizes, *[_indices(f"{prefix}_{name}", values, text) for name, text, values in tables]])
+
+
+def _indices(name: str, values: Any, comment: str) -> str:
+    numbers = values.tolist() or [0]
+    return f"/** {comment} */\nstatic const int {name}[{len(numbers)}] = {{\n{_rows(numbers, INDICES_PER_LINE)}}};\n"
+
+
+def _rows(values: Sequence[Any], width: int) -> str:
+    lines = [", ".join(map(str, values[start : start + width])) for start in range(0, len(values), width)]
+    return "".join(f"    {line},\n" for line in lines)
+
+
+def check_program(given: Interface, points: Sequence[Point], results: Sequence[Point]) -> str:
+    """Return a C program that compares the function at some points, bit for bit, and prints ok or the difference.
+
+    Two NaNs are equal, whatever their sign and payload. Where there are loops, the last bits may differ.
+    """
+    rolled = isinstance(given.program, RolledProgram)
+    arguments = [*(f"{found.name}_at_[point_]" for found in given.inputs), *(f"{f.name}_found_" for f in given.outputs)]
+    tables = [
+        _numbers(given.scalar, f"{found.name}_at_", [point[k] for point in points])
+        for k, found in enumerate(given.inputs)
+    ]
+    checks = []
+    for k, found in enumerate(given.outputs):
+        tables.append(_expected(given, found, [result[k] for result in results]))
+        test = f"{found.name}_found_[k], expected"
+        if rolled:
+            scale = max((float(np.max(np.abs(result[k]), initial=0.0)) for result in results), default=0.0)
+            test = f"{test}, {hexadecimal(LAST_BITS * scale if np.isfinite(scale) else 0.0)}"
+        checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size, test=test))
+    return PROGRAM.format(
+        name=given.name,
+        scalar=given.scalar,
+        tables="\n".join(tables),
+        points=len(points),
+        same=(CLOSE if rolled else SAME).format(scalar=given.scalar),
+        call=f"{given.name}({', '.join(arguments)})",
+        checks="".join(checks),
+        clear="".join(
+            f"        memset({found.name}_found_, 0xff, sizeof {found.name}_found_);\n" for found in given.outputs
+        ),
+    )
+
+
+def _numbers(scalar: str, name: str, arrays: Sequence[Array]) -> str:
+    width = max(arrays[0].size, 1)
+    body = "".join(f"{{\n{_rows(_hexadecimals(scalar, array), NUMBERS_PER_LINE)}}},\n" for array in arrays)
+    return f"static const {scalar} {name}[{len(arrays)}][{width}] = {{\n{body}}};\n"
+
+
+def _expected(given: Interface, found: Parameter, arrays: Sequence[Array]) -> str:
+    """The output array, the values that are expected in it, and their positions; all others are structural zeros."""
+    name, output = found.name, found.array
+    assert isinstance(output, Output)
+    where = _filled(output, given.program.inputs[-1].size if output.swept else 1)
+    values = _numbers(given.scalar, f"{name}_values_", [np.ravel(array)[where] for array in arrays])
+    places = _rows(where.tolist() or [-1], INDICES_PER_LINE)
+    return (
+        f"static {given.scalar} {name}_found_[{max(output.size, 1)}];\n{values}"
+        f"static const long {name}_places_[{max(len(where), 1)}] = {{\n{places}}};\n"
+        f"enum {{ {name}_count_ = {len(where)} }};\n"
+    )
+
+
+def _filled(output: Output, columns: int) -> Any:
+    if output.positions is None:
+        return np.arange(output.size)
+    places = np.array(output.positions, dtype=np.int64)
+    return np.unique(places[:, None] + np.arange(columns))
+
+
+def _hexadecimals(scalar: str, array: Array) -> list[str]:
+    return [hexadecimal(value, scalar) for value in np.ravel(array).tolist()] or ["0"]
+
+
+CHECK = """\
+        for (long k = 0, next = 0; k < {size}; k++) {{
+            int filled = next < {name}_count_ && {name}_places_[next] == k;
+            {scalar} expected = filled ? {name}_values_[point_][next++] : 0;
+            if (!same_({test})) {{
+                printf("point %ld: {name}[%ld] is %a, expected %a\\n", point_, k, {name}_found_[k],
+                       expected);
+                return 1;
+            }}
+        }}
+"""
+SAME = """\
+static int same_({scalar} a, {scalar} b)
+{{
+    return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b);
+}}
+"""
+CLOSE = """\
+/* the C source adds up sums of loops in another order, and calls the C library in them */
+static int same_({scalar} a, {scalar} b, {scalar} difference)
+{{
+    return a == b || (a != a && b != b) || fabs(a - b) <= difference;
+}}
+"""
+PROGRAM = """\
+/* Test of {name}: prints ok, or the first number that differs in a bit. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "{name}.h"
+
+{tables}
+{same}
+int main(void)
+{{
+    for (long point_ = 0; point_ < {points}; point_++) {{
+        int status_;
+{clear}        status_ = {call};
+        if (status_ != 0) {{
+            printf("point %ld: the function returned %d\\n", point_, status_);
+            return 1;
+        }}
+{checks}    }}
+    printf("ok\\n");
+    return 0;
+}}
+"""

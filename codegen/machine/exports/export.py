@@ -1,0 +1,163 @@
+"""Export: a kernel as object file, shared library, C header, C source and test program; all files or none."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codegen.emission.emit import Form
+from codegen.engine import check_processor, compile_object
+from codegen.errors import ArgumentError, LoweringError
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import RolledProgram
+from codegen.machine.calls.arguments import as_input
+from codegen.machine.calls.entry import exported
+from codegen.machine.code_forms import Plan, planned
+from codegen.machine.exports.c_interface import Interface, header, interface
+from codegen.machine.exports.c_kernel import kernel_source
+from codegen.machine.exports.c_names import BESSEL, MATH
+from codegen.machine.exports.c_tables import check_program, sparsity_header
+from codegen.machine.exports.export_files import NO_DRIVER, all_or_nothing, driver, shared_library
+from codegen.options import Options
+
+DECLARED = re.compile(r"^declare .*?@([\w.$-]+)\(", re.MULTILINE)
+KNOWN = frozenset({*MATH, *BESSEL, "malloc", "free"})
+TESTED_NUMBERS = 200_000  # about so many numbers of points and results go into the test program
+TEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The files that an export wrote, by kind, and what it could not write and why."""
+
+    name: str
+    files: dict[str, Path]
+    notes: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        lines = [f"{kind.ljust(10)}{path}" for kind, path in self.files.items()]
+        return "\n".join([*lines, *[f"note: {note}" for note in self.notes]])
+
+
+@dataclass(frozen=True)
+class Material:
+    """What is exported: a program, how it was compiled, and a function that evaluates it."""
+
+    program: Program | RolledProgram
+    options: Options
+    evaluate: Callable[..., Any]
+
+
+def export(
+    material: Material,
+    directory: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    cpu: str = "host",
+    library: bool | None = None,
+    source: bool | None = None,
+    points: Sequence[Sequence[Any]] | None = None,
+) -> Exported:
+    """Write the files of a kernel into a directory; see `Kernel.export`."""
+    processor = check_processor(cpu)
+    plan = planned(material.program, replace(material.options, threads=1))  # workers are this process's
+    given = _interface(material, plan, name)
+    text = plan.emit(Form(lanes=material.options.number.lanes())).text
+    vector = _vector_functions(material.program.name, text, cpu)
+    files = {
+        "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points)).encode()),
+        "object": (f"{given.name}.o", compile_object(exported(text, given.program, given.name), 2, cpu).code),
+    }
+    notes: list[str] = []
+    if given.sparse:
+        files["sparsity"] = (f"{given.name}_sparsity.h", sparsity_header(given).encode())
+    if source is not False:
+        try:
+            files["source"] = (f"{given.name}.c", _source(given, plan, vector).encode())
+        except LoweringError as error:
+            if source:
+                raise
+            notes.append(f"no {error}")
+    files["header"] = (f"{given.name}.h", header(given, processor, "source" in files).encode())
+    paths = {kind: Path(directory) / filename for kind, (filename, _) in files.items()}
+    with all_or_nothing(Path(directory)) as folder:
+        for filename, content in files.values():
+            (folder / filename).write_bytes(content)
+        if library or (library is None and driver() is not None):
+            paths["library"] = Path(directory) / shared_library(folder, given.name)
+        elif library is None:
+            notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
+    return Exported(given.name, paths, tuple(notes))
+
+
+def _interface(material: Material, plan: Plan, name: str | None) -> Interface:
+    """Return the C function of the program of machine numbers, with the patterns of the program of numbers."""
+    pairs = zip(plan.program.outputs, material.program.outputs, strict=True)
+    outputs = tuple(replace(output, pattern=original.pattern) for output, original in pairs)
+    return interface(replace(plan.program, outputs=outputs), name, material.options.number)
+
+
+def _source(given: Interface, plan: Plan, vector: list[str]) -> str:
+    if vector:
+        why = f"it calls {', '.join(vector)}, which have other bits than the functions of C99"
+        raise LoweringError(f"C source of {given.name}", why=why, do='compile it with accuracy="strict"')
+    return kernel_source(given, plan)
+
+
+def _vector_functions(name: str, text: str, cpu: str) -> list[str]:
+    """Return the vector functions of the C library that IR calls; LoweringError where a C library has not all it calls.
+
+    Functions of SciPy exist in this process only; vector functions take their arguments in this processor's registers.
+    """
+    declared = {symbol for symbol in DECLARED.findall(text) if not symbol.startswith("llvm.")}
+    scipy = sorted({symbol.split(".")[1] for symbol in declared if symbol.startswith("scipy.")})
+    vector = sorted(symbol for symbol in declared if symbol.startswith("_ZGV"))
+    unknown = sorted(symbol for symbol in declared - KNOWN - {*vector} if not symbol.startswith("scipy."))
+    if scipy or unknown:
+        functions = [f"scipy.special.{symbol}" for symbol in scipy] + unknown
+        raise LoweringError(
+            f"export of {name}",
+            why=f"it calls {', '.join(functions)}, which no C library has",
+            do="keep it in Python, or write these functions out",
+        )
+    if vector and cpu != "host":
+        why = f"it calls {', '.join(vector)}, which need this machine's registers"
+        raise LoweringError(f"export of {name} for {cpu}", why=why, do='compile it with accuracy="strict"')
+    return vector
+
+
+def _points(material: Material, points: Sequence[Sequence[Any]] | None) -> list[list[Any]]:
+    """Return the points of the test program, as one array for each input."""
+    declared, number = material.program.arguments, material.options.number
+    if points is None:
+        arrays: list[Input | Output] = [*declared, *material.program.outputs]
+        count = TESTED_NUMBERS // max(sum(array.size for array in arrays), 1)
+        generator = np.random.default_rng(0)
+        rotation = 1.0 if number.parts == 1 else 0.8 + 0.6j
+        points = [
+            [rotation * generator.uniform(0.25, 1.75, array.shape) for array in declared]
+            for _ in range(min(max(count, 1), TEST_POINTS))
+        ]
+    for place, point in enumerate(points):
+        if len(point) != len(declared):
+            raise ArgumentError(f"{len(point)} arrays", where=f"points[{place}]", why=f"the kernel has {len(declared)}")
+    if not points:
+        raise ArgumentError("no points", why="the test program needs one at least")
+    return [[as_input(point[k], array, k, number) for k, array in enumerate(declared)] for point in points]
+
+
+def _checked(material: Material, points: Sequence[Sequence[Any]] | None) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Return the machine numbers of points, and those of the kernel's results there."""
+    tested = _points(material, points)
+    number, single = material.options.number, len(material.program.outputs) == 1
+    real = np.dtype("float32" if number.scalar == "float" else "float64")
+    found = [material.evaluate(*point) for point in tested]
+    results = [[np.asarray(array, number.dtype) for array in ([result] if single else result)] for result in found]
+    given, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (tested, results))
+    return given, expected

@@ -1,0 +1,1 @@
+"""Compiling: from functions to kernels."""

@@ -1,0 +1,147 @@
+"""Keep: how kernels take containers apart and put them together, as objects that pickles and files can hold."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import codegen
+import symad.tracing.values.containers as containers
+from codegen import Kernel
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.limits import limits
+from codegen.machine.calls.compiled import Pack, Unpack
+from codegen.machine.storage.cache import Setting
+from symad.errors import ArgumentError
+
+LEAF = 0  # what stands for an array in a file
+PLAIN_KEYS = (str, int, bool, float, type(None))
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    cache: Setting = None,
+    max_ops: int | None = None,
+    max_seconds: float | None = None,
+) -> Kernel:
+    """Return the kernel that `kernel.save(path)` wrote, compiled for this machine.
+
+    The file is data: nothing of it is run, and a file that is damaged, no kernel's, or written by a newer version is
+    refused (ArgumentError). `cache`, `max_ops` and `max_seconds` are those of `compile`: limits (LimitError) keep the
+    program of a stranger from compiling for hours.
+
+    >>> import tempfile
+    >>> import symad as sa
+    >>> kernel = sa.compile(lambda p: {"twice": 2 * p["a"]}, {"a": 1.0})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kernel.save(f"{folder}/twice.symad")
+    ...     sa.load(f"{folder}/twice.symad")({"a": 4.0})
+    {'twice': 8.0}
+    """
+    with limits(max_ops, max_seconds):
+        return codegen.load_kernel(path, cache=cache, restore=_restored)
+
+
+class _Structured:
+    """A container's structure; it pickles as the container with a 0.0 in place of each array."""
+
+    __slots__ = ("structure",)
+
+    def __init__(self, structure: containers.Structure) -> None:
+        self.structure = structure
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_example, (type(self), self._example())
+
+    def portable(self, name: str) -> Any:
+        """Return the container as data for a file; ArgumentError for a type that is no plain data."""
+        return _described(self._example(), name)
+
+    def _example(self) -> Any:
+        return containers.unflatten(self.structure, [0.0] * self.structure.num_leaves)
+
+
+def _of_example(kind: type[_Structured], example: Any) -> _Structured:
+    return kind(containers.flatten(example)[1])
+
+
+class ArgumentsApart(_Structured):
+    """Takes the arguments of a call apart; ArgumentError for those of another structure."""
+
+    __slots__ = ()
+
+    def __call__(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+        if keywords:
+            raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="arguments are positional")
+        leaves, structure = containers.flatten(args)
+        if structure != self.structure:
+            raise ArgumentError(f"arguments of structure {structure}", why=f"the kernel takes {self.structure}")
+        return leaves
+
+
+class ResultTogether(_Structured):
+    """Puts the arrays of a result together."""
+
+    __slots__ = ()
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        return containers.unflatten(self.structure, arrays)
+
+
+def _described(value: Any, name: str) -> Any:
+    kind = type(value)
+    if value is None:
+        return None
+    if kind is float:
+        return LEAF
+    if kind in (tuple, list):
+        return {kind.__name__: [_described(part, name) for part in value]}
+    if kind is dict and all(map(_is_plain, value)):
+        return {"dict": [[key, _described(part, name)] for key, part in value.items()]}
+    raise ArgumentError(
+        f"{name} with a container of type {kind.__name__}"
+        + (" with other keys than texts and finite numbers" if kind is dict else ""),
+        why="a kernel's file holds tuples, lists, dicts and None, and no classes",
+        do="pickle the kernel, or compile a function of these",
+    )
+
+
+def _is_plain(key: Any) -> bool:
+    return type(key) in PLAIN_KEYS and not (type(key) is float and not math.isfinite(key))
+
+
+def _example_of(data: Any) -> Any:
+    if data is None:
+        return None
+    if data == LEAF:
+        return 0.0
+    if type(data) is not dict:
+        raise TypeError(f"{type(data).__name__} in place of a container")
+    ((kind, parts),) = data.items()
+    if kind == "dict":
+        found = {key: _example_of(part) for key, part in parts}
+        if len(found) != len(parts) or not all(map(_is_plain, found)):
+            raise ValueError("a dict with keys twice, or of another type")
+        return found
+    return {"tuple": tuple, "list": list}[kind](map(_example_of, parts))
+
+
+def _restored(data: Any, program: Program | RolledProgram) -> tuple[Pack | None, Unpack | None]:
+    """Return what a file says of containers; ValueError, TypeError or KeyError for what `portable` never wrote."""
+    pack, unpack = (
+        None if data[name] is None else _checked(kind(containers.flatten(_example_of(data[name]))[1]), arrays)
+        for name, kind, arrays in (
+            ("arguments", ArgumentsApart, program.arguments), ("result", ResultTogether, program.outputs),
+        )
+    )  # fmt: skip
+    return pack, unpack
+
+
+def _checked(made: Any, arrays: Sequence[Any]) -> Any:
+    if made.structure.num_leaves != len(arrays):
+        raise ValueError(f"containers of {made.structure.num_leaves} arrays for {len(arrays)}")
+    return made

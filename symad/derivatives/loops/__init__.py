@@ -1,0 +1,1 @@
+"""Derivatives of rolled programs, which are rolled programs again; their bodies are differentiated once."""

@@ -1,0 +1,126 @@
+"""Accumulations: a chain that does nothing but add is a sum, whose terms know nothing of each other.
+
+Matrix products that NumPy carries out column by column are such chains, with a lag of as many as there are rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+
+from codegen.ir.program import Output, Program
+from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, regions_of
+from codegen.ir.tables import Places, table
+from symad.derivatives.loops.body_derivatives import body_part
+from symad.derivatives.loops.layout_copies import identities
+
+
+def with_sums(program: RolledProgram) -> RolledProgram:
+    """Return a program with its accumulations as sums, where only their last values are used.
+
+    >>> import numpy as np
+    >>> from codegen.ir.program import Input
+    >>> from codegen.ir.region import Buffer
+    >>> from codegen.ir.tables import Affine
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> body = program_from_sympy([x, y], [x**2 + y])
+    >>> chain = Region(
+    ...     body, 3, (Gather(0, Affine(1, 1, 3)),), (Result(0, 1, Affine(0, 0, 1), "last"),),
+    ...     (Carry(0, (Gather(0, Affine(0, 0, 1)),)),))
+    >>> rolled = RolledProgram(
+    ...     (Input("x", (4,)),), (Output((), ()),), (Buffer("input", 4), Buffer("output", 1)), (chain,))
+    >>> [(region.count, region.parallel, region.results[0].kind) for region in with_sums(rolled).steps]
+    [(1, True, 'add'), (3, True, 'add')]
+    """
+    if any(isinstance(step, Nest) for step in program.steps):
+        return program
+    read = _read(program)
+    steps: list[Region] = []
+    for region, _ in regions_of(program.steps):
+        made = None if region.parallel or region.stop is not None else _sums(region, read)
+        steps += [region] if made is None else made
+    return replace(program, steps=tuple(steps))
+
+
+def _read(program: RolledProgram) -> list[Places]:
+    """Return for each buffer 1 at places that are read, or are outputs."""
+    read = [np.full(buffer.size, buffer.kind == "output", dtype=np.int64) for buffer in program.buffers]
+    for region, _ in regions_of(program.steps):
+        for use in (*region.gathers, *(first for carry in region.carries for first in carry.initial)):
+            read[use.buffer][use.table.places()] = 1
+    return read
+
+
+def _sums(region: Region, read: Sequence[Places]) -> list[Region] | None:
+    """Return the regions of a chain's terms and initial values; None where it is no sum, or its history is used."""
+    terms: dict[int, tuple[Carry, int]] = {}  # of an output of the body: its carry, and the row that is added
+    for number, carry in enumerate(region.carries):
+        row = _term(region, len(region.gathers) + number, carry.output)
+        if row is None or carry.output in terms:
+            return None
+        terms[carry.output] = (carry, row)
+    results: list[tuple[int, Result]] = []  # by row
+    steps: list[Region] = []
+    for use in region.results:
+        if use.output not in terms:
+            results.append((region.body.outputs[use.output].rows[0], use))
+            continue
+        carry, row = terms[use.output]
+        places = _last_places(region, carry, use, read)
+        if places is None:
+            return None
+        results.append((row, Result(0, use.buffer, table(places), "add")))
+        first = places[: carry.lag] if region.count >= carry.lag else places
+        steps += _copies(carry.initial, use.buffer, first)
+    rows = list(dict.fromkeys(row for row, _ in results))
+    body = _body(region.body, rows, len(region.gathers))
+    made = tuple(replace(use, output=rows.index(row)) for row, use in results)
+    return [*steps, Region(body, region.count, region.gathers, made, origin=region.origin)]
+
+
+def _term(region: Region, slot: int, output: int) -> int | None:
+    """Return the row that is added to a carry, which nothing else reads; None where more is done with it."""
+    body, row = region.body, region.body.outputs[output].rows[0]
+    operands = body.operands[row]
+    used = [k for k, parts in enumerate(body.operands) if slot in parts or row in parts]
+    outputs = [found.rows[0] for found in body.outputs]
+    if body.heads[row] is not sp.Add or len(operands) != 2 or operands.count(slot) != 1 or used != [row]:
+        return None
+    if slot in outputs or outputs.count(row) != 1:
+        return None
+    return operands[0] if operands[1] == slot else operands[1]
+
+
+def _last_places(region: Region, carry: Carry, use: Result, read: Sequence[Places]) -> Places | None:
+    """Return for each repetition where its sum ends up; None where values before that are used."""
+    count, lag = region.count, carry.lag
+    if use.kind == "last":
+        return np.repeat(use.table.places(), count) if lag == 1 else None
+    places = use.table.places()
+    if use.kind != "store" or count < lag or read[use.buffer][places[: count - lag]].any():
+        return None
+    ends = count - 1 - (count - 1 - np.arange(count)) % lag
+    return places[ends]
+
+
+def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Region]:
+    """Return regions that add initial values to places."""
+    found = []
+    for source in dict.fromkeys(use.buffer for use in initial):
+        chosen = [k for k, use in enumerate(initial) if use.buffer == source]
+        reads = np.array([initial[k].table.places()[0] for k in chosen])
+        into = Result(0, buffer, table(places[chosen]), "add")
+        found.append(
+            Region(identities(1), len(chosen), (Gather(source, table(reads)),), (into,), origin="initial values")
+        )
+    return found
+
+
+def _body(body: Program, rows: Sequence[int], slots: int) -> Program:
+    """Return the body with these rows as outputs, and the slots of its gathers."""
+    outputs = tuple(Output((), (row,)) for row in rows)
+    return body_part(replace(body, outputs=outputs), range(slots), range(len(rows)))

@@ -1,0 +1,271 @@
+"""Activity: which slots of which regions have tangents, and which outputs have cotangents that matter.
+
+Forward: a place of a buffer is active if something that depends on an active input is written to it. Backward: a place
+has a cotangent if it is active and something that it goes into has one. What is not active must not be multiplied by a
+derivative, which may be NaN. Regions in a nest are looked at until nothing changes, since one round reads what another
+wrote. Where bodies choose between branches, tangents and cotangents come
+with guards (see `bodies_linear`), which have buffers of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
+from symad.derivatives.loops.body_derivatives import Replay, Replays
+from symad.derivatives.loops.body_linear import (
+    has_gates,
+    outputs_depending,
+    outputs_guarded,
+    outputs_infinite,
+    outputs_reached,
+    slots_guarded,
+    slots_reached,
+)
+from symad.derivatives.loops.marks import Marks
+
+
+@dataclass(frozen=True)
+class Forward:
+    """The active buffers and their active places, buffers with guards; for each region its active slots, and those
+    with guards.
+
+    `infinite` are buffers of numbers that may be infinite or NaN although all inputs are finite.
+    """
+
+    buffers: frozenset[int]
+    places: Marks
+    slots: dict[Region, tuple[int, ...]]
+    guarded: frozenset[int]
+    guarded_slots: dict[Region, tuple[int, ...]]
+    replays: Replays
+    infinite: frozenset[int]
+    infinite_slots: dict[Region, frozenset[int]]
+
+    def replay(self, region: Region) -> Replay:
+        """Return the body of a region with its active slots."""
+        return self.replays.of(region.body, self.slots[region])
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The buffers with cotangents, those with guards among them.
+
+    For each region the results and outputs with cotangents, the slots to which these lead, and the carries with guards
+    among them.
+    """
+
+    buffers: frozenset[int]
+    results: dict[Region, tuple[Result, ...]]
+    outputs: dict[Region, tuple[int, ...]]
+    slots: dict[Region, tuple[int, ...]]
+    guarded: frozenset[int]
+    guarded_carries: dict[Region, frozenset[int]]
+
+
+def forward(
+    steps: Sequence[Step],
+    buffers: Sequence[Buffer],
+    active: Iterable[int],
+    replays: Replays | None = None,
+    infinite: Iterable[int] = (),
+    guarded: Iterable[int] = (),
+) -> Forward:
+    """Return what depends on some of the buffers; some that are there before the steps may hold infinite numbers.
+
+    Tangents of `guarded` ones come with guards.
+    """
+    found = _Forward(Marks(buffers), _has_gates(steps), replays or Replays(), set(infinite))
+    for buffer in active:
+        found.places.add_all(buffer)
+    found.guarded.update(guarded)
+    found.gates |= bool(found.guarded)
+    found.run(steps)
+    return Forward(
+        frozenset(found.places.of), found.places, found.slots, frozenset(found.guarded), found.guarded_slots,
+        found.replays, frozenset(found.infinite), found.infinite_slots,
+    )  # fmt: skip
+
+
+def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
+    """Return the buffers whose numbers depend on those of a buffer, smoothly or not, and itself."""
+    found, before = {buffer}, 0
+    while len(found) > before:
+        before = len(found)
+        for region, _ in regions_of(steps):
+            found.update(_depending(region, _reading(region, found)))
+    return frozenset(found)
+
+
+def _depending(region: Region, slots: set[int]) -> set[int]:
+    """Return the buffers to which outputs go that some slots matter for."""
+    first, outputs, before = len(region.gathers), set[int](), -1
+    while slots and len(slots) > before:
+        before = len(slots)
+        outputs = outputs_depending(region.body, slots)
+        slots = slots | {first + k for k, carry in enumerate(region.carries) if carry.output in outputs}
+    if region.stop in outputs:
+        return {use.buffer for use in region.results}
+    return {use.buffer for use in region.results if use.output in outputs}
+
+
+def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
+    """Return what some buffers depend on, as far as it is active; those of them that are guarded are known."""
+    found = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
+    found.gates = bool(found.guarded) or _has_gates(steps)
+    found.run(steps)
+    return Backward(
+        frozenset(found.places.of),
+        found.results,
+        found.outputs,
+        found.slots,
+        frozenset(found.guarded),
+        found.guarded_carries,
+    )
+
+
+def _has_gates(steps: Sequence[Step]) -> bool:
+    return any(has_gates(region.body) for region, _ in regions_of(steps))
+
+
+class _Forward:
+    def __init__(self, places: Marks, gates: bool, replays: Replays, infinite: set[int]) -> None:
+        self.places, self.gates, self.replays, self.infinite = places, gates, replays, infinite
+        self.infinite_slots: dict[Region, frozenset[int]] = {}
+        self.guarded: set[int] = set()
+        self.slots: dict[Region, tuple[int, ...]] = {}
+        self.guarded_slots: dict[Region, tuple[int, ...]] = {}
+
+    def run(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if isinstance(step, Region):
+                self.visit(step)
+                continue
+            before = -1
+            while self.found > before:
+                before = self.found
+                self.run(step.steps)
+
+    @property
+    def found(self) -> int:
+        """How much is known; it only grows."""
+        return self.places.changes + len(self.guarded) + len(self.infinite)
+
+    def visit(self, region: Region) -> None:
+        first = len(region.gathers)
+        slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
+        while True:
+            outputs = set(outputs_reached(self.replays.of(region.body, slots)))
+            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
+            if not more:
+                break
+            slots |= more
+        self.slots[region] = tuple(sorted(slots))
+        for use in region.results:
+            if use.output in outputs:
+                self.places.add(use)
+        self.guards(region, slots)
+        self.infinities(region)
+
+    def infinities(self, region: Region) -> None:
+        """Find the slots and buffers that may hold infinite numbers."""
+        first, slots = len(region.gathers), _reading(region, self.infinite)
+        while True:
+            outputs = outputs_infinite(region.body, slots)
+            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
+            if not more:
+                self.infinite.update(use.buffer for use in region.results if use.output in outputs)
+                break
+            slots |= more
+        self.infinite_slots[region] = frozenset(slots)
+
+    def guards(self, region: Region, slots: set[int]) -> None:
+        """Find the slots and buffers with guards."""
+        first, guarded = len(region.gathers), _reading(region, self.guarded) & slots
+        while self.gates and (guarded or has_gates(region.body)):
+            outputs = outputs_guarded(self.replays.of(region.body, slots), sorted(guarded))
+            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - guarded
+            if not more:
+                self.guarded.update(use.buffer for use in region.results if use.output in outputs)
+                break
+            guarded |= more
+        self.guarded_slots[region] = tuple(sorted(guarded))
+
+
+def _reading(region: Region, buffers: set[int]) -> set[int]:
+    """Return the slots that read some buffers, at their beginning or always."""
+    return {slot for slot, uses in enumerate(_reads(region)) if any(use.buffer in buffers for use in uses)}
+
+
+def _reads(region: Region) -> list[Sequence[Gather]]:
+    """Return what each slot reads, at its beginning or always."""
+    return [*((use,) for use in region.gathers), *(carry.initial for carry in region.carries)]
+
+
+class _Backward:
+    def __init__(self, ahead: Forward, buffers: set[int], guarded: set[int]) -> None:
+        self.ahead, self.places, self.guarded = ahead, Marks(ahead.places.buffers), guarded
+        for buffer in buffers:
+            self.places.add_all(buffer)
+        self.results: dict[Region, tuple[Result, ...]] = {}
+        self.plain = buffers - guarded  # cotangents that are given, without guards
+        self.gates = False
+        self.outputs: dict[Region, tuple[int, ...]] = {}
+        self.slots: dict[Region, tuple[int, ...]] = {}
+        self.guarded_carries: dict[Region, frozenset[int]] = {}
+
+    def run(self, steps: Sequence[Step]) -> None:
+        for step in reversed(steps):
+            if isinstance(step, Region):
+                self.visit(step)
+                continue
+            before = -1
+            while self.places.changes + len(self.guarded) > before:
+                before = self.places.changes + len(self.guarded)
+                self.run(step.steps)
+
+    def visit(self, region: Region) -> None:
+        first, replay = len(region.gathers), self.ahead.replay(region)
+        smooth = set(outputs_reached(replay))
+        results = tuple(use for use in region.results if use.output in smooth and self.places.meet(use))
+        outputs = {use.output for use in results}
+        while True:
+            slots = slots_reached(replay, outputs)
+            more = {region.carries[slot - first].output for slot in slots if slot >= first} & smooth - outputs
+            if not more:
+                break
+            outputs |= more
+        self.outputs[region], self.slots[region] = tuple(sorted(outputs)), tuple(slots)
+        self.results[region], reads = results, _reads(region)
+        for slot in slots:
+            for use in reads[slot]:
+                self.places.add(use, within=self.ahead.places)
+        self.guards(region)
+
+    def guards(self, region: Region) -> None:
+        """Find the carries and buffers with guards."""
+        first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
+        ends = {use.output for use in self.results[region] if use.kind == "last" and use.buffer in self.guarded}
+        carries = {slot for slot in slots if slot >= first and region.carries[slot - first].output in ends}
+        guarded: set[int] = set()
+        while self.gates:
+            guarded = self.slots_with_guards(region, carries)
+            more = {slot for slot in guarded if slot >= first} - carries
+            if not more:
+                break
+            carries |= more
+        for slot in guarded:
+            self.guarded.update(use.buffer for use in reads[slot] if use.buffer in self.places.of.keys() - self.plain)
+        self.guarded_carries[region] = frozenset(carries)
+
+    def slots_with_guards(self, region: Region, carries: set[int]) -> set[int]:
+        """Return the slots whose cotangents have guards; that of an output has one if all that is added up has."""
+        first, outputs = len(region.gathers), dict.fromkeys(self.outputs[region], True)
+        for use in self.results[region]:
+            if use.kind != "last":
+                outputs[use.output] &= use.buffer in self.guarded
+        for slot in self.slots[region]:
+            if slot >= first and region.carries[slot - first].output in outputs:
+                outputs[region.carries[slot - first].output] &= slot in carries
+        return slots_guarded(self.ahead.replay(region), outputs) & set(self.slots[region])

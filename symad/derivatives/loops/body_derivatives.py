@@ -1,0 +1,213 @@
+"""Bodies: the derivatives of what a region repeats, which are bodies again.
+
+A body is a program of scalars: some ten operations, differentiated once whatever the number of repetitions is. Its
+rows are replayed on traced values, so every transform works on it; the two that regions need, the pushforward and the
+pullback, ask the linear map itself, which knows what is structurally zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen.ir.program import Input, Output, Program, Rows, reachable
+from codegen.ir.row_table import Table
+from symad.derivatives.linear import Linear, linearize
+from symad.errors import ArgumentError
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+from symad.tracing.calling.scope import innermost_scope, open_scope
+from symad.tracing.to_program import to_program
+from symad.tracing.trace import Trace, trace
+from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_trees import Tree
+
+Function = Callable[..., tuple[Any, ...]]
+
+
+def function_of(body: Program) -> Function:
+    """Return a program as a function of its scalar inputs, which gives a tuple of its outputs' rows, one by one.
+
+    On traced values it gives traced values, so every transform works on it; on numbers it gives numbers.
+
+    >>> import symad as sa
+    >>> body = body_program(lambda x, y: (x * y, x + 1), 2)
+    >>> function_of(body)(2.0, 3.0), sa.jvp(function_of(body), (2.0, 3.0), (1.0, 0.0))[1]
+    ((6.0, 3.0), (3.0, 1.0))
+    """
+    wanted = [row for output in body.outputs for row in output.rows]
+
+    def apply(*slots: Any) -> tuple[Any, ...]:
+        if len(slots) != body.input_count:
+            raise ArgumentError(f"{len(slots)} arguments of a body of {body.input_count} slots")
+        scope = innermost_scope()
+        if scope is not None:
+            nodes = replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            return tuple(containers.from_nodes(np.array(node), scope) for node in nodes)
+        with open_scope() as scope:
+            nodes = replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            return tuple(values_of(scope, np.array(node)).item() for node in nodes)
+
+    return apply
+
+
+def body_program(function: Function, number_of_slots: int) -> Program:
+    """Return the program of a function of scalars that gives a tuple of scalars.
+
+    >>> body = body_program(lambda x, y: (x * y, y, 0.0), 2)
+    >>> len(body.inputs), [output.rows for output in body.outputs]
+    (2, [(3,), (1,), (4,)])
+    """
+    traced = trace(function, *[0.0] * number_of_slots)
+    if any(array.shape for array in traced.outputs.arrays):
+        raise ArgumentError("a body that returns an array", why="what is repeated works on scalars")
+    return _with_rows(to_program(traced, "body"))
+
+
+def body_part(
+    body: Program,
+    slots: Sequence[int],
+    outputs: Sequence[int | None],
+    same: dict[int, int] | None = None,
+    further: int = 0,
+) -> Program:
+    """Return the body with these slots, some further ones that nothing reads, and these outputs.
+
+    An output ~s is slot s itself (those of the further ones count on from the body's), None is the number 0. `same`
+    says of slots left out to which other one they are equal.
+
+    >>> body = body_program(lambda x, y, z: (x * y, z + y), 3)
+    >>> function_of(body_part(body, [1, 2], [1, None]))(3.0, 4.0)
+    (7.0, 0.0)
+    >>> function_of(body_part(body, [2], [1, ~3], {1: 2}, 1))(4.0, 5.0)
+    (8.0, 5.0)
+    """
+    table = Table()
+    numbers = [*slots, *range(len(body.inputs), len(body.inputs) + further)]
+    leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
+    leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
+    given = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
+    rows = written(
+        table, body, given, [row_of(body, output) for output in outputs if output is not None and output >= 0]
+    )
+    found = []
+    for output in outputs:
+        row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
+        found.append(Output((), (row,)))
+    inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
+    return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
+
+
+def written(table: Table, body: Program, rows: Mapping[int, int], wanted: Sequence[int]) -> dict[int, int]:
+    """Write the rows that some wanted ones need into a table, over rows for the slots; return all, by the body's rows.
+
+    Commutative pairs are sorted anew, as rows that were apart may be one in the table.
+    """
+    made = dict(rows)
+    for row in reachable(body, wanted):
+        if row not in made:
+            operands = tuple(made[operand] for operand in body.operands[row])
+            if body.heads[row] in (sp.Add, sp.Mul) and len(operands) == 2:
+                operands = tuple(sorted(operands))
+            made[row] = table.row(body.heads[row], operands) if operands else table.leaf(body.atoms[row])
+    return made
+
+
+def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
+    """Return the slots that some outputs need.
+
+    >>> slots_behind(body_program(lambda x, y, z: (x * y, z + y), 3), [1])
+    [1, 2]
+    """
+    return [row for row in reachable(body, [row_of(body, output) for output in outputs]) if row < len(body.inputs)]
+
+
+def row_of(body: Program, output: int) -> int:
+    """Return the row of an output."""
+    return body.outputs[output].rows[0]
+
+
+class Replay:
+    """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs."""
+
+    def __init__(self, body: Program, active: Sequence[int]) -> None:
+        self.body, self.active = body, tuple(active)
+        self.graph = Graph(lines=False)
+        self.build = Builder(self.graph)
+        self.slots: list[int] = []
+        given = [self.slot() for _ in body.inputs]
+        self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
+        nodes = [self.parameters.get(slot, node) for slot, node in enumerate(given)]
+        self.outputs = replayed(self.graph, body, nodes, [row_of(body, output) for output in range(len(body.outputs))])
+        self.smooth = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
+
+    def begin(self) -> None:
+        """Forget the slots that came after those of the body."""
+        del self.slots[len(self.body.inputs) :]
+
+    def slot(self) -> int:
+        """Return the leaf of one more slot."""
+        self.slots.append(self.graph.own_leaf(sp.Symbol(f"s{len(self.slots)}", real=True)))
+        return self.slots[-1]
+
+    @cached_property
+    def forward(self) -> Linear:
+        """The derivative of the outputs that are numbers, not truth values, in the active slots."""
+        outputs = [self.outputs[output] for output in self.smooth]
+        return linearize(self.build, outputs, list(self.parameters.values()))
+
+    @cached_property
+    def backward(self) -> Linear:
+        """The transposed derivative."""
+        return self.forward.transpose()
+
+    def program(self, more: Sequence[int]) -> Program:
+        """Return the program of the outputs and some further nodes."""
+        names = [f"s{k}" for k in range(len(self.slots))]
+        inputs, outputs = (_tuple_of(nodes) for nodes in (self.slots, [*self.outputs, *more]))
+        return _with_rows(to_program(Trace(self.graph, names, inputs, outputs), "body"))
+
+
+class Replays:
+    """Bodies on their graphs, each once for the same active slots."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[int, tuple[int, ...]], Replay] = {}
+
+    def of(self, body: Program, active: Iterable[int]) -> Replay:
+        """Return a body with some slots active."""
+        key = id(body), tuple(sorted(active))
+        if key not in self.made:
+            self.made[key] = Replay(body, key[1])
+        return self.made[key]
+
+
+def replayed(graph: Graph, rows: Rows, slots: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """Write rows into a graph as they are, over nodes for the slots; return the nodes of the wanted ones."""
+    made = dict(enumerate(slots))
+    for row in reachable(rows, wanted):
+        if row not in made:
+            operands = [made[operand] for operand in rows.operands[row]]
+            made[row] = graph.node(rows.heads[row], *operands) if operands else graph.leaf(rows.atoms[row])
+    return [made[row] for row in wanted]
+
+
+def _tuple_of(nodes: Sequence[int]) -> Tree:
+    structure = containers.flatten(tuple([0.0] * len(nodes)))[1]
+    return Tree(structure, [np.array(node, dtype=np.int64) for node in nodes])
+
+
+def _with_rows(program: Program) -> Program:
+    """Return a program each of whose outputs has a row: that of a structural zero is the number 0."""
+    if all(output.rows for output in program.outputs):
+        return program
+    heads, operands, atoms = list(program.heads), list(program.operands), dict(program.atoms)
+    atoms[len(heads)] = sp.S.Zero
+    outputs = tuple(output if output.rows else Output((), (len(heads),)) for output in program.outputs)
+    return Program([*heads, type(sp.S.Zero)], [*operands, ()], atoms, program.inputs, outputs, program.name)

@@ -1,0 +1,221 @@
+"""Linear maps of bodies: what reaches what, the pushforward and the pullback, all asked of `linearize`.
+
+A tangent may come with a guard, a number that is not 0 where the tangent holds: a branch that was not taken in one
+region must not meet an infinite derivative in the next. Where the guard does not hold the tangent is 0, and a body
+whose partial derivatives are finite needs no more than that; any other multiplies under the guard. Cotangents likewise.
+A product has an infinite derivative where it reads the 1/0 of another region, so it is known which slots may be such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import sympy as sp
+
+import codegen.heads as h
+from codegen.ir.program import Program, Rows, reachable
+from symad.derivatives.linear import Linear, Term, settle, total
+from symad.derivatives.loops.body_derivatives import Replay, row_of
+from symad.graph.builder import Builder
+from symad.rules.overrides import GATES
+
+TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
+        *GATES, sp.logic.boolalg.Boolean)  # fmt: skip
+
+
+def body_pushforward(
+    replay: Replay, guarded: Sequence[int] = (), asked: Sequence[int] = (), infinite: Collection[int] = ()
+) -> tuple[Program, tuple[int, ...]]:
+    """Return the body of the pushforward, and the outputs that have a tangent.
+
+    Its slots are those of the body, then the tangents of the active ones, then the guards of the tangents of the
+    `guarded` ones. Its outputs are those of the body, then the tangents of those that have one (that of any other is
+    structurally zero), then the guards of the `asked` ones. Slots that may be `infinite` are named.
+
+    >>> from symad.derivatives.loops.body_derivatives import body_program, function_of
+    >>> body = body_program(lambda x, y: (x * y, y), 2)
+    >>> made, tangents = body_pushforward(Replay(body, [0]))
+    >>> function_of(made)(2.0, 3.0, 1.0), tangents
+    ((6.0, 3.0, 3.0), (0,))
+    """
+    replay.begin()
+    directions = [replay.slot() for _ in replay.active]
+    holds = {slot: _holds(replay) for slot in guarded}
+    given = [(node, holds.get(slot)) for slot, node in zip(replay.active, directions, strict=True)]
+    nodes, guards = _carried(replay, replay.forward, given, infinite)
+    found = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
+    guard_of = dict(zip(replay.smooth, guards, strict=True))
+    program = replay.program([*found.values(), *(guard_of.get(output, replay.build.zero) for output in asked)])
+    return program, tuple(found)
+
+
+def body_pullback(
+    replay: Replay,
+    outputs: Sequence[int],
+    ones: Sequence[int] = (),
+    guarded: Sequence[int] = (),
+    asked: Sequence[int] = (),
+    infinite: Collection[int] = (),
+) -> tuple[Program, tuple[int, ...]]:
+    """Return the body of the pullback, and those of the active slots that have a cotangent.
+
+    Its slots are those of the body, then a cotangent for each of `outputs`: an output that comes several times has the
+    sum as its cotangent, and a further 1 for each time that it is in `ones`; then the guards of the `guarded` ones,
+    which are numbers of entries of `outputs`. Its outputs are those of the body, then the cotangents of the slots, then
+    the guards of the `asked` slots. Slots that may be `infinite` are named.
+
+    >>> from symad.derivatives.loops.body_derivatives import body_program, function_of
+    >>> body = body_program(lambda x, y: (x * y, y), 2)
+    >>> made, slots = body_pullback(Replay(body, [0, 1]), [0])
+    >>> function_of(made)(2.0, 3.0, 1.0), slots
+    ((6.0, 3.0, 3.0, 2.0), (0, 1))
+    """
+    replay.begin()
+    cotangents = [replay.slot() for _ in outputs]
+    holds = {number: _holds(replay) for number in guarded}
+    terms: dict[int, list[Term]] = {}
+    for number, (output, node) in enumerate(zip(outputs, cotangents, strict=True)):
+        terms.setdefault(output, []).append((node, holds.get(number)))
+    for output in ones:
+        terms.setdefault(output, []).append((replay.build.one, None))
+    given = [total(replay.build, terms[output]) if output in terms else None for output in replay.smooth]
+    nodes, guards = _carried(replay, replay.backward, given, infinite)
+    found = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
+    guard_of = dict(zip(replay.active, guards, strict=True))
+    return replay.program([*found.values(), *(guard_of[slot] for slot in asked)]), tuple(found)
+
+
+def outputs_reached(replay: Replay) -> list[int]:
+    """Return the outputs whose derivative in the active slots is not structurally zero.
+
+    >>> from symad.derivatives.loops.body_derivatives import body_program
+    >>> outputs_reached(Replay(body_program(lambda x, y: (x * y, y, x > y), 2), [0]))
+    [0]
+    """
+    reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
+    return [output for output in replay.smooth if replay.outputs[output] in reached]
+
+
+def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
+    """Return those of the active slots that the derivative of some outputs is not structurally zero in.
+
+    >>> from symad.derivatives.loops.body_derivatives import body_program
+    >>> slots_reached(Replay(body_program(lambda x, y: (x * y, y), 2), [0, 1]), [1])
+    [1]
+    """
+    reached = {replay.outputs[output] for output in outputs}
+    for target, row in replay.backward.rows:
+        if any(source in reached for _, source, _ in row):
+            reached.add(target)
+    return [slot for slot in replay.active if replay.parameters[slot] in reached]
+
+
+def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
+    """Return the outputs whose tangents have guards, where the tangents of some slots have.
+
+    >>> import numpy as np
+    >>> from symad.derivatives.loops.body_derivatives import body_program
+    >>> outputs_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y, y), 2), [0, 1]), [1])
+    {0, 2}
+    """
+    holds = {slot: _holds(replay) for slot in guarded}
+    terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
+    return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
+
+
+def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
+    """Return the slots whose cotangents have guards; `outputs` says which of those of outputs have.
+
+    >>> import numpy as np
+    >>> from symad.derivatives.loops.body_derivatives import body_program
+    >>> slots_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y), 2), [0, 1]), {0: False})
+    {0}
+    """
+    given = [
+        (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
+        for output in replay.smooth
+    ]
+    terms = replay.backward.terms(replay.build, given)
+    return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
+
+
+def has_gates(body: Program) -> bool:
+    """Whether a body has a head that chooses between its operands."""
+    return any(head in GATES for head in body.heads)
+
+
+def _is_guarded(term: Term | None) -> bool:
+    return term is not None and term[1] is not None
+
+
+def _holds(replay: Replay) -> int:
+    """Return a guard: that the number of a further slot is not 0."""
+    return replay.graph.node(sp.StrictGreaterThan, replay.slot(), replay.build.zero)
+
+
+def _carried(
+    replay: Replay, linear: Linear, given: Sequence[Term | None], infinite: Collection[int]
+) -> tuple[list[int | None], list[int]]:
+    """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image."""
+    build = replay.build
+    terms = linear.terms(build, given)
+    plain = terms
+    if any(_is_guarded(term) for term in given) and _is_tame(build, linear, {replay.slots[slot] for slot in infinite}):
+        plain = linear.terms(build, [None if term is None else (term[0], None) for term in given])
+    values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
+    return values, [_number(build, terms.get(node)) for node in linear.outputs]
+
+
+def _number(build: Builder, term: Term | None) -> int:
+    if term is None:
+        return build.zero
+    return build.one if term[1] is None else build.select(term[1], build.one, build.zero)
+
+
+def _is_tame(build: Builder, linear: Linear, infinite: Collection[int]) -> bool:
+    """Whether all partial derivatives of a map are finite, where only some leaves may be infinite."""
+    graph = build.graph
+    for node in reachable(graph, list(linear.coefficients())):
+        exponent = build.constant(graph.operands[node][1]) if graph.heads[node] is sp.Pow else None
+        if node in infinite or not _is_finite(graph, node, exponent):
+            return False
+    return True
+
+
+def _is_finite(rows: Rows, row: int, exponent: object) -> bool:
+    """Whether an operation gives finite numbers for all finite ones; `exponent` is that of a power, if a constant."""
+    if rows.heads[row] is sp.Pow:
+        return isinstance(exponent, int) and exponent >= 0
+    return not rows.operands[row] or issubclass(rows.heads[row], TAME)
+
+
+def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
+    """Return the outputs that may be infinite or NaN for finite inputs, where some slots may.
+
+    >>> from symad.derivatives.loops.body_derivatives import body_program
+    >>> body = body_program(lambda x, y: (1 / x, x * y, y, x > y), 2)
+    >>> outputs_infinite(body, []), outputs_infinite(body, [1])
+    ({0}, {0, 1, 2})
+    """
+    found = set(infinite)
+    for row, parts in enumerate(body.operands):
+        if parts and not issubclass(body.heads[row], sp.logic.boolalg.Boolean):
+            atom = body.atoms.get(parts[-1])
+            exponent = int(atom) if isinstance(atom, sp.Integer) else None
+            if not found.isdisjoint(parts) or not _is_finite(body, row, exponent):
+                found.add(row)
+    return {output for output in range(len(body.outputs)) if row_of(body, output) in found}
+
+
+def outputs_depending(body: Program, slots: Iterable[int]) -> set[int]:
+    """Return the outputs that need some slots, be it in a condition only.
+
+    >>> from symad.derivatives.loops.body_derivatives import body_program
+    >>> outputs_depending(body_program(lambda x, y: (x * y, x > 0, y), 2), [0])
+    {0, 1}
+    """
+    found = set(slots)
+    for row, parts in enumerate(body.operands):
+        if not found.isdisjoint(parts):
+            found.add(row)
+    return {output for output in range(len(body.outputs)) if row_of(body, output) in found}

@@ -1,0 +1,193 @@
+"""Checkpoints of nests: a chain with loops in its body is cut as one without them is.
+
+What rounds hand on are the places of a window in a buffer (see `symad.derivatives.loops.contraction`). A nest of n
+rounds becomes a nest of segments: each copies the numbers that it begins with from where they are kept, runs its rounds
+in a buffer that all segments use one after the other, and keeps the numbers that the next one begins with. The rounds
+left over, one at least, are a nest of their own. Going back, the rounds of each segment are run again (see `Reverse`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from codegen.ir.region import Carry, Gather, Nest, Region, Result, Step
+from codegen.ir.tables import Affine, Indexed, Table
+from codegen.loops.place.buffers import IDENTITY
+from symad.derivatives.loops.checkpoints import Checkpoints, segments_of_rounds
+from symad.derivatives.loops.contraction import Window, is_zeros, uses_of, visits, window_of, zeros, zeros_elsewhere
+from symad.derivatives.loops.draft import Draft, each_region
+
+Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
+Moves = Callable[[Gather | Result], tuple[int, Table]]
+
+
+def cut_nests(
+    draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints, depth: int, first: int = 0
+) -> tuple[list[Step], Cuts]:
+    """Return steps, in so many nests, with long nests among them in segments.
+
+    Only buffers from a number on may be cut. A nest that hands on nothing in a window stays as it is.
+    """
+    found, scratch, at = list(steps), dict[int, frozenset[int]](), 0
+    while at < len(found):
+        nest, parts = found[at], 1
+        cut_once: Checkpoints = "all" if checkpoints == "all" else "sqrt"  # nests in segments are not cut again
+        segments = segments_of_rounds(cut_once, nest.count, depth) if isinstance(nest, Nest) else 1
+        windows = _windows(draft, found, at, depth, first) if segments > 1 else {}
+        if isinstance(nest, Nest) and windows:
+            cut = _Cut(draft, nest, segments, depth, windows)
+            found, scratch[at], parts = cut.steps(found, at), frozenset(cut.scratch.values()), len(cut.parts)
+        at += parts
+    return found, {nest: scratch[k] for k, nest in enumerate(found) if isinstance(nest, Nest) and k in scratch}
+
+
+def renamed(steps: Sequence[Step], buffers: Mapping[int, int]) -> list[Step]:
+    """Return steps that use other buffers for some."""
+    return [_moved(step, lambda use: (buffers.get(use.buffer, use.buffer), use.table)) for step in steps]
+
+
+def _windows(draft: Draft, steps: Sequence[Step], at: int, depth: int, first: int) -> dict[int, Window]:
+    """Return the windows of the buffers of a nest, the step at a place of some steps in so many nests."""
+    around: Sequence[Step] = steps
+    for _ in range(depth):
+        around = [Nest(1, tuple(around))]
+    number = next(visit.number for visit in visits(around) if visit.step is steps[at])
+    uses = {buffer: found for buffer, found in uses_of(around).items() if buffer >= first}
+    kinds = {buffer: draft.buffers[buffer].kind for buffer in uses}
+    windows = {buffer: window_of(found, number) for buffer, found in uses.items() if kinds[buffer] == "workspace"}
+    return {buffer: window for buffer, window in windows.items() if window is not None}
+
+
+def _moved(step: Step, moves: Moves) -> Step:
+    """Return a step with its places elsewhere."""
+
+    def gather(use: Gather) -> Gather:
+        return Gather(*moves(use))
+
+    def result(use: Result) -> Result:
+        buffer, table = moves(use)
+        return replace(use, buffer=buffer, table=table)
+
+    return each_region(
+        step,
+        lambda region: replace(
+            region,
+            gathers=tuple(map(gather, region.gathers)),
+            carries=tuple(Carry(carry.output, tuple(map(gather, carry.initial))) for carry in region.carries),
+            results=tuple(map(result, region.results)),
+        ),
+    )
+
+
+class _Cut:
+    """One nest in segments: `parts` are the nest of them, and the rest."""
+
+    def __init__(self, draft: Draft, nest: Nest, segments: int, depth: int, windows: Mapping[int, Window]) -> None:
+        self.draft, self.nest, self.segments, self.depth, self.windows = draft, nest, segments, depth, windows
+        self.length = (nest.count - 1) // segments
+        self.left = nest.count - segments * self.length
+        self.kept = {b: draft.workspace((segments + 1) * w.left) for b, w in windows.items() if w.left}
+        self.scratch = {b: draft.workspace(self.size(w, self.length)) for b, w in windows.items()}
+        self.rest = {b: draft.workspace(self.size(w, self.left)) for b, w in windows.items()}
+        added = {b for b, uses in uses_of([nest]).items() if any(use.kind == "add" for use in uses)}
+        inner = Nest(self.length, tuple(_moved(step, self.within) for step in nest.steps))
+        clears = [zeros(self.scratch[b], draft.buffers[self.scratch[b]].size) for b in windows if b in added]
+        loads = [self.load(b, self.scratch[b], self.length, inside=True) for b in self.kept]
+        saves = [self.save(b) for b in self.kept]
+        made = Nest(segments, (*clears, *loads, inner, *saves))
+        clears = [zeros(self.rest[b], draft.buffers[self.rest[b]].size) for b in windows if b in added and depth]
+        loads = [self.load(b, self.rest[b], self.left, inside=False) for b in self.kept]
+        last = Nest(self.left, tuple(_moved(step, self.behind) for step in nest.steps))
+        self.parts: list[Step] = [made, *clears, *loads, last]
+
+    def steps(self, steps: Sequence[Step], at: int) -> list[Step]:
+        """Return steps with the nest, which is one of them, in segments; they use its buffers where these are now."""
+        before = [moved for step in steps[:at] for moved in self.ahead(step)]
+        return [*before, *self.parts, *(_moved(step, self.final) for step in steps[at + 1 :])]
+
+    def ahead(self, step: Step) -> list[Step]:
+        """Return what a step before the nest becomes; zeros there are for all that is kept."""
+        if not isinstance(step, Region) or not is_zeros(step):
+            return [_moved(step, self.initial)]
+        sizes = {
+            b: (self.kept[b], self.draft.buffers[self.kept[b]].size) if b in self.kept else None for b in self.windows
+        }
+        return zeros_elsewhere(step, sizes)
+
+    def size(self, window: Window, rounds: int) -> int:
+        """Return how many places the windows of some rounds have."""
+        return window.size + (rounds - 1) * abs(window.step)
+
+    def first(self, window: Window, rounds: int) -> int:
+        """Return where the window of the first of some rounds begins in the buffer of all of them."""
+        return max(-window.step * (rounds - 1), 0)
+
+    def initial(self, use: Gather | Result) -> tuple[int, Table]:
+        """Return where something is before the nest."""
+        window = self.windows.get(use.buffer)
+        if window is None:
+            return use.buffer, use.table
+        return self.kept[use.buffer], _shifted(use.table, -window.lowest - window.old.start, use.table.shifts)
+
+    def within(self, use: Gather | Result) -> tuple[int, Table]:
+        """Return where something is in the rounds of a segment."""
+        window, shifts = self.windows.get(use.buffer), self.padded(use.table)
+        before, step, after = shifts[: self.depth], shifts[self.depth], shifts[self.depth + 1 :]
+        if window is None:
+            return use.buffer, _shifted(use.table, 0, (*before, step * self.length, step, *after))
+        begin = self.first(window, self.length) - window.lowest
+        return self.scratch[use.buffer], _shifted(use.table, begin, (*before, 0, step, *after))
+
+    def behind(self, use: Gather | Result) -> tuple[int, Table]:
+        """Return where something is in the rounds left over."""
+        window, shifts = self.windows.get(use.buffer), self.padded(use.table)
+        if window is None:
+            return use.buffer, _shifted(use.table, shifts[self.depth] * self.segments * self.length, use.table.shifts)
+        begin = self.first(window, self.left) - window.lowest
+        return self.rest[use.buffer], _shifted(use.table, begin, use.table.shifts)
+
+    def final(self, use: Gather | Result) -> tuple[int, Table]:
+        """Return where something is after the nest."""
+        window = self.windows.get(use.buffer)
+        if window is None:
+            return use.buffer, use.table
+        begin = self.first(window, self.left) - window.lowest - window.step * self.segments * self.length
+        return self.rest[use.buffer], _shifted(use.table, begin, use.table.shifts)
+
+    def padded(self, table: Table) -> tuple[int, ...]:
+        return (*table.shifts, *[0] * (self.depth + 1 - len(table.shifts)))
+
+    def load(self, buffer: int, target: int, rounds: int, *, inside: bool) -> Region:
+        """Return the copy of what a segment, or the rest, begins with."""
+        window = self.windows[buffer]
+        source = (
+            Affine(0, 1, window.left, self.at(window))
+            if inside
+            else Affine(self.segments * window.left, 1, window.left)
+        )
+        begin = self.first(window, rounds) + window.old.start
+        return _copy(self.kept[buffer], source, target, Affine(begin, 1, window.left))
+
+    def save(self, buffer: int) -> Region:
+        """Return the copy of what the next segment begins with."""
+        window = self.windows[buffer]
+        begin = self.first(window, self.length) + window.old.start + self.length * window.step
+        target = Affine(window.left, 1, window.left, self.at(window))
+        return _copy(self.scratch[buffer], Affine(begin, 1, window.left), self.kept[buffer], target)
+
+    def at(self, window: Window) -> tuple[int, ...]:
+        """Return the shifts of what moves on with the segments."""
+        return (*[0] * self.depth, window.left)
+
+
+def _copy(source: int, places: Affine, target: int, to: Affine) -> Region:
+    store = Result(0, target, to, "store")
+    return Region(IDENTITY, places.count, (Gather(source, places),), (store,), origin="copies")
+
+
+def _shifted(table: Table, begin: int, shifts: tuple[int, ...]) -> Table:
+    """Return a table further on, with other shifts."""
+    if isinstance(table, Indexed):
+        return Indexed(table.index + begin, shifts)
+    return Affine(table.start + begin, table.step, table.count, shifts)

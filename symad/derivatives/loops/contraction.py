@@ -1,0 +1,304 @@
+"""Windows: a buffer with places for every round of a nest keeps those of the last rounds only, if no others are read.
+
+What rounds hand on has places of its own in each, so that derivatives can ask for all of them. In a program that is
+only run, a round reads what the one before has left (or the few before): a window of places, which moves on with the
+rounds. Here it stays where it is, and the numbers in it move at the end of each round. Places that come into it are
+set to zero first, unless the round stores to them all. The numbers computed are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+import sympy as sp
+
+from codegen.ir.program import Output, Program
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
+from codegen.ir.tables import Affine, Indexed, Places, Table, distinct
+from codegen.loops.emit.workspace import all_places
+from codegen.loops.place.buffers import IDENTITY
+from symad.derivatives.loops.draft import buffers_of
+
+FEWEST_ROUNDS = 3
+SAVED = 2**15  # numbers: what stays in the caches costs less than to move the window
+LARGEST = 2**22  # places that are looked at one by one to find out whether a round stores to them all
+ZERO = Program([type(sp.S.Zero)], [()], {0: sp.S.Zero}, (), (Output((), (0,)),), "zero")
+
+
+def windowed(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
+    """Return a program to be run: with the same outputs, and less memory, where so many numbers are saved at least.
+
+    >>> from codegen.ir.program import Input
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> def copied(source, first, target):
+    ...     store = Result(0, target, Affine(0, 1, 4), "store")
+    ...     return Region(IDENTITY, 4, (Gather(source, Affine(first, 1, 4)),), (store,))
+    >>> square = Result(0, 1, Affine(4, 1, 4, (4,)), "store")
+    >>> step = Region(program_from_sympy([x], [x**2]), 4, (Gather(1, Affine(0, 1, 4, (4,))),), (square,))
+    >>> steps = (copied(0, 0, 1), Nest(10, (step,)), copied(1, 40, 2))
+    >>> buffers = (Buffer("input", 4), Buffer("workspace", 44), Buffer("output", 4))
+    >>> windowed(RolledProgram((Input("x", (4,)),), (Output((4,), ()),), buffers, steps), 1).buffers[1].size
+    8
+    """
+    steps, buffers = program.steps, list(program.buffers)
+    for number in range(sum(isinstance(visit.step, Nest) for visit in visits(steps))):  # outer ones before inner ones
+        windows: dict[int, Window] = {}
+        for buffer, uses in uses_of(steps).items():
+            if buffers[buffer].kind == "workspace":
+                window = window_of(uses, number)
+                if window is not None and buffers[buffer].size - window.size >= saved:
+                    windows[buffer] = window
+                    buffers[buffer] = Buffer("workspace", window.size)
+        if windows:
+            steps = _Mover(number, windows).steps(steps)
+    return replace(program, steps=steps, buffers=tuple(buffers))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A step, with the nests around it: their numbers in the order in which they begin, and their counts."""
+
+    step: Step
+    nests: tuple[int, ...]
+    counts: tuple[int, ...]
+    number: int = -1  # of a nest
+
+
+def visits(steps: Sequence[Step]) -> Iterator[Visit]:
+    """Return every step in order, a nest before the steps in it."""
+    stack = [Visit(step, (), ()) for step in reversed(steps)]
+    nests = 0
+    while stack:
+        found = stack.pop()
+        step = found.step
+        if isinstance(step, Nest):
+            found, nests = replace(found, number=nests), nests + 1
+            around, counts = (*found.nests, found.number), (*found.counts, step.count)
+            stack += [Visit(inner, around, counts) for inner in reversed(step.steps)]
+        yield found
+
+
+@dataclass(frozen=True)
+class Use:
+    """A use of a buffer by the region of a visit, the `at`-th; a store is sure if it is carried out in any case."""
+
+    visit: Visit
+    at: int
+    kind: str
+    table: Table
+    sure: bool = True
+
+    def places(self, level: int) -> Places:
+        """Return all places, in the first round of the nests down to a level."""
+        return all_places(Result(0, 0, self.table, "store"), self.counts(level))
+
+    def counts(self, level: int) -> tuple[int, ...]:
+        """Return the counts of the nests around it, with one round for those down to a level."""
+        return tuple(1 if k <= level else count for k, count in enumerate(self.visit.counts))
+
+    def bounds(self, level: int) -> tuple[int, int]:
+        """Return the lowest and the highest place, in the first round of the nests down to a level."""
+        return bounds_in(self.table, self.counts(level))
+
+    def shift(self, level: int) -> int:
+        """Return by how much its places move on with the rounds of a nest."""
+        return self.table.shifts[level] if level < len(self.table.shifts) else 0
+
+
+def uses_of(steps: Sequence[Step]) -> dict[int, list[Use]]:
+    found: dict[int, list[Use]] = {}
+    for at, visit in enumerate(visits(steps)):
+        region = visit.step
+        if isinstance(region, Region):
+            for use in (*region.gathers, *(use for carry in region.carries for use in carry.initial)):
+                found.setdefault(use.buffer, []).append(Use(visit, at, "read", use.table))
+            zero = is_zeros(region)
+            for result in region.results:
+                sure, kind = region.stop is None or result.kind == "last", "zero" if zero else result.kind
+                found.setdefault(result.buffer, []).append(Use(visit, at, kind, result.table, sure))
+    return found
+
+
+@dataclass(frozen=True)
+class Window:
+    """The places `lowest` to `lowest + size - 1` of a buffer in the first round of a nest; they move on by `step`."""
+
+    lowest: int
+    size: int
+    step: int
+    rounds: int
+    clear: bool = True
+
+    @property
+    def left(self) -> int:
+        """How many places of the window are in that of the next round too."""
+        return max(self.size - abs(self.step), 0)
+
+    @property
+    def old(self) -> range:
+        """The places in it that the window before has had too."""
+        return range(self.left) if self.step > 0 else range(self.size - self.left, self.size)
+
+    @property
+    def new(self) -> range:
+        """The others."""
+        return range(self.left, self.size) if self.step > 0 else range(self.size - self.left)
+
+    @property
+    def end(self) -> tuple[int, range]:
+        """The place that has number 0 after the nest, and the numbers that are still there."""
+        moves = self.rounds if self.left else self.rounds - 1
+        return self.lowest + self.step * moves, self.old if self.left else range(self.size)
+
+    def clears(self) -> list[Region]:
+        """Return what comes before a round."""
+        if not self.clear:
+            return []
+        return [zeros(0, len(self.new), self.new.start)]
+
+    def copies(self) -> list[Region]:
+        """Return what comes after a round: numbers move to their places in the next window, not over each other."""
+        width, found = abs(self.step), list[Region]()
+        for first in range(0, self.left, width):
+            count = min(width, self.left - first)
+            start = first if self.step > 0 else self.size - first - count
+            gather = Gather(0, Affine(start + self.step, 1, count))
+            result = Result(0, 0, Affine(start, 1, count), "store")
+            found.append(Region(IDENTITY, count, (gather,), (result,), origin="copies"))
+        return found
+
+
+def zeros(buffer: int, count: int, first: int = 0) -> Region:
+    """Return the region that sets places of a buffer to zero."""
+    return Region(ZERO, count, (), (Result(0, buffer, Affine(first, 1, count), "store"),), origin="zeros")
+
+
+def is_zeros(region: Region) -> bool:
+    """Return whether a region does nothing but to set places to zero."""
+    values = [region.body.atoms.get(region.body.outputs[use.output].rows[0]) for use in region.results]
+    return region.parallel and all(
+        value is sp.S.Zero and use.kind == "store" for value, use in zip(values, region.results, strict=True)
+    )
+
+
+def zeros_elsewhere(region: Region, places: Mapping[int, tuple[int, int] | None]) -> list[Step]:
+    """Return a region of zeros with those of some buffers in all of another one, of some size, or left out."""
+    kept = tuple(use for use in region.results if use.buffer not in places)
+    moved = [places[use.buffer] for use in region.results if use.buffer in places]
+    rest: list[Step] = [replace(region, results=kept)] if kept else []
+    return rest + [zeros(*place) for place in moved if place is not None]
+
+
+def window_of(uses: Sequence[Use], number: int) -> Window | None:
+    """Return the window that is enough for all uses of a buffer in a nest; None where there is none."""
+    inside = [use for use in uses if number in use.visit.nests]
+    if not inside:
+        return None
+    level, first = inside[0].visit.nests.index(number), inside[0].at
+    around, rounds, step = inside[0].visit.nests[:level], inside[0].visit.counts[level], inside[0].shift(level)
+    same = all(use.shift(level) == step for use in inside) and all(use.visit.nests[:level] == around for use in uses)
+    if not same or not step or rounds < FEWEST_ROUNDS or any(use.shift(k) for use in uses for k in range(level)):
+        return None
+    bounds = [use.bounds(level) for use in inside]
+    lowest, highest = min(low for low, _ in bounds), max(high for _, high in bounds)
+    window = Window(lowest, -(-(highest + 1 - lowest) // abs(step)) * abs(step), step, rounds)
+    outside = [use for use in uses if number not in use.visit.nests]
+    before, after = ([use for use in outside if (use.at < first) == early] for early in (True, False))
+    last, still = window.end
+    ahead = [use for use in before if use.kind != "zero" or not _covers(use, inside, level)]
+    if not (_lie(ahead, level, lowest, window.old) and _lie(after, level, last, still)):
+        return None
+    if level and not _stored(before, level, lowest, window.old):  # a round of the nests around it finds what one left
+        return None
+    return replace(window, clear=not _stored(inside, level, lowest, window.new))
+
+
+def _covers(use: Use, others: Sequence[Use], level: int) -> bool:
+    """Return whether a use is of all places that others use in all rounds of a nest."""
+    low, high = use.bounds(level - 1)
+    bounds = [other.bounds(level - 1) for other in others]
+    return all(low <= first and last <= high for first, last in bounds)
+
+
+def _lie(uses: Sequence[Use], level: int, first: int, places: range) -> bool:
+    """Return whether uses are of some places, counted from a first one."""
+    bounds = [use.bounds(level - 1) for use in uses]
+    return all(places.start <= low - first and high - first < places.stop for low, high in bounds)
+
+
+def _stored(uses: Sequence[Use], level: int, first: int, places: range) -> bool:
+    """Return whether all of some places, counted from a first one, are stored in a round."""
+    stores = [use for use in uses if use.kind in ("store", "last", "zero") and use.sure]
+    if not places:
+        return True
+    if not stores or sum(prod(use.counts(level)) * use.table.count for use in stores) > LARGEST:
+        return False
+    found = distinct(np.concatenate([use.places(level) for use in stores])) - first
+    return int(((places.start <= found) & (found < places.stop)).sum()) == len(places)
+
+
+class _Mover:
+    """Writes steps that use windows in a nest; it meets what is before the nest, then that, then the rest."""
+
+    def __init__(self, number: int, windows: dict[int, Window]) -> None:
+        self.number, self.windows = number, windows
+        self.begun, self.level, self.after = 0, -1, False  # nests met, the level of the nest while in it
+
+    def steps(self, steps: Sequence[Step], level: int = 0) -> tuple[Step, ...]:
+        """Return steps in so many nests."""
+        found: list[Step] = []
+        for step in steps:
+            if isinstance(step, Region):
+                outside = self.level < 0 and is_zeros(step)
+                sizes = {buffer: (buffer, window.size) for buffer, window in self.windows.items()}
+                found += zeros_elsewhere(step, sizes) if outside else [self.region(step)]
+                continue
+            its = self.begun == self.number
+            self.begun += 1
+            self.level = level if its else self.level
+            inner = self.steps(step.steps, level + 1)
+            if its:
+                clears = [self.at(buffer, part) for buffer, w in self.windows.items() for part in w.clears()]
+                copies = [self.at(buffer, part) for buffer, w in self.windows.items() for part in w.copies()]
+                inner = (*clears, *inner, *copies)
+                self.level, self.after = -1, True
+            found.append(replace(step, steps=inner))
+        return tuple(found)
+
+    def at(self, buffer: int, region: Region) -> Region:
+        """Return a region of a window as one of its buffer."""
+        return replace(
+            region,
+            gathers=tuple(replace(use, buffer=buffer) for use in region.gathers),
+            results=tuple(replace(use, buffer=buffer) for use in region.results),
+        )
+
+    def region(self, region: Region) -> Region:
+        """Return a region with its places in windows."""
+        if not any(buffer in self.windows for buffer in buffers_of(region)):
+            return region
+
+        def gather(use: Gather) -> Gather:
+            return replace(use, table=self.table(use.buffer, use.table))
+
+        return replace(
+            region,
+            gathers=tuple(map(gather, region.gathers)),
+            carries=tuple(Carry(carry.output, tuple(map(gather, carry.initial))) for carry in region.carries),
+            results=tuple(replace(use, table=self.table(use.buffer, use.table)) for use in region.results),
+        )
+
+    def table(self, buffer: int, table: Table) -> Table:
+        """Return a table of places in the window of a buffer, if it has one."""
+        window = self.windows.get(buffer)
+        if window is None:
+            return table
+        first = window.end[0] if self.after else window.lowest
+        shifts = tuple(0 if k == self.level else shift for k, shift in enumerate(table.shifts))
+        if isinstance(table, Indexed):
+            return Indexed(table.index - first, shifts)
+        return Affine(table.start - first, table.step, table.count, shifts)

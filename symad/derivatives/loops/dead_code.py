@@ -1,0 +1,140 @@
+"""Tidy: what outputs do not need is left out, what is read twice in one repetition is read once.
+
+A buffer that is only added to, at places that are all different, is stored to: it is zero at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from codegen.ir.region import Carry, Nest, Region, Result, Step, regions_of
+from codegen.ir.tables import Affine, Table, distinct
+from symad.derivatives.loops.body_derivatives import body_part, slots_behind
+from symad.derivatives.loops.fusion import key_of
+
+
+def tidied(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
+    """Return the steps that some buffers need, with nothing in them that is not needed."""
+    live, before = set(wanted), -1
+    while len(live) > before:  # a nest reads in one round what it wrote in another
+        before = len(live)
+        for region in reversed([region for region, _ in regions_of(steps)]):
+            live.update(_buffers_read(region, live))
+    kept = [found for step in steps if (found := _kept(step, live)) is not None]
+    stored = _stored(kept)
+    return tuple(_with_stores(step, stored) for step in kept)
+
+
+def _needed(region: Region, live: Collection[int]) -> tuple[list[Result], list[int]]:
+    """Return the results of a region that go to buffers which are live, and the slots that they need."""
+    results = [use for use in region.results if use.buffer in live]
+    if not results:
+        return [], []
+    first = len(region.gathers)
+    outputs = {use.output for use in results} | ({region.stop} if region.stop is not None else set())
+    outputs |= {carry.output for carry in region.carries if carry.output in _lasts(results)}
+    slots: list[int] = []
+    while True:
+        found = slots_behind(region.body, sorted(outputs))
+        if found == slots:
+            return results, slots
+        slots = found
+        outputs |= {region.carries[slot - first].output for slot in slots if slot >= first}
+
+
+def _lasts(results: Sequence[Result]) -> set[int]:
+    return {use.output for use in results if use.kind == "last"}
+
+
+def _kept_carries(region: Region, results: Sequence[Result], slots: Sequence[int]) -> list[int]:
+    """Return the carries that stay: those that are read, and for each "last" result one that has it."""
+    first = len(region.gathers)
+    kept = [number for number in range(len(region.carries)) if first + number in slots]
+    for output in sorted(_lasts(results)):
+        having = [k for k, carry in enumerate(region.carries) if carry.output == output and carry.lag == 1]
+        if having and not set(having) & set(kept):
+            kept.append(having[0])
+    return sorted(kept)
+
+
+def _buffers_read(region: Region, live: Collection[int]) -> list[int]:
+    results, slots = _needed(region, live)
+    first = len(region.gathers)
+    initial = [use for k in _kept_carries(region, results, slots) for use in region.carries[k].initial]
+    return [use.buffer for use in (*(region.gathers[slot] for slot in slots if slot < first), *initial)]
+
+
+def _kept(step: Step, live: Collection[int]) -> Step | None:
+    """Return a step without what is not live; None if nothing is left."""
+    if isinstance(step, Nest):
+        inner = tuple(found for part in step.steps if (found := _kept(part, live)) is not None)
+        return Nest(step.count, inner) if inner else None
+    results, slots = _needed(step, live)
+    return _reduced(step, results, slots) if results else None
+
+
+def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) -> Region:
+    """Return a region with these results; slots that read the same are one."""
+    first = len(region.gathers)
+    carries = _kept_carries(region, results, slots)
+    reads: dict[Hashable, int] = {}
+    same: dict[int, int] = {}
+    for slot in [*(slot for slot in slots if slot < first), *(first + k for k in carries)]:
+        key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first])
+        if reads.setdefault(key, slot) != slot:
+            same[slot] = reads[key]
+    kept = list(reads.values())
+    outputs = [
+        *(use.output for use in results),
+        *(region.carries[slot - first].output for slot in kept if slot >= first),
+    ]
+    outputs += [] if region.stop is None else [region.stop]
+    number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
+    whole = len(kept) == len(region.body.inputs) and list(number) == list(range(len(region.body.outputs)))
+    return Region(
+        region.body if whole else body_part(region.body, kept, list(number), same), region.count,
+        tuple(region.gathers[slot] for slot in kept if slot < first),
+        tuple(replace(use, output=number[use.output]) for use in results),
+        tuple(
+            Carry(number[carry.output], carry.initial)
+            for carry in (region.carries[slot - first] for slot in kept if slot >= first)
+        ),
+        None if region.stop is None else number[region.stop], region.origin,
+    )  # fmt: skip
+
+
+def _carry_key(carry: Carry) -> Hashable:
+    return carry.output, tuple(map(key_of, carry.initial))
+
+
+def _stored(steps: Sequence[Step]) -> set[int]:
+    """Return the buffers each place of which is added to by one repetition at most."""
+    places: dict[int, list[Table]] = {}
+    others = set()
+    for region, counts in regions_of(steps):
+        for use in region.results:
+            places.setdefault(use.buffer, []).append(use.table)
+            if use.kind != "add" or counts:
+                others.add(use.buffer)
+    return {buffer for buffer, tables in places.items() if buffer not in others and _different(tables)}
+
+
+def _different(tables: Sequence[Table]) -> bool:
+    """Return whether all places of some tables are different."""
+    if any(isinstance(table, Affine) and table.step == 0 and table.count > 1 for table in tables):
+        return False
+    if len(tables) == 1 and isinstance(tables[0], Affine):
+        return True
+    places = np.concatenate([table.places() for table in tables])
+    return len(distinct(places)) == len(places)
+
+
+def _with_stores(step: Step, stored: Collection[int]) -> Step:
+    """Return a step that stores to some buffers what it added to them."""
+    if isinstance(step, Nest):
+        return Nest(step.count, tuple(_with_stores(inner, stored) for inner in step.steps))
+    results = [replace(use, kind="store") if use.buffer in stored else use for use in step.results]
+    return replace(step, results=tuple(results))

@@ -1,0 +1,120 @@
+"""Joined: regions that repeat as often, and read the same or one what the other stored, become one loop.
+
+So a value and its gradient share their loop, and what one repetition leaves for the same one of the next region is
+passed on without a buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import sympy as sp
+
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
+from codegen.ir.row_table import Table
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.body_derivatives import written
+
+LARGEST = 300  # operations of a joined body: what does not fit into registers gains nothing
+MOST_RESULTS = 32  # of a joined body, for the same reason
+BACK = 16  # steps that are looked at for one to join
+
+
+def joined(steps: Sequence[Step]) -> list[Step]:
+    """Return steps with regions joined to earlier ones where nothing between stands in the way."""
+    made: list[Step] = []
+    for step in steps:
+        if isinstance(step, Nest):
+            made.append(Nest(step.count, tuple(joined(step.steps))))
+            continue
+        place = _place(made, step)
+        if place is None:
+            made.append(step)
+        else:
+            earlier = made[place]
+            assert isinstance(earlier, Region)
+            made[place] = _join(earlier, step)
+    return made
+
+
+def key_of(use: Gather | Result) -> Hashable:
+    """Return what is equal for two uses of the same places."""
+    table = use.table
+    return use.buffer, table if isinstance(table, Affine) else (id(table.index), table.shifts)
+
+
+def _place(made: Sequence[Step], region: Region) -> int | None:
+    """Return the number of the step that a region can join."""
+    for number in range(len(made) - 1, max(len(made) - 1 - BACK, -1), -1):
+        step = made[number]
+        if isinstance(step, Region) and _fits(step, region):
+            return number
+        if not all(_passes(other, region) for other, _ in regions_of([step])):
+            return None
+    return None
+
+
+def _fits(first: Region, second: Region) -> bool:
+    if (
+        not (first.parallel and second.parallel and first.count == second.count)
+        or _size(first) + _size(second) > LARGEST
+        or len(first.results) + len(second.results) > MOST_RESULTS
+    ):
+        return False
+    stored = {key_of(use) for use in first.results if use.kind == "store"}
+    reads = {key_of(use) for use in first.gathers}
+    asked = {key_of(use) for use in second.gathers}
+    filled = {use.buffer for use in first.results}
+    waits = any(use.buffer in filled and key_of(use) not in stored for use in second.gathers)
+    return bool(asked & (stored | reads)) and not waits and _writes_pass(first, second)
+
+
+def _passes(earlier: Region, region: Region) -> bool:
+    """Return whether a region may as well run before an earlier one."""
+    filled = {use.buffer for use in earlier.results}
+    return not any(buffer in filled for buffer in _read(region)) and _writes_pass(earlier, region)
+
+
+def _writes_pass(earlier: Region, region: Region) -> bool:
+    """Return whether a region writes nothing that an earlier one reads, or stores."""
+    touched = {*_read(earlier), *(use.buffer for use in earlier.results if use.kind != "add")}
+    added = {use.buffer for use in earlier.results}
+    return not any(use.buffer in touched or (use.kind != "add" and use.buffer in added) for use in region.results)
+
+
+def _read(region: Region) -> list[int]:
+    return [use.buffer for use in region.gathers] + [use.buffer for carry in region.carries for use in carry.initial]
+
+
+def _size(region: Region) -> int:
+    return sum(map(bool, region.body.operands))
+
+
+def _join(first: Region, second: Region) -> Region:
+    """Return one region for two; the second reads what the first stores from its body."""
+    table, slots = Table(), dict[Hashable, int]()
+    gathers: list[Gather] = []
+    for use in (*first.gathers, *second.gathers):
+        if slots.setdefault(key_of(use), len(gathers)) == len(gathers):
+            gathers.append(use)
+    rows = [table.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(gathers))]
+    outputs = _outputs(table, first.body, [rows[slots[key_of(use)]] for use in first.gathers])
+    row_of = {key: rows[slot] for key, slot in slots.items()}
+    row_of |= {key_of(use): outputs[use.output] for use in first.results if use.kind == "store"}
+    outputs += _outputs(table, second.body, [row_of[key_of(use)] for use in second.gathers])
+    body = Program(
+        table.heads, table.operands, table.atoms, tuple(Input(f"s{k}", ()) for k in range(len(gathers))),
+        tuple(Output((), (row,)) for row in outputs), first.body.name,
+    )  # fmt: skip
+    moved = [replace(use, output=use.output + len(first.body.outputs)) for use in second.results]
+    origins = dict.fromkeys(origin for region in (first, second) for origin in region.origin.split(", ") if origin)
+    return Region(body, first.count, tuple(gathers), (*first.results, *moved), origin=", ".join(origins))
+
+
+def _outputs(table: Table, body: Program, slots: Sequence[int]) -> list[int]:
+    """Write a body over rows for its slots; return the rows of its outputs."""
+    wanted = [output.rows[0] for output in body.outputs]
+    rows = written(table, body, dict(enumerate(slots)), wanted)
+    return [rows[row] for row in wanted]

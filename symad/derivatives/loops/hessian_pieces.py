@@ -1,0 +1,305 @@
+"""Pieces: a rolled program in a form that is differentiated twice: bodies over inputs, whose outputs are added up.
+
+What a region reads of a map, or of a short sum, is written into its body, with the tables of the map taken over. What
+it reads of a long sum, or of one that many repetitions share, is an inner value z: such a place is an input of some
+pieces and the sum of terms of others. A region whose repetitions read in different ways (a boundary, say) becomes a
+piece for each way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.ir.program import Input, Output, Program, Rows, reachable
+from codegen.ir.region import Gather, Region, Result, RolledProgram
+from codegen.ir.row_table import Table
+from codegen.ir.tables import Places, distinct
+from symad.derivatives.loops.patterns import table_of, uniform
+from symad.derivatives.loops.reaching_definitions import FIXED, ZERO, Writers
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+
+MOST_PIECES = 64  # of one region
+MOST_INNER = 64
+MOST_EXPONENTS = 8  # different constants that are exponents: each has a body of its own
+
+Role = Literal["active", "fixed", "inner"]
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """A leaf of a piece, and the places it reads: of the input that is differentiated, fixed, or inner values."""
+
+    node: int
+    buffer: int
+    places: Places
+    role: Role
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A node of a piece that is added to places; `kind` is what the region did."""
+
+    node: int
+    buffer: int
+    places: Places
+    kind: Literal["store", "add"]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A body on a graph of its own."""
+
+    build: Builder
+    count: int
+    slots: list[Slot]
+    terms: list[Term]
+    origin: str
+
+    def slots_of(self, role: Role) -> list[Slot]:
+        """Those slots that play a role."""
+        return [slot for slot in self.slots if slot.role == role]
+
+
+@dataclass(eq=False)
+class RegionDraft:
+    """A region in the making, on the graph of a piece: more slots, and results at places that are chosen later."""
+
+    build: Builder
+    count: int
+    slots: list[tuple[int, int, Places]]
+    results: list[tuple[int, Result]] = field(default_factory=list)
+    origin: str = ""
+
+    def slot(self, buffer: int, places: Places) -> int:
+        """Return the leaf of a new slot."""
+        node = self.build.graph.own_leaf(sp.Symbol(f"s{len(self.slots)}", real=True))
+        self.slots.append((node, buffer, places))
+        return node
+
+    def result(self, node: int, buffer: int, places: Places, kind: Literal["store", "add"] = "add") -> None:
+        """Let a node go to places."""
+        self.results.append((node, Result(0, buffer, table_of(places), kind)))
+
+    def region(self) -> Region:
+        """Return the region, with the slots that its results need."""
+        nodes = list(dict.fromkeys(node for node, _ in self.results))
+        body, used = program_of(self.build.graph, [slot[0] for slot in self.slots], nodes)
+        gathers = tuple(Gather(buffer, table_of(places)) for _, buffer, places in (self.slots[k] for k in used))
+        results = tuple(Result(nodes.index(node), r.buffer, r.table, r.kind) for node, r in self.results)
+        return Region(body, self.count, gathers, results, origin=self.origin)
+
+
+def program_of(graph: Rows, slots: Sequence[int], wanted: Sequence[int]) -> tuple[Program, list[int]]:
+    """Return the program of some nodes over those slots that they need, and the numbers of these slots."""
+    given = {node: k for k, node in enumerate(slots)}
+    needed, stack = set(wanted), list(wanted)
+    while stack:
+        node = stack.pop()
+        for operand in () if node in given else graph.operands[node]:
+            if operand not in needed:
+                needed.add(operand)
+                stack.append(operand)
+    made, used = Table(), sorted(given[node] for node in needed if node in given)
+    rows = {slots[k]: made.leaf(sp.Symbol(f"s{n}", real=True)) for n, k in enumerate(used)}
+    for node in sorted(needed - set(rows)):
+        operands = tuple(rows[operand] for operand in graph.operands[node])
+        if not operands:
+            rows[node] = made.leaf(graph.atoms[node])
+        else:
+            paired = graph.heads[node] in (sp.Add, sp.Mul) and len(operands) == 2
+            rows[node] = made.row(graph.heads[node], tuple(sorted(operands)) if paired else operands)
+    inputs = tuple(Input(f"s{n}", ()) for n in range(len(used)))
+    outputs = tuple(Output((), (rows[node],)) for node in wanted)
+    return Program(made.heads, made.operands, made.atoms, inputs, outputs, "body"), used
+
+
+def pieces_of(
+    program: RolledProgram, inputs: Collection[int], kept: Collection[int] = ()
+) -> tuple[list[Piece], Inner] | None:
+    """Return the pieces that make the outputs of a program, in the order in which they run, and its inner values.
+
+    Slots are active that read one of some `inputs`; what is in `kept` buffers is an inner value in any case.
+    None where there are too many ways to read, or too many inner values; for nests and chains too.
+    """
+    regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
+    if len(regions) < len(program.steps):
+        return None
+    finder = _Finder(program, Writers(program, regions, inputs, kept))
+    for region in reversed(regions):
+        if not finder.visit(region):
+            return None
+    return finder.pieces[::-1], finder.inner
+
+
+@dataclass(eq=False)
+class Inner:
+    """Inner values: their buffers and places in the order of their numbers."""
+
+    numbers: dict[int, Places]  # of each buffer, the number at each place, -1 for none
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def note(self, buffer: int, places: Places) -> None:
+        """Give numbers to places that have none."""
+        for place in distinct(places).tolist():
+            if self.numbers[buffer][place] < 0:
+                self.numbers[buffer][place] = len(self.places)
+                self.places.append((buffer, place))
+
+    def of(self, buffer: int, places: Places) -> Places:
+        """Return the numbers of the values at places."""
+        return self.numbers[buffer][places]
+
+
+class _MixedReadsError(Exception):
+    """The repetitions of a region read in different ways."""
+
+    def __init__(self, kinds: Places) -> None:
+        super().__init__()
+        self.kinds = kinds
+
+
+class _Finder:
+    """Visits regions from the last to the first: what an inner value is made of comes before what reads it."""
+
+    def __init__(self, program: RolledProgram, writers: Writers) -> None:
+        self.program, self.writers, self.pieces = program, writers, list[Piece]()
+        made = {number: np.full(program.buffers[number].size, -1) for number in self.writers.of}
+        self.inner = Inner(made)
+
+    def visit(self, region: Region) -> bool:
+        """Write the pieces of a region; False where there are too many."""
+        wanted = [self.wanted(result) for result in region.results]
+        groups = [np.nonzero(group)[0] for group in _by_value([np.array(w) for w in wanted], region.count)]
+        made = 0
+        while groups:
+            chosen = groups.pop(0)
+            results = [r for r, w in zip(region.results, wanted, strict=True) if w[chosen[0]]]
+            if not results:
+                continue
+            try:
+                self.pieces.append(_Expander(self.writers, region, chosen).piece(results))
+            except _MixedReadsError as mixed:
+                groups += [chosen[group] for group in _by_value([mixed.kinds], len(chosen))]
+                continue
+            made += 1
+            for slot in self.pieces[-1].slots_of("inner"):
+                self.inner.note(slot.buffer, slot.places)
+            if made + len(groups) > MOST_PIECES or len(self.inner) > MOST_INNER:
+                return False
+        return True
+
+    def wanted(self, result: Result) -> Places:
+        """Return in which repetitions a result is part of an output or of an inner value."""
+        places = result.table.places()
+        if self.program.buffers[result.buffer].kind == "output":
+            return np.ones(len(places), dtype=np.int64)
+        return (self.inner.of(result.buffer, places) >= 0).astype(np.int64)
+
+
+def _by_value(columns: Sequence[Places], count: int) -> list[Places]:
+    """Return masks of the repetitions that have equal values in all columns, by the first one of each."""
+    code = np.zeros(count, dtype=np.int64)
+    for column in columns:
+        if (column != column[0]).any():
+            _, found = np.unique(column, return_inverse=True)
+            _, code = np.unique(code * (found.max() + 1) + found, return_inverse=True)
+    _, first = np.unique(code, return_index=True)
+    return [code == code[k] for k in np.sort(first)]
+
+
+class _Expander:
+    """Writes the body of a region for some of its repetitions on a graph, with the bodies of maps that it reads."""
+
+    def __init__(self, writers: Writers, region: Region, chosen: Places) -> None:
+        self.writers, self.region, self.chosen = writers, region, chosen
+        self.build = Builder(Graph(lines=False))
+        self.slots: dict[tuple[int, bytes], Slot] = {}
+        self.maps: dict[tuple[int, bytes], int] = {}
+
+    def piece(self, results: Sequence[Result]) -> Piece:
+        """Return the piece with some results."""
+        rows = [self.region.body.outputs[result.output].rows[0] for result in results]
+        nodes = self.body(self.region, self.chosen, rows)
+        terms = [
+            Term(node, result.buffer, result.table.places()[self.chosen], "store" if result.kind == "store" else "add")
+            for node, result in zip(nodes, results, strict=True)
+        ]
+        return Piece(self.build, len(self.chosen), list(self.slots.values()), terms, self.region.origin)
+
+    def body(self, region: Region, chosen: Places, rows: Sequence[int]) -> list[int]:
+        """Write the rows of a body for some repetitions; return the nodes of the wanted ones."""
+        graph, body, made = self.build.graph, region.body, dict[int, int]()
+        powers = {parts[1] for head, parts in zip(body.heads, body.operands, strict=True) if head is sp.Pow}
+        for row in reachable(body, rows):
+            if row < len(region.gathers):
+                gather = region.gathers[row]
+                made[row] = self.read(gather.buffer, gather.table.places()[chosen], exponent=row in powers)
+            elif body.operands[row]:
+                made[row] = graph.node(body.heads[row], *[made[operand] for operand in body.operands[row]])
+            else:
+                made[row] = graph.leaf(body.atoms[row])
+        return [made[row] for row in rows]
+
+    def constant(self, buffer: int, values: NDArray[np.float64], places: Places, *, exponent: bool) -> int:
+        """Return the number that is read; a leaf for different ones, unless they are a few exponents.
+
+        The derivative of x**1 is 1 and its second derivative nothing, where a rule for any exponent has 0 * x**-1.
+        """
+        read = values[places]
+        if (read.view(np.int64) == read[:1].view(np.int64)).all():
+            number = float(read[0])
+            return self.build.number(int(number) if exponent and number.is_integer() else number)
+        different, kinds = np.unique(read, return_inverse=True)
+        if exponent and len(different) <= MOST_EXPONENTS:
+            raise _MixedReadsError(kinds)
+        return self.leaf(buffer, places, "fixed")
+
+    def read(self, buffer: int, places: Places, *, exponent: bool = False) -> int:
+        """Return the node of what is read from places of a buffer."""
+        values = self.writers.program.buffers[buffer].values
+        if values is not None:
+            return self.constant(buffer, values, places, exponent=exponent)
+        if buffer not in self.writers.of:
+            return self.leaf(buffer, places, "active" if buffer in self.writers.inputs else "fixed")
+        kinds = self.writers.kinds(buffer, places)
+        if (kinds != kinds[0]).any():
+            raise _MixedReadsError(kinds)
+        if kinds[0] == ZERO:
+            return self.build.number(0.0)
+        if kinds[0] < 0:
+            return self.leaf(buffer, places, "fixed" if kinds[0] == FIXED else "inner")
+        made, nodes = self.writers.made(buffer), list[int]()
+        if self.writers.shared(made.recipes[int(kinds[0])], places):
+            return self.leaf(buffer, places, "inner")
+        for position, number in enumerate(made.recipes[int(kinds[0])]):
+            nodes.append(self.written(number, made.repetitions[made.begins[places] + position]))
+        return self.build.add(nodes[0], nodes[1], *nodes[2:]) if len(nodes) > 1 else nodes[0]
+
+    def written(self, number: int, chosen: Places) -> int:
+        """Write the body of a result where it is read; its depth is bounded (see `Writers`)."""
+        key = (number, chosen.tobytes())
+        if key not in self.maps:
+            written = self.writers.written[number]
+            row = written.region.body.outputs[written.result.output].rows[0]
+            (self.maps[key],) = self.body(written.region, chosen, [row])
+        return self.maps[key]
+
+    def leaf(self, buffer: int, places: Places, role: Role) -> int:
+        """Return the leaf of a slot; slots that read the same are one."""
+        key = (buffer, places.tobytes())
+        if key not in self.slots:
+            graph = self.build.graph
+            node = graph.own_leaf(sp.Symbol(f"z{len(self.slots)}", real=True))
+            node = node if role == "fixed" else graph.alias(node)
+            self.slots[key] = Slot(node, buffer, uniform(places), role)
+        return self.slots[key].node

@@ -1,0 +1,95 @@
+"""Kinds: the derivatives that are taken of rolled programs, by name.
+
+A program has the arrays that are differentiated in as its first inputs; a kind adds inputs behind all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from codegen.ir.region import RolledProgram
+from codegen.ir.sparsity import Format
+from symad.derivatives.loops.checkpoints import Checkpoints
+from symad.derivatives.loops.loop_hessian import hessian
+from symad.derivatives.loops.loop_jacobian import jacobian
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
+from symad.derivatives.loops.select_arrays import select
+from symad.tracing.values.sparse_matrix import Triangle
+
+Kind = Callable[..., RolledProgram | None]
+
+
+def _value(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram:
+    return program
+
+
+def _gradient(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram | None:
+    """Value and gradients."""
+    if [output.shape for output in program.outputs] != [()]:
+        return None
+    return gradient(program, range(active), value=True, checkpoints=checkpoints)
+
+
+def _pushforward(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram:
+    """Values and tangents; further inputs are the tangents of the arrays."""
+    return pushforward(program, range(active))
+
+
+def _pullback(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram:
+    """Cotangents of the arrays; further inputs are the cotangents of the outputs."""
+    pulled = pullback(program, range(active), checkpoints=checkpoints)
+    return select(pulled, range(len(program.outputs), len(pulled.outputs)), {})
+
+
+def _along(
+    program: RolledProgram, active: int, checkpoints: Checkpoints, order: int, scalar: bool
+) -> RolledProgram | None:
+    """Derivatives of orders 0, 1, ... along one direction; further inputs are the direction, once for each order."""
+    if scalar and [output.shape for output in program.outputs] != [()]:
+        return None
+    width = len(program.outputs)
+    for k in range(1, order + 1):
+        pushed = pushforward(program, range(active))
+        program = select(pushed, [*range(k * width), *range((2 * k - 1) * width, 2 * k * width)], {})
+    return program
+
+
+def matrix(
+    program: RolledProgram, number: int, second: bool, sparse: bool | Triangle = False, format: Format = "coo"
+) -> RolledProgram | None:
+    """Return the Jacobian or the Hessian of one array in one input, None where it is not taken of loops."""
+    if len(program.outputs) != 1:
+        return None
+    source, output = program.inputs[number], program.outputs[0]
+    if second:
+        triangle = None if not sparse else "full" if sparse is True else sparse
+        made = hessian(program, number, triangle, format) if output.shape == () else None
+        shape = source.shape + source.shape
+    else:
+        made = jacobian(program, number, bool(sparse), format)
+        shape = output.shape + source.shape
+    if made is None or made.outputs[0].pattern is not None:
+        return made
+    return replace(made, outputs=(replace(made.outputs[0], shape=shape),))
+
+
+def _matrix_of(second: bool) -> Kind:
+    def kind(
+        program: RolledProgram, active: int, checkpoints: Checkpoints, sparse: bool | Triangle, format: Format
+    ) -> RolledProgram | None:
+        return matrix(program, 0, second, sparse, format) if active == 1 else None
+
+    return kind
+
+
+KINDS: dict[str, Kind] = {
+    "value": _value,
+    "gradient": _gradient,
+    "pushforward": _pushforward,
+    "pullback": _pullback,
+    "directional derivatives": _along,
+    "Jacobian": _matrix_of(second=False),
+    "Hessian": _matrix_of(second=True),
+}

@@ -1,0 +1,105 @@
+"""Wide regions: a body with more sums than there are registers is cut into several loops.
+
+The first loop stores what the summands are made of, the others multiply and add up some of the sums each: a matrix of
+sums block by block, as in a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from codegen.ir.region import Nest, Region, Result, Step
+from codegen.ir.tables import Affine, Table
+from symad.derivatives.loops.hessian_pieces import RegionDraft
+
+FEWEST_SUMS = 64  # of a body that is cut
+MOST_SUMS = 32  # of each loop that it is cut into
+SIDE = 5  # of a block: with ten numbers at hand it makes 25 products
+FEWEST_REPETITIONS = 16
+CHUNKS = range(1024, 2048)  # repetitions, of which some dozens of numbers each are kept in the second cache
+FEWEST_IN_CHUNKS = 4096
+
+
+def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDraft]:
+    """Return the regions that a region is cut into; `workspace(size)` makes a buffer."""
+    sums = [(node, result) for node, result in draft.results if _is_sum(draft, node, result)]
+    if len(sums) < FEWEST_SUMS or draft.count < FEWEST_REPETITIONS:
+        return [draft]
+    chosen = {id(result) for _, result in sums}
+    others = [(node, result) for node, result in draft.results if id(result) not in chosen]
+    first = RegionDraft(draft.build, draft.count, draft.slots, others, draft.origin)
+    slots, everywhere = list(draft.slots), np.arange(draft.count)
+    for part in _parts(draft, [node for node, _ in sums]):
+        buffer = workspace(draft.count)
+        first.result(part, buffer, everywhere, "store")
+        slots.append((part, buffer, everywhere))
+    return [
+        first,
+        *(RegionDraft(draft.build, draft.count, slots, block, draft.origin) for block in _blocks(draft, sums)),
+    ]
+
+
+def _is_sum(draft: RegionDraft, node: int, result: Result) -> bool:
+    """Whether a result is added up at one place, and made of other values."""
+    fixed = isinstance(result.table, Affine) and result.table.step == 0
+    return fixed and result.kind == "add" and bool(draft.build.graph.operands[node]) and node not in _leaves(draft)
+
+
+def _leaves(draft: RegionDraft) -> set[int]:
+    return {slot[0] for slot in draft.slots}
+
+
+def _parts(draft: RegionDraft, nodes: list[int]) -> list[int]:
+    """Return the operands of some nodes that have to be computed."""
+    operands, leaves = draft.build.graph.operands, _leaves(draft)
+    found = dict.fromkeys(part for node in nodes for part in operands[node])
+    return [part for part in found if operands[part] and part not in leaves]
+
+
+def _blocks(draft: RegionDraft, sums: list[tuple[int, Result]]) -> list[list[tuple[int, Result]]]:
+    """Return the sums in blocks that share their operands."""
+    operands = draft.build.graph.operands
+    rank: dict[tuple[int, int], int] = {}
+    for node, _ in sums:
+        for side, part in enumerate((min(operands[node]), max(operands[node]))):
+            rank.setdefault((side, part), len([key for key in rank if key[0] == side]))
+    blocks: dict[tuple[int, ...], list[tuple[int, Result]]] = {}
+    for node, result in sums:
+        ends = enumerate((min(operands[node]), max(operands[node])))
+        blocks.setdefault(tuple(rank[side, part] // SIDE for side, part in ends), []).append((node, result))
+    return [block[k : k + MOST_SUMS] for block in blocks.values() for k in range(0, len(block), MOST_SUMS)]
+
+
+def in_chunks(regions: Sequence[Region]) -> list[Step]:
+    """Return regions that repeat equally often as a nest over chunks, so that what one stores the next finds near.
+
+    >>> from symad.derivatives.loops.layout_copies import copies
+    >>> (copy,) = copies(0, np.arange(10_007), 1, np.arange(10_007))
+    >>> [(type(step).__name__, step.count) for step in in_chunks([copy, copy])]
+    [('Nest', 5), ('Region', 2), ('Region', 2)]
+    """
+    count = regions[0].count
+    tables = [use.table for region in regions for use in region.gathers]
+    tables += [use.table for region in regions for use in region.results]
+    if len(regions) < 2 or count < FEWEST_IN_CHUNKS or not all(isinstance(found, Affine) for found in tables):
+        return list(regions)
+    chunk = min(CHUNKS, key=lambda size: count % size)
+    rounds, rest = divmod(count, chunk)
+    steps: list[Step] = [Nest(rounds, tuple(_chunk(region, 0, chunk) for region in regions))]
+    return steps + ([_chunk(region, rounds * chunk, rest) for region in regions] if rest else [])
+
+
+def _chunk(region: Region, begin: int, count: int) -> Region:
+    """Return a part of the repetitions of a region; the first one moves on in each round."""
+
+    def part(found: Table) -> Affine:
+        assert isinstance(found, Affine)
+        shifts = () if begin else (found.step * count,)
+        return Affine(found.start + found.step * begin, found.step, count, shifts)
+
+    gathers = tuple(replace(use, table=part(use.table)) for use in region.gathers)
+    results = tuple(replace(use, table=part(use.table)) for use in region.results)
+    return replace(region, count=count, gathers=gathers, results=results)

@@ -1,0 +1,155 @@
+"""Jacobians of rolled programs: the partial derivatives of every body, scattered by loops.
+
+The row of an entry is where the result goes, its column is where the slot reads. What goes through inner values z (see
+`pieces`) is S_z Z, where S_z are the partial derivatives in them, and Z = dz/dx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codegen.ir.region import Region, RolledProgram
+from codegen.ir.sparsity import Format
+from codegen.ir.tables import Places, distinct
+from symad.derivatives.loops.accumulations import with_sums
+from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
+from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
+from symad.derivatives.loops.layout_costs import Entry
+from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.outer import (
+    MOST_PLACES,
+    InnerJacobian,
+    Support,
+    chooses,
+    draft_of,
+    flat_draft,
+    parameters_of,
+    partials,
+    sum_of,
+    times,
+)
+from symad.derivatives.loops.waists import with_waists
+
+
+def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo") -> RolledProgram | None:
+    """Return the Jacobian of a rolled program in one of its inputs; None where it has another form.
+
+    A sparse one is packed in a format, over the flat outputs side by side, with the exact pattern. Dense ones are an
+    array for each output, of its shape and that of the input.
+
+    >>> import sympy as sp
+    >>> from codegen.ir.program import Input, Output
+    >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.tables import Affine
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> body = program_from_sympy([x, y], [x**2 * y])
+    >>> gathers = (Gather(0, Affine(0, 1, 3)), Gather(0, Affine(1, 1, 3)))
+    >>> region = Region(body, 3, gathers, (Result(0, 1, Affine(0, 1, 3), "store"),))
+    >>> buffers = (Buffer("input", 4), Buffer("output", 3))
+    >>> rolled = RolledProgram((Input("x", (4,)),), (Output((3,), ()),), buffers, (region,))
+    >>> found = jacobian(rolled, 0, True, "csr")
+    >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
+    ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
+    """
+    found = _scattered(program, wrt, sparse, format)
+    if found is not None or sparse or program.executed < FEWEST_OPERATIONS:
+        return found
+    return jacobian_by_columns(program, wrt)
+
+
+def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
+    """Return the Jacobian of a program of sums and maps; None for any other."""
+    program = with_sums(program)
+    if not all(isinstance(step, Region) and step.parallel for step in program.steps):
+        return None
+    program, waists = with_waists(program, [wrt])
+    found = pieces_of(program, [wrt], waists)
+    if found is None:
+        return None
+    width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
+    writer = _Writer(program, *found, width)
+    entries = writer.entries()
+    if entries is None:
+        return None
+    assembly = writer.assembly
+    if not sparse:
+        shapes = [output.shape + inner_shape for output in program.outputs]
+        parts = zip(entries, shapes, strict=True)
+        return assembly.rolled([assembly.dense(part, width, shape) for part, shape in parts])
+    begins = np.cumsum([0, *(output.size for output in program.outputs)])
+    joined = [
+        Entry(entry.draft, entry.node, entry.rows + begin, entry.columns)
+        for begin, part in zip(begins.tolist(), entries, strict=False)
+        for entry in part
+    ]
+    return assembly.rolled([assembly.packed(joined, (int(begins[-1]), width), format)])
+
+
+class _Writer:
+    """Visits pieces, each for the entries of its terms that are outputs."""
+
+    def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
+        self.program, self.pieces, self.inner, self.width = program, pieces, inner, width
+        self.assembly, self.choosing = Assembly(program), chooses(pieces)
+        self.found: list[list[Entry]] = [[] for _ in program.outputs]
+        self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
+        self.through_buffers = [self.assembly.workspace(output.size * len(inner)) for output in program.outputs]
+
+    def entries(self) -> list[list[Entry]] | None:
+        """Return the entries of each output; None where the inner values fill too much."""
+        for piece in self.pieces:
+            terms = [term for term in piece.terms if term.buffer >= self.program.first_output]
+            if terms:
+                self.visit(piece, terms)
+        jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
+        jacobian.write({int(n) for support in self.through for found in support.columns.values() for n in found})
+        for number in range(len(self.found)):
+            if not self.through_inner(number, jacobian):
+                return None
+        return self.found
+
+    def visit(self, piece: Piece, terms: Sequence[Term]) -> None:
+        """Differentiate a piece."""
+        draft, slots = draft_of(piece), parameters_of(piece)
+        for (term, slot), node in sorted(partials(piece, [term.node for term in terms]).items()):
+            self.note(draft, node, terms[term], slots[slot])
+        self.assembly.steps.append(draft)
+
+    def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
+        """Let a partial derivative go where it belongs."""
+        number = term.buffer - self.program.first_output
+        if slot.role == "active":
+            self.found[number].append(Entry(draft, node, term.places, slot.places))
+            return
+        values = self.inner.of(slot.buffer, slot.places)
+        draft.result(node, self.through_buffers[number], term.places * len(self.inner) + values)
+        self.through[number].add(term.places, values)
+
+    def through_inner(self, number: int, jacobian: InnerJacobian) -> bool:
+        """Note the entries of S_z Z in an output; False for too many."""
+        support = self.through[number]
+        groups: dict[bytes, list[int]] = {}  # rows that depend on the same inner values
+        for row, values in support.columns.items():
+            groups.setdefault(values.tobytes(), []).append(row)
+        parts = [(np.array(rows), support.of(rows[0])) for rows in groups.values()]
+        columns = [distinct(np.concatenate([jacobian.support.of(v) for v in values.tolist()])) for _, values in parts]
+        if sum(len(rows) * len(found) for (rows, _), found in zip(parts, columns, strict=True)) > MOST_PLACES:
+            return False
+        for (rows, values), found in zip(parts, columns, strict=True):
+            if len(found):
+                self.product(number, rows, values, found, jacobian.buffer)
+        return True
+
+    def product(self, number: int, rows: Places, values: Places, columns: Places, jacobian: int) -> None:
+        """Note the entries of some rows of S_z Z."""
+        places, across = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
+        draft, terms = flat_draft(len(places)), []
+        for value in values.tolist():
+            weight = draft.slot(self.through_buffers[number], places * len(self.inner) + value)
+            row = draft.slot(jacobian, value * self.width + across)
+            terms.append(times(draft.build, weight, row, guarded=self.choosing))
+        self.found[number].append(Entry(draft, sum_of(draft.build, terms), places, across))
+        self.assembly.steps.append(draft)

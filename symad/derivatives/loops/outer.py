@@ -1,0 +1,259 @@
+"""Outer functions: what inner values z add to a Hessian.
+
+With the pieces as terms of a Lagrangian L(x, z), and Z = dz/dx, the Hessian is L_xx + L_xz Z + Z' L_zx + Z' L_zz Z.
+The first part is the scatter of body Hessians. The rest has the rank of the inner values:
+R = L_zx + L_zz Z / 2, and then Z' R + R' Z, at the places where that may be non-zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from codegen.ir.tables import Places, distinct
+from symad.derivatives.linear import linearize
+from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot
+from symad.derivatives.loops.layout_costs import Entry
+from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.modes import jacobians
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+from symad.rules.overrides import GATES
+from symad.tracing.values.sparse_matrix import Triangle
+
+MOST_PLACES = 50_000_000  # of a matrix that inner values fill
+
+
+@dataclass(eq=False)
+class Support:
+    """Where the rows of a matrix of inner values times inputs may be non-zero."""
+
+    width: int
+    columns: dict[int, Places]
+
+    def add(self, numbers: Places, places: Places) -> None:
+        """Note entries."""
+        for number in distinct(numbers).tolist():
+            found = distinct(places[numbers == number])
+            self.columns[number] = np.union1d(self.columns.get(number, found[:0]), found)
+
+    def of(self, number: int) -> Places:
+        """Return the columns of a row that may be non-zero."""
+        return self.columns.get(number, np.empty(0, dtype=np.int64))
+
+
+def draft_of(piece: Piece) -> RegionDraft:
+    """Return a region in the making with the slots of a piece."""
+    slots = [(slot.node, slot.buffer, slot.places) for slot in piece.slots]
+    return RegionDraft(piece.build, piece.count, slots, [], piece.origin)
+
+
+def parameters_of(piece: Piece) -> list[Slot]:
+    """Return the slots in which a piece is differentiated."""
+    return [slot for slot in piece.slots if slot.role != "fixed"]
+
+
+def partials(piece: Piece, nodes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return the derivatives of nodes in the parameters, `{(node number, slot number): node}`, by the cheapest mode."""
+    build, slots = piece.build, [slot.node for slot in parameters_of(piece)]
+    if not slots:
+        return {}
+    ways = jacobians(build, linearize(build, nodes, slots))
+    return min(ways.values(), key=lambda entries: build.graph.count_operations(entries.values()))
+
+
+def flat_draft(count: int) -> RegionDraft:
+    """Return a region in the making on a graph of its own."""
+    return RegionDraft(Builder(Graph(lines=False)), count, [])
+
+
+class InnerJacobian:
+    """Z = dz/dx, a row of `width` numbers for each inner value, in a workspace."""
+
+    def __init__(self, assembly: Assembly, pieces: Sequence[Piece], inner: Inner, width: int, *, guarded: bool) -> None:
+        self.guarded = guarded
+        self.assembly, self.pieces, self.inner, self.width = assembly, pieces, inner, width
+        self.buffer = assembly.workspace(len(inner) * width)
+        self.support = Support(width, {})
+
+    def write(self, wanted: set[int]) -> None:
+        """Write the rows of the wanted values and of those behind them."""
+        chosen = self.behind(wanted)
+        for piece in self.pieces:
+            terms = [
+                term for term in piece.terms if chosen & set(distinct(self.inner.of(term.buffer, term.places)).tolist())
+            ]
+            if terms:
+                numbers = [self.inner.of(term.buffer, term.places) for term in terms]
+                self.write_piece(piece, [term.node for term in terms], numbers)
+
+    def behind(self, wanted: set[int]) -> set[int]:
+        """Return values with all that they depend on."""
+        found = set(wanted)
+        for piece in reversed(self.pieces):
+            targets = {n for term in piece.terms for n in distinct(self.inner.of(term.buffer, term.places)).tolist()}
+            if targets & found:
+                for slot in piece.slots_of("inner"):
+                    found |= set(distinct(self.inner.of(slot.buffer, slot.places)).tolist())
+        return found
+
+    def write_piece(self, piece: Piece, nodes: Sequence[int], numbers: Sequence[Places]) -> None:
+        """Add what the terms of a piece contribute."""
+        draft, slots = draft_of(piece), parameters_of(piece)
+        pairs: list[tuple[int, Places]] = []  # coefficients of other rows: node, number of the row times all + column
+        for (term, number), node in partials(piece, nodes).items():
+            slot = slots[number]
+            if slot.role == "active":
+                self.support.add(numbers[term], slot.places)
+                draft.result(node, self.buffer, numbers[term] * self.width + slot.places)
+            else:
+                others = self.inner.of(slot.buffer, slot.places)
+                pairs.append((node, numbers[term] * len(self.inner) + others))
+        if pairs:
+            self.combine(draft, pairs)
+        elif draft.results:
+            self.assembly.steps.append(draft)
+
+    def combine(self, draft: RegionDraft, pairs: Sequence[tuple[int, Places]]) -> None:
+        """Add multiples of other rows: their coefficients are added up first."""
+        met = distinct(np.concatenate([keys for _, keys in pairs]))
+        coefficients = self.assembly.workspace(len(met))
+        for node, keys in pairs:
+            draft.result(node, coefficients, np.searchsorted(met, keys))
+        self.assembly.steps.append(draft)
+        into, of = met // len(self.inner), met % len(self.inner)
+        rows = {number: np.nonzero(into == number)[0] for number in distinct(into).tolist()}
+        for numbers in _alike({number: of[places] for number, places in rows.items()}):
+            self.combine_rows(numbers, of[rows[numbers[0]]], coefficients, np.array([rows[n] for n in numbers]))
+
+    def combine_rows(self, numbers: Sequence[int], others: Places, coefficients: int, places: Places) -> None:
+        """Add multiples of some rows to several; `places[i, j]` is where the coefficient of row j for row i is."""
+        columns = distinct(np.concatenate([self.support.of(other) for other in others.tolist()]))
+        if not len(columns):
+            return
+        across, targets = np.tile(columns, len(numbers)), np.repeat(numbers, len(columns))
+        draft = flat_draft(len(across))
+        terms = []
+        for position, other in enumerate(others.tolist()):
+            factor = draft.slot(coefficients, np.repeat(places[:, position], len(columns)))
+            row = draft.slot(self.buffer, other * self.width + across)
+            terms.append(times(draft.build, factor, row, guarded=self.guarded))
+        draft.result(sum_of(draft.build, terms), self.buffer, targets * self.width + across)
+        self.support.add(targets, across)
+        self.assembly.steps.append(draft)
+
+
+class LowRank:
+    """The part of a Hessian that inner values make: Z' R + R' Z with R = L_zx + L_zz Z / 2."""
+
+    def __init__(self, assembly: Assembly, inner: Inner, width: int, *, guarded: bool) -> None:
+        self.guarded = guarded
+        self.assembly, self.inner, self.width = assembly, inner, width
+        self.crossed = assembly.workspace(len(inner) * width)  # L_zx
+        self.curved = assembly.workspace(len(inner) ** 2)  # L_zz
+        self.crossing = Support(width, {})
+        self.curving = Support(len(inner), {})
+
+    def cross(self, draft: RegionDraft, node: int, numbers: Places, places: Places) -> None:
+        """Add a node to L_zx."""
+        draft.result(node, self.crossed, numbers * self.width + places)
+        self.crossing.add(numbers, places)
+
+    def curve(self, draft: RegionDraft, node: int, numbers: Places, others: Places) -> None:
+        """Add a node to L_zz."""
+        draft.result(node, self.curved, numbers * len(self.inner) + others)
+        self.curving.add(numbers, others)
+
+    @property
+    def numbers(self) -> set[int]:
+        """The inner values whose derivatives are needed."""
+        return set(self.crossing.columns) | set(self.curving.columns)
+
+    def entry(self, jacobian: InnerJacobian, triangle: Triangle | None) -> list[Entry] | None:
+        """Return the entry of a triangle or of the whole matrix, a list of one or none; None where it is too much."""
+        places = self.places(jacobian.support, triangle)
+        if places is None or not len(places):
+            return None if places is None else []
+        rows, columns = places // self.width, places % self.width
+        half = self.right(jacobian)
+        draft, terms = flat_draft(len(places)), []
+        for number, buffer in half.items():
+            begin = number * self.width
+            pairs = [(rows, columns), (columns, rows)] if self.crossing.columns else [(rows, columns)]
+            for left, right in pairs:
+                z = draft.slot(jacobian.buffer, begin + left)
+                weight = draft.slot(buffer, begin + right)
+                terms.append(times(draft.build, weight, z, guarded=self.guarded))
+        self.assembly.steps.append(draft)
+        return [Entry(draft, sum_of(draft.build, terms), rows, columns)]
+
+    def places(self, support: Support, triangle: Triangle | None) -> Places | None:
+        """Return where a triangle, or the whole matrix, may be non-zero, in the order of rows."""
+        found = [np.empty(0, dtype=np.int64)]
+        pairs = [(support.of(number), columns) for number, columns in self.crossing.columns.items()]
+        for number, others in self.curving.columns.items():
+            pairs += [(support.of(number), support.of(other)) for other in others.tolist()]
+        if sum(len(first) * len(second) for first, second in pairs) > MOST_PLACES:
+            return None
+        for first, second in pairs:
+            rows, columns = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
+            low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+            found += [high * self.width + low] if triangle != "upper" else []
+            found += [low * self.width + high] if triangle != "lower" else []
+        return distinct(np.concatenate(found))
+
+    def right(self, jacobian: InnerJacobian) -> dict[int, int]:
+        """Write the rows of R, of L_zz Z where there is no L_zx; return the buffer of each."""
+        if not self.curving.columns:
+            return dict.fromkeys(self.crossing.columns, self.crossed)
+        buffer = self.assembly.workspace(len(self.inner) * self.width)
+        made = {n: np.append(self.curving.of(n), -np.append(self.crossing.of(n), -2)) for n in sorted(self.numbers)}
+        for numbers in _alike(made):
+            self.right_rows(buffer, numbers, jacobian)
+        return dict.fromkeys(sorted(self.numbers), buffer)
+
+    def right_rows(self, buffer: int, numbers: Sequence[int], jacobian: InnerJacobian) -> None:
+        """Write rows of R that are made of the same rows of Z, and of L_zx at the same places."""
+        others, crossing = self.curving.of(numbers[0]).tolist(), self.crossing.of(numbers[0])
+        columns = distinct(np.concatenate([crossing, *(jacobian.support.of(other) for other in others)]))
+        if not len(columns):
+            return
+        across, targets = np.tile(columns, len(numbers)), np.repeat(numbers, len(columns))
+        draft = flat_draft(len(across))
+        build, terms = draft.build, []
+        for other in others:
+            weight = draft.slot(self.curved, targets * len(self.inner) + other)
+            weight = build.mul(build.half, weight) if self.crossing.columns else weight
+            row = draft.slot(jacobian.buffer, other * self.width + across)
+            terms.append(times(build, weight, row, guarded=self.guarded))
+        if len(crossing):
+            terms.append(draft.slot(self.crossed, targets * self.width + across))
+        draft.result(sum_of(build, terms), buffer, targets * self.width + across, "store")
+        self.assembly.steps.append(draft)
+
+
+def _alike(rows: dict[int, Places]) -> list[list[int]]:
+    """Return the keys of equal values together, by the first of each."""
+    groups: dict[bytes, list[int]] = {}
+    for number, values in rows.items():
+        groups.setdefault(values.tobytes(), []).append(number)
+    return list(groups.values())
+
+
+def chooses(pieces: Sequence[Piece]) -> bool:
+    """Whether something is chosen: then a weight may be 0 because a branch is not taken."""
+    return any(not GATES.keys().isdisjoint(piece.build.graph.heads) for piece in pieces)
+
+
+def times(build: Builder, weight: int, value: int, *, guarded: bool) -> int:
+    """Return a product, 0 for a weight of 0 if it is guarded: 0 * inf must not come from a branch not taken."""
+    product = build.mul(weight, value)
+    return build.select(build.graph.node(sp.Ne, weight, build.zero), product, build.zero) if guarded else product
+
+
+def sum_of(build: Builder, terms: Sequence[int]) -> int:
+    """Return the sum of one or more terms."""
+    return terms[0] if len(terms) == 1 else build.add(terms[0], terms[1], *terms[2:])

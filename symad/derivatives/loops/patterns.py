@@ -1,0 +1,147 @@
+"""Patterns: where the entries of a matrix that loops write are stored, so that they lie side by side.
+
+An entry of a body is written to another place of the matrix in each repetition. Entries at places that nothing else
+writes are stored one after the other, repetition by repetition. Entries that meet at some place (the diagonal, for
+most) are a family: they share their places, in the order of rows and columns, and are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen.ir.sparsity import SparsityPattern
+from codegen.ir.tables import Affine, Places, Table, distinct, table
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """Of each entry the position in every repetition, and whether it is alone there; the place of each position."""
+
+    positions: list[Places]
+    alone: list[bool]
+    rows: Places
+    columns: Places
+    shape: tuple[int, int]
+
+    @property
+    def pattern(self) -> SparsityPattern:
+        """The places in the order of the positions."""
+        return SparsityPattern(self.rows, self.columns, self.shape, "regions")
+
+
+def arranged(entries: Sequence[tuple[Places, Places]], shape: tuple[int, int]) -> Arranged:
+    """Return where entries, each with its rows and columns in every repetition, are stored.
+
+    >>> first, second = np.arange(3), np.arange(1, 4)
+    >>> found = arranged([(first, first), (second, first), (second, second)], (4, 4))
+    >>> [positions.tolist() for positions in found.positions], found.alone
+    ([[0, 1, 2], [4, 5, 6], [1, 2, 3]], [False, True, False])
+    >>> found.rows.tolist(), found.columns.tolist()
+    ([0, 1, 2, 3, 1, 2, 3], [0, 1, 2, 3, 0, 1, 2])
+    """
+    width = shape[1]
+    keys = keys_of(entries, width)
+    family, alone = _families(keys)
+    positions: list[Places] = [np.empty(0, dtype=np.int64)] * len(keys)
+    stored: list[Places] = [np.empty(0, dtype=np.int64)]
+    begin = 0
+    for members in family:
+        if len(members) == 1 and alone[members[0]]:
+            positions[members[0]] = np.arange(begin, begin + len(keys[members[0]]))
+            stored.append(keys[members[0]])
+        else:
+            shortened = [keys[k][:1] if is_uniform(keys[k]) else keys[k] for k in members]
+            places, inverse = _numbered(np.concatenate(shortened))
+            parts = np.split(inverse + begin, np.cumsum([len(column) for column in shortened])[:-1])
+            for k, part in zip(members, parts, strict=True):
+                positions[k] = np.broadcast_to(part, len(keys[k])) if len(part) == 1 else part
+            stored.append(places)
+        begin += len(stored[-1])
+    places = np.concatenate(stored)
+    return Arranged(positions, alone, places // width, places % width, shape)
+
+
+def _numbered(places: Places) -> tuple[Places, Places]:
+    """Return the different places in rising order, and the number of each; columns that rise are merged, not sorted."""
+    order = np.argsort(places, kind="stable")
+    found = places[order]
+    new = np.concatenate([[True], found[1:] != found[:-1]])
+    numbers = np.empty_like(places)
+    numbers[order] = np.cumsum(new) - 1
+    return found[new], numbers
+
+
+def met_alone(keys: Sequence[Places]) -> list[bool]:
+    """Return for each column of places whether nothing writes one of them twice.
+
+    >>> met_alone([np.array([0, 1]), np.array([1, 2]), np.array([3, 4])])
+    [False, False, True]
+    """
+    return _families(keys)[1]
+
+
+def is_uniform(places: Places) -> bool:
+    """Whether places are one that was repeated without being stored again (see `uniform`)."""
+    return places.strides == (0,)
+
+
+def uniform(places: Places) -> Places:
+    """Return places that are all the same as one number that is repeated: hundreds of entries share a weight."""
+    if len(places) > 1 and (places == places[0]).all():
+        return np.broadcast_to(places[:1], len(places))
+    return places
+
+
+def table_of(places: Places) -> Table:
+    """Return the table of places, at once for uniform ones."""
+    return Affine(int(places[0]), 0, len(places)) if is_uniform(places) else table(places)
+
+
+def each(function: Callable[[Places, Places], Places], first: Places, second: Places) -> Places:
+    """Return a function of two columns, of one number where both are uniform.
+
+    >>> is_uniform(each(np.maximum, uniform(np.full(9, 2)), uniform(np.full(9, 3))))
+    True
+    """
+    if is_uniform(first) and is_uniform(second):
+        return np.broadcast_to(function(first[:1], second[:1]), len(first))
+    return function(first, second)
+
+
+def keys_of(entries: Sequence[tuple[Places, Places]], width: int) -> list[Places]:
+    """Return the places in the flat matrix of entries with their rows and columns."""
+    return [each(lambda row, column: row * width + column, rows, columns) for rows, columns in entries]
+
+
+def _families(keys: Sequence[Places]) -> tuple[list[list[int]], list[bool]]:
+    """Return the families of entries that share a place, and for each entry whether no place of it is written twice."""
+    alone = [not is_uniform(column) for column in keys]
+    if not keys:
+        return [], alone
+    shortened = [column[:1] if is_uniform(column) else column for column in keys]
+    joined = np.concatenate(shortened)
+    owner = np.repeat(np.arange(len(keys)), [len(column) for column in shortened])
+    order = np.argsort(joined, kind="stable")  # columns that rise are merged, not sorted
+    owner = owner[order]
+    again = np.nonzero(np.diff(joined[order]) == 0)[0]
+    pairs = distinct(owner[again] * len(keys) + owner[again + 1])
+    head = list(range(len(keys)))
+    for first, second in zip((pairs // len(keys)).tolist(), (pairs % len(keys)).tolist(), strict=True):
+        alone[first] = alone[second] = False
+        kept, gone = sorted((_head(head, first), _head(head, second)))
+        head[gone] = kept
+    family: dict[int, list[int]] = {}
+    for number in range(len(keys)):
+        family.setdefault(_head(head, number), []).append(number)
+    return list(family.values()), alone
+
+
+def _head(head: list[int], number: int) -> int:
+    """Return the first of the family of an entry; the way there is shortened."""
+    while head[number] != number:
+        head[number] = head[head[number]]
+        number = head[number]
+    return number

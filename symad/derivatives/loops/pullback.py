@@ -1,0 +1,102 @@
+"""Pullback and gradient: a rolled program run forward, then its regions backward, last to first.
+
+The buffers that matter have buffers of cotangents: those of outputs are given, those of inputs are the results, all
+others begin at zero and are added up by the regions that read them, before the region that wrote them is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Gather, Region, RolledProgram, Step, regions_of
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, segmented, segments_of
+from symad.derivatives.loops.checkpoints_nests import cut_nests
+from symad.derivatives.loops.draft import Draft, buffers_read, each_region, fresh_name
+from symad.derivatives.loops.reverse import Reverse
+from symad.derivatives.loops.reverse_region import Place, added, single_lags
+from symad.derivatives.loops.reverse_rounds import with_own_rounds
+from symad.errors import ArgumentError
+
+
+def pullback(
+    program: RolledProgram, active: Sequence[int], *, checkpoints: Checkpoints = "all", units: bool = False
+) -> RolledProgram:
+    """Return the program of values and cotangents: inputs are all inputs, then the cotangents of all outputs.
+
+    Outputs are all outputs, then the cotangents of the active inputs. ArgumentError for a loop without a bound. Where
+    the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
+    """
+    draft, seeds = Draft(program), {}
+    inputs = _inputs(program)
+    for number, array in enumerate(program.outputs, program.first_output):
+        name = "cotangent" if len(program.outputs) == 1 else f"cotangent_{number - program.first_output}"
+        buffer = draft.like(number)
+        seeds[number] = Place(buffer, guard=buffer if units else None)
+        fresh = fresh_name(name, [found for found, _ in inputs])
+        inputs.append((Input(fresh, array.shape), seeds[number].buffer))
+    outputs = list(zip(program.outputs, range(program.first_output, len(program.buffers)), strict=True))
+    return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds, checkpoints)])
+
+
+def gradient(
+    program: RolledProgram, active: Sequence[int], value: bool = False, *, checkpoints: Checkpoints = "all"
+) -> RolledProgram:
+    """Return the program of the gradient of the first output, a scalar, in the active inputs.
+
+    Inputs are all inputs; outputs are the gradients, before them the scalar itself if `value`. ArgumentError for an
+    output that is no scalar, and for a loop without a bound.
+    """
+    array, first = program.outputs[0], program.first_output
+    if array.size != 1:
+        raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")
+    draft = Draft(program)
+    gradients = _run_back(draft, active, {first: Place(first, one=True)}, checkpoints)
+    return draft.finish(_inputs(program), [(array, first), *gradients] if value else gradients)
+
+
+def _inputs(program: RolledProgram) -> list[tuple[Input, int]]:
+    return [(array, number) for number, array in enumerate(program.inputs)]
+
+
+def _run_back(
+    draft: Draft, active: Sequence[int], seeds: dict[int, Place], checkpoints: Checkpoints
+) -> list[tuple[Output, int]]:
+    """Write the steps forward and backward; return the buffers of the cotangents of the active inputs."""
+    check_checkpoints(checkpoints)
+    single = [each_region(step, single_lags) for step in draft.program.steps]
+    places, copies = _cotangents_of_outputs(draft, seeds)
+    steps, cuts = cut_nests(draft, with_own_rounds(draft, single), checkpoints, 0)
+    steps = _cut(draft, steps, checkpoints)
+    reverse = Reverse(draft, steps, active, places, checkpoints, cuts=cuts)
+    there, back = reverse.both_ways(steps, ())
+    draft.steps = [*there, *copies, *back]
+    found = []
+    for number in active:
+        place = reverse.cotangents.get(number) or Place(draft.like(number))
+        found.append((Output(draft.program.inputs[number].shape, ()), place.buffer))
+    return found
+
+
+def _cut(draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints) -> list[Step]:
+    """Return steps with long chains in segments."""
+    found: list[Step] = []
+    for step in steps:
+        if isinstance(step, Region):
+            found += segmented(draft, step, segments_of(checkpoints, step, 0), 0)
+        else:
+            found.append(step)
+    return found
+
+
+def _cotangents_of_outputs(draft: Draft, seeds: dict[int, Place]) -> tuple[dict[int, Place], list[Step]]:
+    """Return where the cotangents of outputs are; those of one that is read again are added up, from what is given."""
+    read = {buffer for region, _ in regions_of(draft.program.steps) for buffer in buffers_read(region)}
+    places, copies = dict(seeds), list[Step]()
+    for buffer in sorted(read & seeds.keys()):
+        size = draft.buffers[buffer].size
+        source = draft.number(1.0, size) if seeds[buffer].one else Gather(seeds[buffer].buffer, Affine(0, 1, size))
+        places[buffer] = Place(draft.like(buffer))
+        copies.append(added(source, Gather(places[buffer].buffer, Affine(0, 1, size))))
+    return places, copies

@@ -1,0 +1,120 @@
+"""Pushforward: a rolled program with the tangents of its outputs, in the same loops.
+
+Every active buffer has a buffer of tangents of the same size; a region becomes the region of its body's pushforward,
+with gathers, carries and results doubled where they are active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Gather, Region, Result, RolledProgram
+from symad.derivatives.loops.activity import Forward, forward
+from symad.derivatives.loops.body_linear import body_pushforward
+from symad.derivatives.loops.draft import Draft, Wiring, each_region, fresh_name
+
+
+def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
+    """Return the program of values and tangents: inputs are all inputs, then the tangents of the active ones.
+
+    Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Where the tangents of
+    inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
+    """
+    draft = Draft(program)
+    ahead = forward(program.steps, program.buffers, active, infinite=draft.infinite, guarded=active if units else ())
+    tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}
+    first = program.first_output
+    for buffer in range(first, len(program.buffers)):
+        tangents.setdefault(buffer, draft.like(buffer))
+    own = set(active) if units else set[int]()
+    guards = {buffer: tangents[buffer] if buffer in own else draft.like(buffer) for buffer in sorted(ahead.guarded)}
+    pushed = _Pushed(draft, ahead, tangents, guards)
+    draft.steps = [each_region(step, pushed.region) for step in program.steps]
+    inputs = [(array, number) for number, array in enumerate(program.inputs)]
+    for number in active:
+        array = program.inputs[number]
+        name = fresh_name(f"{array.name}_tangent", [found for found, _ in inputs])
+        inputs.append((Input(name, array.shape), tangents.get(number) or draft.like(number)))
+    outputs = [(array, first + number) for number, array in enumerate(program.outputs)]
+    outputs += [(Output(array.shape, (), None, array.pattern), tangents[buffer]) for array, buffer in outputs]
+    return draft.finish(inputs, outputs)
+
+
+class _Pushed:
+    """The regions of a pushforward."""
+
+    def __init__(self, draft: Draft, ahead: Forward, tangents: dict[int, int], guards: dict[int, int]) -> None:
+        self.draft, self.ahead, self.tangents, self.guards = draft, ahead, tangents, guards
+
+    def region(self, region: Region) -> Region:
+        """Return the region of values and tangents."""
+        active, guarded = self.ahead.slots[region], self.ahead.guarded_slots[region]
+        if not active:
+            return self.zeros(region)
+        first = len(region.gathers)
+        asked = {use.output for use in region.results if use.buffer in self.guards}
+        asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
+        body, tangents = body_pushforward(
+            self.ahead.replay(region), guarded, sorted(asked), self.ahead.infinite_slots[region]
+        )
+        slots = len(region.body.inputs)
+        tangent_slot, guard_slot = _numbered(active, slots), _numbered(guarded, slots + len(active))
+        tangent_output = _numbered(tangents, len(region.body.outputs))
+        guard_output = _numbered(sorted(asked), len(region.body.outputs) + len(tangents))
+        gathers = dict(enumerate(region.gathers))
+        for slot, use in enumerate(region.gathers):
+            if slot in tangent_slot:
+                gathers[tangent_slot[slot]] = Gather(self.tangents[use.buffer], use.table)
+            if slot in guard_slot:
+                gathers[guard_slot[slot]] = Gather(self.guards[use.buffer], use.table)
+        carries: dict[int, tuple[int | None, tuple[Gather, ...]]] = {
+            slot: (carry.output, carry.initial) for slot, carry in enumerate(region.carries, first)
+        }
+        for slot, carry in enumerate(region.carries, first):
+            if slot in tangent_slot:
+                carries[tangent_slot[slot]] = tangent_output.get(carry.output), tuple(map(self.initial, carry.initial))
+            if slot in guard_slot:
+                carries[guard_slot[slot]] = guard_output[carry.output], tuple(map(self.initial_guard, carry.initial))
+        results: list[tuple[int | None, Result]] = [(use.output, use) for use in region.results]
+        for result in region.results:
+            if result.output in tangent_output:
+                moved = replace(result, buffer=self.tangents[result.buffer])
+                results.append((tangent_output[result.output], moved))
+                if result.buffer in self.guards:
+                    moved = replace(result, buffer=self.guards[result.buffer])
+                    results.append((guard_output[result.output], moved))
+        return Wiring(body, gathers, carries, results).region(region.count, region.origin, region.stop)
+
+    def zeros(self, region: Region) -> Region:
+        """Return a region without active slots; where it sets sums to zero that begin anew, so do their tangents."""
+        if region.gathers or region.carries:
+            return region
+        stores = [use for use in region.results if use.kind == "store"]
+        further = [
+            replace(use, buffer=places[use.buffer])
+            for places in (self.tangents, {b: g for b, g in self.guards.items() if g != self.tangents.get(b)})
+            for use in stores
+            if use.buffer in places
+        ]
+        if not further:
+            return region
+        results = [(use.output, use) for use in region.results] + [(None, use) for use in further]
+        return Wiring(region.body, {}, {}, results).region(region.count, region.origin, region.stop)
+
+    def initial(self, use: Gather) -> Gather:
+        """Return where the tangent of an initial value is: the number 0 if it is not active."""
+        return (
+            Gather(self.tangents[use.buffer], use.table) if use.buffer in self.ahead.buffers else self.draft.number(0.0)
+        )
+
+    def initial_guard(self, use: Gather) -> Gather:
+        """Return where the guard of that tangent is."""
+        if use.buffer in self.guards:
+            return Gather(self.guards[use.buffer], use.table)
+        return self.draft.number(1.0 if use.buffer in self.ahead.buffers else 0.0)
+
+
+def _numbered(items: Sequence[int], first: int) -> dict[int, int]:
+    return {item: number for number, item in enumerate(items, first)}

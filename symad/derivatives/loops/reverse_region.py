@@ -1,0 +1,257 @@
+"""One region run backward: gathers become adds, results become gathers, carries become carries.
+
+A carried region runs from its last repetition to its first; what it needs of its carries was stored going forward, one
+number for each repetition. Only carries of lag 1 are known here: `single_lags` writes longer ones as several.
+
+The cotangents of carries begin with the number 0, where nothing is read after the last repetition. Straight lines have
+no product there; here an infinite partial derivative in just that repetition gives NaN, and never another number.
+
+`counts` are the rounds of the nests around, which run backward too; FIXED for one whose rounds run as they are, and
+whose rounds use the same workspace one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from codegen.ir.program import Program
+from codegen.ir.region import Carry, Gather, Region, Result, Step
+from codegen.ir.tables import Affine, Indexed, Table
+from codegen.loops.place.buffers import IDENTITY
+from symad.derivatives.loops.body_derivatives import Replay, body_part, body_program, slots_behind
+from symad.derivatives.loops.body_linear import body_pullback
+from symad.derivatives.loops.draft import Draft, Wiring
+
+FIXED = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the cotangents of a buffer are: in another one, or the number 1 wherever they are asked for.
+
+    Their guards, if they have any, are in a third one.
+    """
+
+    buffer: int
+    one: bool = False
+    guard: int | None = None
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a region needs to run backward: its body, the slots, outputs and results with cotangents, where these are.
+
+    `guarded` are the carries whose cotangents have guards, `infinite` the slots that may read infinite numbers.
+    """
+
+    replay: Replay
+    slots: Sequence[int]
+    outputs: Sequence[int]
+    results: Sequence[Result]
+    cotangents: dict[int, Place]  # of buffers
+    guarded: Collection[int]
+    infinite: Collection[int]
+
+
+class BackwardRegion:
+    """One region in the making: `forward` stores what is needed of its carries, `steps` run it backward."""
+
+    def __init__(self, draft: Draft, region: Region, counts: Sequence[int], needs: Needs) -> None:
+        self.draft, self.region, self.counts, self.needs = draft, region, tuple(counts), needs
+        self.first = len(region.gathers)
+        self.uses = needs.results
+        self.bearers = {use.output: self.bearer(use.output) for use in self.uses if use.kind == "last"}
+        self.carried = sorted({slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values()))
+        self.guarded = {slot for slot in self.carried if slot in needs.guarded}
+        self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
+        self.before: list[Step] = []
+        self.after: list[Step] = []
+        self.forward = region
+        self.steps = self.made()
+
+    def bearer(self, output: int) -> int:
+        """Return the slot of the carry that has an output whose last value counts."""
+        return next(slot for slot, carry in enumerate(self.region.carries, self.first) if carry.output == output)
+
+    def made(self) -> list[Step]:
+        """Return the steps backward."""
+        region, needs = self.region, self.needs
+        spread = [use for use in self.uses if use.kind != "last"]
+        read = [use for use in spread if not needs.cotangents[use.buffer].one]
+        ones = [use.output for use in spread if needs.cotangents[use.buffer].one]
+        joined = [use.output for use in read] + [region.carries[slot - self.first].output for slot in self.carried]
+        guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
+        guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
+        asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
+        body, found = body_pullback(needs.replay, joined, ones, guarded, asked, needs.infinite)
+        inputs, outputs = len(region.body.inputs), len(region.body.outputs)
+        output = {slot: k for k, slot in enumerate(found, outputs)}
+        guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}
+        guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(found))}
+        wanted = [slot for slot in needs.slots if slot in output]
+        gathers = self.primal(body, [*(output[slot] for slot in wanted), *guard_output.values()])
+        for k, use in enumerate(read):
+            gathers[inputs + k] = self.cotangent(use)
+            if k in guard_slot:
+                gathers[guard_slot[k]] = self.guard(use)
+        carries: dict[int, tuple[int | None, tuple[Gather, ...]]] = {}
+        for k, slot in enumerate(self.carried, len(read)):
+            carries[inputs + k] = output.get(slot), (self.last(slot),)
+            if k in guard_slot:
+                carries[guard_slot[k]] = guard_output[slot], (self.last_guard(slot),)
+        results: list[tuple[int | None, Result]] = []
+        for slot in wanted:
+            results += self.results(slot, output[slot], guard_output.get(slot))
+        backward = Wiring(body, gathers, carries, results).region(region.count, region.origin)
+        return [*self.before, backward, *self.after]
+
+    def primal(self, body: Program, outputs: Sequence[int]) -> dict[int, Gather]:
+        """Return where slots are read; carries that some outputs need are stored by the region forward."""
+        region = self.region
+        gathers = {slot: Gather(use.buffer, self.back(use.table)) for slot, use in enumerate(region.gathers)}
+        results: list[tuple[int | None, Result]] = [(use.output, use) for use in region.results]
+        for slot in slots_behind(body, outputs):
+            if self.first <= slot < len(region.body.inputs):
+                history = self.draft.workspace(region.count * _rounds(self.counts))
+                table = Affine(0, 1, region.count, strides(region.count, self.counts))
+                results.append((~slot, Result(0, history, table, "store")))
+                gathers[slot] = Gather(history, self.back(table))
+        if len(results) > len(region.results):
+            carries = {slot: (carry.output, carry.initial) for slot, carry in enumerate(region.carries, self.first)}
+            wiring = Wiring(region.body, dict(enumerate(region.gathers)), carries, results)
+            self.forward = wiring.region(region.count, region.origin)
+        return gathers
+
+    def back(self, table: Table) -> Table:
+        """Return a table as it is met going backward."""
+        return backward_table(table, self.counts, turned=not self.region.parallel)
+
+    def cotangent(self, use: Gather | Result) -> Gather:
+        """Return where the cotangents of places are."""
+        place = self.needs.cotangents[use.buffer]
+        return self.draft.number(1.0) if place.one else Gather(place.buffer, self.back(use.table))
+
+    def guard(self, use: Gather | Result) -> Gather:
+        """Return where the guards of the cotangents of places are; the number 1 if they have none."""
+        guard = self.needs.cotangents[use.buffer].guard
+        return self.draft.number(1.0) if guard is None else Gather(guard, self.back(use.table))
+
+    def cell(self) -> Gather:
+        """Return a place for one number of each round of the nests around."""
+        return Gather(self.draft.workspace(_rounds(self.counts)), Affine(0, 0, 1, strides(1, self.counts)))
+
+    def ends(self, slot: int) -> list[Result]:
+        """Return the "last" results that the cotangent of a carry begins with."""
+        output = self.region.carries[slot - self.first].output
+        uses = [use for use in self.uses if use.kind == "last" and use.output == output]
+        return uses if uses and self.bearers[output] == slot else []
+
+    def last(self, slot: int) -> Gather:
+        """Return where the cotangent of the last value of a carry comes from."""
+        uses = self.ends(slot)
+        if not uses:
+            return self.draft.number(0.0)
+        if len(uses) == 1:
+            return self.cotangent(uses[0])
+        cell = self.cell()
+        total = body_program(lambda *ends: (sum(ends[1:], ends[0]),), len(uses))
+        ends = dict(enumerate(map(self.cotangent, uses)))
+        self.before.append(Wiring(total, ends, {}, [(0, Result(0, cell.buffer, cell.table, "store"))]).region(1, ""))
+        return cell
+
+    def last_guard(self, slot: int) -> Gather:
+        """Return where the guard of that cotangent is."""
+        uses = self.ends(slot)
+        return self.guard(uses[0]) if len(uses) == 1 else self.draft.number(float(len(uses) > 1))
+
+    def source(self, slot: int) -> Gather:
+        """Return what a slot reads; of a carry, its initial value."""
+        return self.region.gathers[slot] if slot < self.first else self.region.carries[slot - self.first].initial[0]
+
+    def guard_of(self, slot: int) -> int | None:
+        """Return the buffer of the guards of what a slot reads."""
+        place = self.needs.cotangents.get(self.source(slot).buffer)
+        return None if place is None else place.guard
+
+    def results(self, slot: int, output: int, guard: int | None) -> list[tuple[int | None, Result]]:
+        """Return where the cotangent of a slot goes: to what it reads, or where its initial value was read."""
+        source = self.source(slot)
+        if source.buffer not in self.needs.cotangents:
+            return []
+        parts = [(output, self.cotangent(source))]
+        if guard is not None and self.guard_of(slot) is not None:
+            parts.append((guard, self.guard(source)))
+        return [(part, self.left(slot, source, target)) for part, target in parts]
+
+    def left(self, slot: int, source: Gather, target: Gather) -> Result:
+        """Return the result that leaves a cotangent, or its guard, at its target."""
+        once = source.buffer in self.draft.read_once
+        if slot < self.first:
+            return Result(0, target.buffer, target.table, "store" if once else "add")
+        if once:
+            return Result(0, target.buffer, target.table, "last")
+        cell = self.cell()
+        self.after.append(added(cell, target))
+        return Result(0, cell.buffer, cell.table, "last")
+
+
+def single_lags(region: Region) -> Region:
+    """Return a region with carries of lag 1: one of lag 3 is three, of which each passes its slot on to the next."""
+    if all(carry.lag == 1 for carry in region.carries):
+        return region
+    first, inputs = len(region.gathers), len(region.body.inputs)
+    outputs: list[int | None] = list(range(len(region.body.outputs)))
+    carries: list[Carry] = []
+    passing: list[Carry] = []
+    for carry in region.carries:
+        output = carry.output
+        for initial in reversed(carry.initial[1:]):
+            outputs.append(~(inputs + len(passing)))
+            passing.append(Carry(output, (initial,)))
+            output = len(outputs) - 1
+        carries.append(Carry(output, carry.initial[:1]))
+    slots = range(first + len(carries))
+    body = body_part(region.body, slots, outputs, further=len(passing))
+    return replace(region, body=body, carries=(*carries, *passing))
+
+
+def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Table:
+    """Return a table with the rounds of the nests around backward, and its places too if it is turned.
+
+    The rounds of nests further inside run as they are.
+
+    >>> backward_table(Affine(1, 2, 4, (8,)), [3], turned=True)
+    Affine(start=23, step=-2, count=4, shifts=(-8,))
+    >>> backward_table(Affine(1, 2, 4, (8,)), [FIXED], turned=True)
+    Affine(start=7, step=-2, count=4, shifts=(8,))
+    """
+    pairs = list(zip(table.shifts, counts, strict=False))
+    moved = sum(shift * (count - 1) for shift, count in pairs if count != FIXED)
+    shifts = (*(shift if count == FIXED else -shift for shift, count in pairs), *table.shifts[len(counts) :])
+    if isinstance(table, Indexed):
+        index = table.index[::-1] if turned else table.index
+        return Indexed(index + moved if moved else index, shifts)
+    if turned:
+        return Affine(table.start + moved + table.step * (table.count - 1), -table.step, table.count, shifts)
+    return Affine(table.start + moved, table.step, table.count, shifts)
+
+
+def strides(size: int, counts: Sequence[int]) -> tuple[int, ...]:
+    """Return how far apart the rounds of nests are in a buffer with `size` places for each round.
+
+    >>> strides(5, (3, FIXED, 2))
+    (10, 0, 5)
+    """
+    return tuple(0 if count == FIXED else size * _rounds(counts[k + 1 :]) for k, count in enumerate(counts))
+
+
+def added(source: Gather, target: Gather) -> Region:
+    """Return the region that adds the places of a table to those of another."""
+    total = Result(0, target.buffer, target.table, "add")
+    return Wiring(IDENTITY, {0: source}, {}, [(0, total)]).region(source.table.count, "")
+
+
+def _rounds(counts: Sequence[int]) -> int:
+    return prod(count for count in counts if count != FIXED)

@@ -1,0 +1,110 @@
+"""Waists: a long linear sum inside a body becomes a value of its own, through which all its slots act together.
+
+The Hessian of g(w . x) in 64 inputs has 2080 different entries, but it is one number times a dyad: with w . x as an
+inner value (see `pieces`) a body has one entry, and the dyad is written by a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import sympy as sp
+
+from codegen.ir.program import Head, Input, Output, Program
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.body_derivatives import body_part, slots_behind
+
+FEWEST_SLOTS = 12  # of a sum that becomes a value
+MOST_VALUES = 32  # in all repetitions of all regions
+
+
+def with_waists(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
+    """Return a program whose long linear sums have buffers, and these buffers; regions know nothing of each other."""
+    buffers, steps, made = list(program.buffers), list[Region](), list[int]()
+    left, first = MOST_VALUES, program.first_output
+    for region in program.steps:
+        assert isinstance(region, Region)
+        rows = _waists(region.body, _variable(program, region, inputs)) if region.count <= left else []
+        if not rows or region.count * len(rows) > left:
+            steps.append(region)
+            continue
+        left -= region.count * len(rows)
+        numbers = range(len(buffers), len(buffers) + len(rows))
+        buffers += [Buffer("workspace", region.count) for _ in rows]
+        steps += _split(region, rows, numbers)
+        made += numbers
+    if not made:
+        return program, frozenset()
+    inner, outputs = len(buffers) - len(program.buffers), len(program.outputs)
+    order = [*range(first), *made, *range(first, first + outputs)]
+    number_of = {number: k for k, number in enumerate(order)}
+    moved = tuple(_renumbered(step, number_of) for step in steps)
+    return replace(program, buffers=tuple(buffers[k] for k in order), steps=moved), frozenset(
+        range(first, first + inner)
+    )
+
+
+def _variable(program: RolledProgram, region: Region, inputs: Collection[int]) -> set[int]:
+    """Return the slots that may depend on some inputs."""
+    kinds = [program.buffers[use.buffer].kind for use in region.gathers]
+    return {
+        slot
+        for slot, (use, kind) in enumerate(zip(region.gathers, kinds, strict=True))
+        if use.buffer in inputs or kind in ("workspace", "output")
+    }
+
+
+def _waists(body: Program, variable: set[int]) -> list[int]:
+    """Return the rows that are linear in many slots, and that are used in a way that is not."""
+    support: list[frozenset[int]] = []
+    linear: list[bool] = []
+    used: set[int] = set()
+    for row, operands in enumerate(body.operands):
+        parts = [support[part] for part in operands]
+        support.append(frozenset([row] if row in variable else ()).union(*parts))
+        depends = [part for part in operands if support[part]]
+        straight = body.heads[row] is sp.Add or (body.heads[row] is sp.Mul and len(depends) == 1)
+        linear.append(not depends or (straight and all(linear[part] for part in depends)))
+        if not linear[-1]:
+            used |= {part for part in depends if linear[part] and len(support[part]) >= FEWEST_SLOTS}
+    return sorted(used)
+
+
+def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> list[Region]:
+    """Return the region of some rows, which go to buffers, and the region that reads them there."""
+    everywhere = Affine(0, 1, region.count)
+    with_rows = replace(region.body, outputs=tuple(Output((), (row,)) for row in rows))
+    slots = slots_behind(with_rows, range(len(rows)))
+    first = Region(
+        body_part(with_rows, slots, range(len(rows))), region.count, tuple(region.gathers[slot] for slot in slots),
+        tuple(Result(k, buffer, everywhere, "store") for k, buffer in enumerate(buffers)), origin=region.origin,
+    )  # fmt: skip
+    rest = _above(region.body, rows)
+    gathers = [*region.gathers, *(Gather(buffer, everywhere) for buffer in buffers)]
+    slots = slots_behind(rest, range(len(rest.outputs)))
+    body = body_part(rest, slots, range(len(rest.outputs)))
+    return [first, replace(region, body=body, gathers=tuple(gathers[slot] for slot in slots))]
+
+
+def _above(body: Program, rows: Sequence[int]) -> Program:
+    """Return the body with one more slot for each of some rows, in their place."""
+    slots = len(body.inputs)
+    shifted = {row: row + len(rows) if row >= slots else row for row in range(len(body))}
+    shifted |= {row: slots + k for k, row in enumerate(rows)}
+    names = [sp.Symbol(f"waist{k}") for k in range(len(rows))]
+    heads: list[Head] = [*body.heads[:slots], *(sp.Symbol for _ in rows), *body.heads[slots:]]
+    operands = [tuple(shifted[part] for part in parts) for parts in body.operands]
+    atoms = {row + len(rows) if row >= slots else row: atom for row, atom in body.atoms.items()}
+    atoms |= {slots + k: name for k, name in enumerate(names)}
+    inputs = (*body.inputs, *(Input(name.name, ()) for name in names))
+    outputs = tuple(Output((), (shifted[output.rows[0]],)) for output in body.outputs)
+    rest = [*operands[:slots], *(() for _ in rows), *operands[slots:]]
+    return Program(heads, rest, atoms, inputs, outputs, body.name)
+
+
+def _renumbered(region: Region, number_of: dict[int, int]) -> Region:
+    gathers = tuple(replace(use, buffer=number_of[use.buffer]) for use in region.gathers)
+    results = tuple(replace(use, buffer=number_of[use.buffer]) for use in region.results)
+    return replace(region, gathers=gathers, results=results)

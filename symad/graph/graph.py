@@ -1,0 +1,229 @@
+"""Graph: the hash-consed table of expressions that every stage works on.
+
+Node `i` is a row: `heads[i]` is a SymPy class, `operands[i]` are earlier nodes, and a leaf keeps its SymPy atom in
+`atoms[i]`. Ids are topological: an operand is always smaller than its node. Two nodes with the same head and operands
+are the same node, with one exception: an alias is never interned, which is what keeps derivative levels apart.
+The rows follow the conventions of `codegen.ir.program`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from operator import itemgetter
+from types import CodeType, FrameType
+from typing import Any, TypeAlias
+
+import sympy as sp
+from mpmath.libmp import from_float
+
+from codegen.heads import Alias, negative_zero
+from codegen.ir.program import Head
+from codegen.ir.row_table import Table
+from codegen.limits import check
+from codegen.machine.storage.portable import decode_rows, encode_rows
+from symad.errors import LimitError, RuleError
+from symad.graph.atoms import AtomOf, LazyAtoms
+
+Number: TypeAlias = bool | int | float | Fraction
+Rule: TypeAlias = Callable[[int], int | None]
+
+_PRECISION = 53  # bits of a float
+
+MANY = 1000  # leaves made at once whose atoms are made later
+NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
+
+
+class Graph(Table):
+    """A growing table of nodes.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x", real=True))
+    >>> y = graph.node(sp.Mul, x, graph.node(sp.sin, x))
+    >>> graph.node(sp.Mul, x, graph.node(sp.sin, x)) == y
+    True
+    >>> graph.alias(x) == graph.alias(x)
+    False
+    """
+
+    __slots__ = ("marks", "placed", "rules")
+
+    def __init__(self, *, lines: bool = True) -> None:
+        super().__init__()
+        self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
+        self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
+        self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
+
+    def place(self, frame: FrameType) -> None:
+        """Note that the nodes made since the last call belong to the instruction that a frame is at."""
+        self.placed = end = len(self.heads)
+        self.marks.append((end, frame.f_code, frame.f_lasti))
+
+    def place_all(self, start: int, find_frame: Callable[[], FrameType | None]) -> None:
+        """Let one mark stand for those from number `start` on: for what a library did inside one call of the user's."""
+        if len(self.marks) > start or self.placed < len(self.heads):
+            frame = find_frame()
+            if frame is not None:
+                del self.marks[start:]
+                self.place(frame)
+
+    def instruction_of(self, node: int) -> tuple[CodeType, int] | None:
+        """Return the code object and the instruction that made a node, None when that was not noted."""
+        at = bisect_right(self.marks, node, key=itemgetter(0))
+        return None if at == len(self.marks) else self.marks[at][1:]
+
+    def node(self, head: Head, *operands: int) -> int:
+        """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
+        found = self._memo.get((head, operands))
+        if found is not None:
+            return found
+        if len(self.heads) >= NODE_LIMIT:
+            raise LimitError(
+                f"the graph has reached {NODE_LIMIT} nodes",
+                why="the traced function may loop for ever, or unrolls a very long loop",
+                do="check the loop's end, or split the computation",
+            )
+        return self._append((head, operands), head, operands)
+
+    def pair(self, head: Head, left: int, right: int) -> int:
+        """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
+        return self.node(head, left, right) if left <= right else self.node(head, right, left)
+
+    def number(self, value: Number) -> int:
+        """Return the leaf of a Python number: int -> Integer, float -> Float (53 bits), Fraction -> Rational.
+
+        >>> graph = Graph()
+        >>> [graph.atoms[graph.number(value)] for value in (2, 2.0, Fraction(1, 3), True, -0.0)]
+        [2, 2.00000000000000, 1/3, True, -0.0]
+        """
+        key = (type(value), value, value == 0 and math.copysign(1.0, value))
+        found = self._memo.get(key)
+        if found is None:
+            found = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
+            self._memo[key] = found
+        return found
+
+    def _float(self, value: float) -> int:
+        """Return the leaf of a float that is not 0; the Float is made as SymPy makes it, at a fifth of the cost."""
+        if not math.isfinite(value):
+            return self.leaf(_atom(value))
+        mpf = from_float(value)
+        atom = sp.Expr.__new__(sp.Float)
+        atom._mpf_, atom._prec = mpf, _PRECISION
+        return self._append((sp.Float, mpf, _PRECISION), sp.Float, (), atom)
+
+    def own_leaf(self, atom: sp.Basic) -> int:
+        """Return a new leaf that is never merged with another: what stands for an input."""
+        return self._append(None, type(atom), (), atom)
+
+    def own_leaves(self, count: int, atom: AtomOf) -> range:
+        """Return new leaves as `own_leaf` makes them, all symbols; of many, the atoms are made when asked for.
+
+        >>> graph = Graph()
+        >>> graph.own_leaves(10**6, lambda k: sp.Symbol(f"x_{k}")), graph.atoms[7]
+        (range(0, 1000000), x_7)
+        """
+        if count < MANY:
+            start = len(self.heads)
+            return range(start, start + len([self.own_leaf(atom(k)) for k in range(count)]))
+        with self._lock:
+            nodes = range(len(self.heads), len(self.heads) + count)
+            check("writing operations", self.heads)
+            if nodes.stop > NODE_LIMIT:
+                raise LimitError(f"the graph has reached {NODE_LIMIT} nodes", why=f"{count} leaves were to be added")
+            if not isinstance(self.atoms, LazyAtoms):
+                self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
+            self.atoms.later(nodes, atom)
+            self.blocks.scan(self.heads)
+            self.blocks.add_range(nodes.start, nodes.stop)
+            self.heads += [sp.Symbol] * count
+            self.operands += [()] * count
+            self.blocks.scanned = nodes.stop
+            return nodes
+
+    def given_atoms(self) -> list[sp.Basic]:
+        """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
+        return [key[1] for key in self._memo if isinstance(key, tuple) and isinstance(key[1], sp.Basic)]
+
+    def alias(self, operand: int) -> int:
+        """Return a new node with the value of `operand` and an identity of its own."""
+        return self._append(None, Alias, (operand,))
+
+    def ruled(self, value: int, operands: Sequence[int], rule: Rule) -> int:
+        """Return an alias of `value` whose derivative in each of the operands is what a rule says.
+
+        `rule(k)` returns the node of the partial derivative in operand k, None for a structural zero. The value's own
+        derivative is not looked at.
+
+        >>> graph = Graph()
+        >>> x = graph.leaf(sp.Symbol("x"))
+        >>> held = graph.ruled(graph.node(sp.sin, x), [x], lambda k: None)
+        >>> graph.operands[held] == (graph.node(sp.sin, x), x)
+        True
+        """
+        node = self._append(None, Alias, (value, *operands))
+        self.rules[node] = rule
+        return node
+
+    def is_boolean(self, node: int) -> bool:
+        """Whether a node is a truth value (a relational, a connective, True or False)."""
+        while self.heads[node] is Alias:
+            node = self.operands[node][0]
+        return issubclass(self.heads[node], sp.logic.boolalg.Boolean) and not issubclass(self.heads[node], sp.Symbol)
+
+    def count_operations(self, nodes: Iterable[int], given: Iterable[int] = ()) -> int:
+        """Return how many operations the nodes need beyond the given ones: shared ones once, leaves and aliases not.
+
+        >>> graph = Graph()
+        >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
+        >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], given=[s])
+        (2, 0)
+        """
+        seen, stack, operations = set(given), list(nodes), 0
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                operands = self.operands[node]
+                operations += bool(operands) and self.heads[node] is not Alias
+                stack += operands
+        return operations
+
+    def __getstate__(self) -> dict[str, Any]:
+        return encode_rows(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        heads, rows, atoms = decode_rows(state)
+        self.__init__()  # type: ignore[misc]
+        for node, (head, operands) in enumerate(zip(heads, rows, strict=True)):
+            if not operands:
+                self.leaf(atoms[node])
+            elif head is Alias and len(operands) == 1:
+                self.alias(operands[0])
+            elif head is Alias:
+                self.ruled(operands[0], operands[1:], _rule_left_behind)
+            else:
+                self.node(head, *operands)
+
+
+def _rule_left_behind(position: int) -> int | None:
+    raise RuleError(
+        "a custom or implicit derivative of a graph that was pickled",
+        why="its rule is a Python function, which a pickled graph leaves behind",
+        do="pickle the derivative, or take it before",
+    )
+
+
+def _atom(value: Number) -> sp.Basic:
+    if isinstance(value, bool):
+        return sp.true if value else sp.false
+    if isinstance(value, int):
+        return sp.Integer(value)
+    if isinstance(value, Fraction):
+        return sp.Rational(value.numerator, value.denominator)
+    if value == 0 and math.copysign(1.0, value) < 0:
+        return negative_zero
+    return sp.Float(value) if math.isfinite(value) else sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo

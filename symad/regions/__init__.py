@@ -1,1 +1,0 @@
-"""Regions: derivatives of rolled programs, which are rolled programs again; their bodies are differentiated once."""

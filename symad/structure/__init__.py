@@ -1,1 +1,0 @@
-"""Structure: loops in a traced function, found or written down, and the rolled program made of them."""

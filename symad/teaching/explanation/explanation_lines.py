@@ -1,0 +1,242 @@
+"""The lines of programs that are shown: a variable and its formula, a row of a linear map, an entry of a matrix."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sympy as sp
+
+from codegen.heads import Alias
+from symad.derivatives.linear import Term
+from symad.derivatives.node_roles import History, Role
+from symad.derivatives.roles import Kind
+from symad.display.mathematics import text_of
+from symad.graph.graph import Graph
+from symad.graph.sympy_io import rebuild
+from symad.rules.partials import Edge
+from symad.tracing.calling.user_place import written_place
+
+LONGEST_SOURCE = 44  # letters of a user's line that are shown
+
+
+class Variable(sp.Symbol):  # type: ignore[misc]
+    """A variable of a program: `v3` as text, with its number below in formulas.
+
+    >>> sp.latex(Variable("v3")), str(Variable("v3"))
+    ('v_{3}', 'v3')
+    """
+
+    def _latex(self, printer: object) -> str:
+        letter = self.name.rstrip("0123456789")
+        return f"{letter}_{{{self.name[len(letter) :]}}}"
+
+
+class Adjoint(sp.Symbol):  # type: ignore[misc]
+    r"""The tangent or cotangent of a variable: `v3_dot` or `v3_bar` as text, a dot or a bar over v in formulas.
+
+    >>> sp.latex(Adjoint("v3_bar")), str(Adjoint("v3_dot"))
+    ('\\bar{v}_{3}', 'v3_dot')
+    """
+
+    def _latex(self, printer: object) -> str:
+        stem, _, accent = self.name.partition("_")
+        letter = stem.rstrip("0123456789")
+        return rf"\{accent}{{{letter}}}_{{{stem[len(letter) :]}}}"
+
+
+class Book:
+    """The names of the nodes of one graph: those of the inputs are the user's, the others are v1, v2, ... in order."""
+
+    def __init__(self, graph: Graph, inputs: Mapping[int, sp.Symbol], history: History) -> None:
+        self.graph, self.inputs, self.history = graph, inputs, history
+        self._numbers: dict[int, int] = {}
+        taken = {symbol.name for symbol in inputs.values()}
+        taken |= {atom.name for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
+        self.letter = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
+
+    def number(self, nodes: Iterable[int]) -> None:
+        """Give names to nodes that are listed, in the order of computation."""
+        listed = sorted(node for node in set(nodes) if self.is_line(node))
+        self._numbers = {node: k for k, node in enumerate(listed, start=1)}
+
+    def is_line(self, node: int) -> bool:
+        """Whether a node is computed: it is neither an input nor a number."""
+        return node not in self.inputs and node not in self.graph.atoms
+
+    def knows(self, node: int) -> bool:
+        """Whether a node can be named."""
+        return node in self._numbers or not self.is_line(node)
+
+    def name(self, node: int) -> str:
+        """Return the name of a node: a variable, an input, or a number as it is written."""
+        return str(self.symbol(node)) if node not in self._numbers else f"{self.letter}{self._numbers[node]}"
+
+    def symbol(self, node: int) -> sp.Basic:
+        """Return a node as it stands in formulas."""
+        if node in self.inputs:
+            return self.inputs[node]
+        if node in self.graph.atoms:
+            return self.graph.atoms[node]
+        return Variable(f"{self.letter}{self._numbers[node]}", real=None if self.graph.is_boolean(node) else True)
+
+    def adjoint(self, node: int, kind: Kind) -> sp.Symbol:
+        """Return the tangent or cotangent of a node as it stands in the rows of a linear map."""
+        return Adjoint(f"{self.name(node)}_{'dot' if kind == 'tangent' else 'bar'}", real=True)
+
+
+def _meets(letter: str, names: set[str]) -> bool:
+    return any(name.startswith(letter) and name[len(letter) :][:1].isdigit() for name in names)
+
+
+class Statement:
+    """What is assigned to one variable, and what the variable is."""
+
+    @property
+    def symbol(self) -> sp.Basic:
+        """The variable as it stands in formulas."""
+        raise NotImplementedError
+
+    @property
+    def expression(self) -> sp.Basic:
+        """What is assigned to the variable, as it stands in formulas."""
+        raise NotImplementedError
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What the variable is to each level; without roles it is primal."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The variable, as text."""
+        return str(self.symbol)
+
+    @property
+    def formula(self) -> str:
+        """What is assigned to the variable, as text."""
+        return text_of(self.expression)
+
+    @property
+    def marks(self) -> str:
+        """The roles in words: "primal", "residual 1, tangent 2"... where the number is the level."""
+        return ", ".join(map(str, self.roles)) or "primal"
+
+    @property
+    def becomes(self) -> tuple[sp.Basic, ...]:
+        """What this is in the program when the map is applied, and the condition under which it is not 0."""
+        return ()
+
+    @property
+    def source(self) -> tuple[str, str, str]:
+        """The file, the number and the text of the user's line that wrote it; empty where it is in no `.py` file."""
+        return "", "", ""
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Statement):
+    """One variable of a program: its name, its formula, and its roles."""
+
+    book: Book
+    node: int
+
+    @property
+    def symbol(self) -> sp.Basic:
+        return self.book.symbol(self.node)
+
+    @property
+    def expression(self) -> sp.Basic:
+        graph = self.book.graph
+        head, operands = graph.heads[self.node], graph.operands[self.node]
+        if not self.book.is_line(self.node):
+            return self.symbol
+        if head is Alias:  # of its argument; further operands are those of a rule
+            return self.book.symbol(operands[0])
+        return rebuild(head, [self.book.symbol(operand) for operand in operands])
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return self.book.history.roles(self.node)
+
+    @property
+    def source(self) -> tuple[str, str, str]:
+        if not self.book.history.is_written(self.node) or self.book.graph.heads[self.node] is Alias:
+            return super().source
+        file, _, number = written_place(self.book.graph, self.node).rpartition(":")
+        text = linecache.getline(file, int(number)).strip() if file.endswith(".py") else ""
+        shown = text if len(text) <= LONGEST_SOURCE else text[: LONGEST_SOURCE - 1] + "…"
+        return (Path(file).name, number, shown) if text else super().source
+
+
+@dataclass(frozen=True, eq=False)
+class Row(Statement):
+    """One row of a linear map: the tangent or cotangent of a node as a sum of coefficients times those of others.
+
+    `seeds` were put in, `before` says that the node got them in an earlier row, and `value` is what the row became
+    in the program when the map was applied.
+    """
+
+    book: Book
+    level: int
+    kind: Kind
+    node: int
+    edges: tuple[Edge, ...] = ()
+    seeds: tuple[int, ...] = ()
+    before: bool = False
+    value: Term | None = None
+
+    @property
+    def symbol(self) -> sp.Symbol:
+        return self.book.adjoint(self.node, self.kind)
+
+    @property
+    def expression(self) -> sp.Basic:
+        terms: list[sp.Basic] = [self.symbol] if self.before else []
+        terms += [self.book.symbol(seed) for seed in self.seeds]
+        terms += [self._term(*edge) for edge in self.edges]
+        return terms[0] if len(terms) == 1 else sp.Add(*terms, evaluate=False)
+
+    def _term(self, coefficient: int | None, source: int, guard: int | None) -> sp.Basic:
+        """Return a term, which is 0 where its guard does not hold."""
+        carried = self.book.adjoint(source, self.kind)
+        if coefficient is not None:
+            carried = sp.Mul(self.book.symbol(coefficient), carried, evaluate=False)
+        if guard is None:
+            return carried
+        return rebuild(sp.Piecewise, [carried, self.book.symbol(guard), sp.S.Zero, sp.true])
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return (Role(self.level, self.kind),)
+
+    @property
+    def becomes(self) -> tuple[sp.Basic, ...]:
+        if self.value is None or not all(node is None or self.book.knows(node) for node in self.value):
+            return ()
+        return tuple(self.book.symbol(node) for node in self.value if node is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Statement):
+    """One entry of a Jacobian or Hessian that an elimination found, by its place."""
+
+    book: Book
+    level: int
+    kind: Kind
+    letter: str
+    place: Sequence[int]
+    node: int
+
+    @property
+    def symbol(self) -> sp.Symbol:
+        return sp.Symbol("_".join((self.letter, *map(str, self.place))))
+
+    @property
+    def expression(self) -> sp.Basic:
+        return self.book.symbol(self.node)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return (Role(self.level, self.kind),)

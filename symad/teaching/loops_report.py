@@ -1,0 +1,198 @@
+"""What repeats in a function: each loop with its body, what it reads, and what becomes of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.ir.program import Program
+from codegen.loops.loop import Block as InnerBlock
+from codegen.loops.loop import Loop, Reads, is_nodes
+from symad.compiling.rolling import (
+    Primal,
+    StraightError,
+    counted,
+    differentiated_loops,
+    operations_of,
+    primal_of,
+    taken_apart,
+    traced_with_loops,
+    unrolled_lines,
+    worth_it,
+)
+from symad.derivatives.loops.body_derivatives import replayed
+from symad.derivatives.recipe import Recipe
+from symad.display.document import Block, Document, Heading, Paragraph, Table
+from symad.display.shown import Shown
+from symad.graph.graph import Graph
+from symad.graph.let import to_let
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.user_place import written_place
+
+SHOWN_LOOPS = 12
+SHOWN_LINES = 40  # of a body, or of what it reads
+BECOMES = {
+    "each": "kept for every repetition", "sum": "summed", "last": "the last one is kept", "add": "added to sums",
+}  # fmt: skip
+ENDS = 3  # how many places are written before the dots
+
+
+@dataclass(frozen=True, eq=False)
+class LoopReport(Shown):
+    """The loops of a function: how many repetitions of what, and whether `compile` keeps them.
+
+    `loops` are those of the traced function, before any derivative is taken (`codegen.loops.loop.Loop`); `kept` says
+    whether `compile(f, *args)` makes loops of them, and `reason` why, or why not. `carried_out` has a sentence for each
+    loop that was written down and is carried out repetition by repetition.
+    """
+
+    name: str
+    operations: int
+    loops: Sequence[Loop]
+    kept: bool
+    reason: str
+    primal: Primal | None = None
+    carried_out: Sequence[str] = ()
+
+    @property
+    def title(self) -> str:
+        """A line above the page."""
+        return f"Loops of {self.name}"
+
+    @property
+    def lines(self) -> list[str]:
+        """One line for each loop: how many copies of which lines."""
+        return [line_of(loop) for loop in self.loops]
+
+    def document(self) -> Document:
+        """Return what was found, and the first loops with their bodies."""
+        found = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
+        traced = counted(self.operations, "operation")
+        head = f"{traced} traced; {found}. {self.reason[0].upper()}{self.reason[1:]}."
+        blocks: list[Block] = [Heading(self.title, 1), Paragraph(head)]
+        blocks += [Paragraph(f"{line[0].upper()}{line[1:]}.") for line in self.carried_out]
+        for number, loop in enumerate(self.loops[:SHOWN_LOOPS]):
+            blocks += [Heading(f"Loop {number}"), Paragraph(f"{line_of(loop)}."), *self.tables(loop)]
+        if len(self.loops) > SHOWN_LOOPS:
+            blocks.append(Paragraph(f"{len(self.loops) - SHOWN_LOOPS} more loops are not shown."))
+        return tuple(blocks)
+
+    def tables(self, loop: Loop) -> list[Block]:
+        """What the slots of a loop read, and its body line by line; nothing of a derivative taken in the code."""
+        if isinstance(loop, InnerBlock):
+            return []
+        slots = [(sp.Symbol(f"s{k}"), self.places(reads)) for k, reads in enumerate(loop.reads)]
+        for k, carry in enumerate(loop.carries, len(loop.reads)):
+            back = "one repetition" if len(carry.initial) == 1 else f"{len(carry.initial)} repetitions"
+            slots.append(
+                (sp.Symbol(f"s{k}"), f"out{carry.output} of {back} before; at first {self.places(carry.initial)}")
+            )
+        return [
+            Table(("slot", "reads"), tuple(shortened(slots))),
+            Table(("name", "is"), tuple(body_lines(loop.body))),
+            Table(("output", "becomes"), tuple(uses(loop))),
+        ]
+
+    def places(self, reads: Reads) -> str:
+        """Return the first and the last of what a slot reads: x_0, x_3, x_6, ..., x_27."""
+        if len(np.unique(reads)) == 1:
+            return self.name_of(reads, 0) + (" always" if len(reads) > 1 else "")
+        names = [self.name_of(reads, k) for k in range(min(ENDS, len(reads)))]
+        return ", ".join([*names, *(["..."] if len(reads) > ENDS + 1 else []), self.name_of(reads, len(reads) - 1)])
+
+    def name_of(self, reads: Reads, k: int) -> str:
+        """Return an input's name, a number, or which loop or line computed it."""
+        if not is_nodes(reads) or self.primal is None:
+            return f"{float(reads[k]):.6g}"
+        row, rows = int(reads[k]), self.primal.rows
+        for number, loop in enumerate(self.loops):
+            for use in loop.results:
+                found = np.flatnonzero(use.nodes == row)
+                if found.size:
+                    return f"out{use.output}{f'[{found[0]}]' if use.nodes.size > 1 else ''} of loop {number}"
+        if row >= len(rows.node_of):
+            return "a sum"
+        graph, node = self.primal.traced.graph, int(rows.node_of[row])
+        if rows.operands[row]:
+            return f"a value of {written_place(graph, node).rpartition('/')[2]}".removesuffix(" of ")
+        atom = graph.atoms[node]
+        return f"{float(atom):.6g}" if isinstance(atom, sp.Float) else str(atom)
+
+
+def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
+    """Return what repeats in a function: loops that were found in its trace, or written down (`sum_over`, `scan`, ...).
+
+    The arguments give structure and shapes, as for `compile`. Transforms around f are looked through: the loops are
+    those of the function itself, whose bodies are differentiated.
+
+    >>> def energy(x):
+    ...     return sum((x[i] - x[j]) ** 4 for i in range(20) for j in range(i))
+    >>> found = loops(energy, np.zeros(20))
+    >>> [(loop.count, loop.results[0].kind) for loop in found.loops], found.kept
+    ([(190, 'sum')], True)
+    """
+    base, recipes = taken_apart(f)
+    traced, name = traced_with_loops(base, args), name_of(f)
+    try:
+        primal = primal_of(traced, name, bool(recipes))
+    except StraightError as reason:
+        why = f"compiled in straight lines: {reason}"
+        return LoopReport(name, traced.count_ops(), (), False, why, None, unrolled_lines(traced))
+    return report_of(primal, name, args, recipes)
+
+
+def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> LoopReport:
+    """Return what repeats in a traced function, and whether it is compiled as loops."""
+    unrolled = unrolled_lines(primal.traced)
+    try:
+        found = differentiated_loops(primal, args, recipes)
+    except StraightError as reason:
+        why = f"compiled in straight lines: {reason}"
+        return LoopReport(name, primal.operations, primal.loops, False, why, primal, unrolled)
+    kept, program = worth_it(found), found.program
+    how = "compiled as loops" if kept else "compiled in straight lines, which are as fast for so little"
+    why = f"{how}: {program.executed} operations a call, {program.operations} of them written in bodies"
+    return LoopReport(name, primal.operations, primal.loops, kept, why, primal, unrolled)
+
+
+def line_of(loop: Loop) -> str:
+    """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
+    if isinstance(loop, InnerBlock):
+        return f"{loop.origin}: {'; '.join(map(line_of, loop.found))}"
+    where = f" of {loop.origin}" if loop.origin else ""
+    around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
+    operations = operations_of(loop.body)
+    if not operations and all(use.kind == "sum" for use in loop.results):
+        return f"{loop.count} terms{where} added up: one loop"
+    return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop{around}"
+
+
+def uses(loop: Loop) -> list[tuple[Any, Any]]:
+    """Return what becomes of the outputs of a body; many neighbours with the same use in one line."""
+    lines: list[tuple[Any, Any]] = []
+    for kind, group in groupby(loop.results, key=lambda use: use.kind):
+        names = [sp.Symbol(f"out{use.output}") for use in group]
+        many = len(names) > ENDS
+        lines += [(f"{names[0]} to {names[-1]}", BECOMES[kind])] if many else [(name, BECOMES[kind]) for name in names]
+    return lines
+
+
+def shortened(lines: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the first lines of a table, and how many more there are."""
+    hidden = len(lines) - SHOWN_LINES
+    return lines if hidden <= 0 else [*lines[:SHOWN_LINES], ("...", f"{hidden} more lines")]
+
+
+def body_lines(body: Program) -> list[tuple[Any, Any]]:
+    """Return a body as names and what they are, the outputs last."""
+    graph = Graph(lines=False)
+    slots = [graph.own_leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(body.inputs))]
+    outputs = replayed(graph, body, slots, [output.rows[0] for output in body.outputs])
+    replacements, reduced = to_let(graph, outputs)
+    lines: list[tuple[Any, Any]] = [*replacements, *((sp.Symbol(f"out{k}"), value) for k, value in enumerate(reduced))]
+    return shortened(lines)

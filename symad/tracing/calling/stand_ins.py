@@ -1,0 +1,335 @@
+"""Stand-ins: forms of `float`, `math.sin`, `np.array`, `np.zeros`... that take traced values.
+
+NumPy's own protocols reach most of NumPy, but not what converts to plain numbers at once: `math.*`, `float`, arrays
+made of lists, and ordinary arrays that a traced value is stored into. `shadows` puts these stand-ins in place of the
+names of a user's module while a traced function runs for the second time. Without a traced argument a stand-in is the
+original function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from itertools import islice
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
+from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.numpy.write import IN_PLACE
+from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.node_arrays import constants, converted, elementwise
+from symad.tracing.values.node_builders import Build
+from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import Traced
+
+Function = Callable[..., Any]
+
+arrays_are_traced: ContextVar[bool] = ContextVar("symad_arrays_are_traced", default=False)
+
+
+def stand_in(original: Function, traced_form: Function) -> Function:
+    """Return the function that is `traced_form` for arguments with traced values in them, else the original.
+
+    >>> stand_in(math.sqrt, np.sqrt)(4.0)
+    2.0
+    """
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
+        if not holds_traced((*args, *keywords.values())):
+            return original(*args, **keywords)
+        kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
+        return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
+
+    return call
+
+
+def _without_objects(value: Any) -> Any:
+    """An object array with traced values in it, as the traced array that it stands for."""
+    return traced(value) if isinstance(value, np.ndarray) and not isinstance(value, Traced) else value
+
+
+class _Ufunc:
+    """A ufunc that also looks into lists and object arrays, and takes SymPy expressions."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self._ufunc = ufunc
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        if not any(isinstance(value, sp.Basic) for value in inputs) and not holds_traced(inputs):
+            return self._ufunc(*inputs, **keywords)
+        inputs, out = inputs[: self._ufunc.nin], inputs[self._ufunc.nin :]
+        if out:
+            keywords["out"] = out
+        elif "out" in keywords and not isinstance(keywords["out"], tuple):
+            keywords["out"] = (keywords["out"],)
+        return UFUNC_METHODS["__call__"](self._ufunc, inputs, keywords)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ufunc, name)
+
+
+# Conversions of builtins. The classes answer isinstance, ==, and dtype= as the builtin does.
+
+
+class _Conversion(type):
+    original: type
+    traced_form: Function
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        return (cls.traced_form if holds_traced(args) else cls.original)(*args, **keywords)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.original)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, cls.original)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls.original
+
+    def __hash__(cls) -> int:
+        return hash(cls.original)
+
+    def __getattr__(cls, name: str) -> Any:  # float.fromhex
+        return getattr(cls.original, name)
+
+
+def _conversion(original: type, traced_form: Function) -> type:
+    members = {"original": original, "traced_form": staticmethod(traced_form), "dtype": np.dtype(original)}
+    members["__match_args__"] = ("real",)  # `case int(n)` binds the number itself
+    return _Conversion(original.__name__, (), members)
+
+
+class _Kind(_Conversion):
+    """type(n), which answers with a stand-in, so that `type(n) is int` holds where `int` is one."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        kind = cls.original(*args, **keywords)
+        kind = type if issubclass(kind, _Conversion) else kind
+        own = BUILTINS.get(kind.__name__)
+        return own if own == kind else replacements().get(id(kind), (kind, kind))[1]
+
+
+def _as_float(value: Any) -> Any:
+    return traced(value).astype(float)
+
+
+def _as_int(value: Any, *base: Any) -> Any:
+    try:
+        return int(value)  # follows the value, as in the first run
+    except SymbolicValueError:
+        return np.trunc(traced(value))
+
+
+BUILTINS = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+BUILTINS["type"] = _Kind("type", (), {"original": type})
+
+
+# math and statistics
+
+
+def _math(original: Function, form: Function) -> Function:
+    """Return the traced form; where the arguments have values, it raises what the original raises for them."""
+
+    def apply(*args: Any) -> Any:
+        with contextlib.suppress(SymbolicValueError, TypeError):  # TypeError: of a list
+            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args])
+        return form(*args)
+
+    return apply
+
+
+def _of_row(name: str) -> Function:
+    """Return the function of a row of the ufunc table that NumPy has no ufunc for."""
+    build: Build = UFUNCS[name]
+
+    def apply(*args: Any) -> Any:
+        scope = scope_of(*args)
+        return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in args]), scope)
+
+    return apply
+
+
+def _log(value: Any, base: Any = None) -> Any:
+    return np.log(value) if base is None else np.log(value) / np.log(base)
+
+
+def _distance(p: Any, q: Any) -> Any:
+    return np.hypot.reduce(traced([a - b for a, b in zip(p, q, strict=True)]))
+
+
+def _ieee_remainder(x: Any, y: Any) -> Any:
+    return x - np.rint(x / y) * y
+
+
+_MATH: dict[str, Function] = {
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
+    "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign,
+    "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
+    "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isfinite": np.isfinite, "isinf": np.isinf,
+    "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "modf": np.modf, "pow": np.power,
+    "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
+    "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values), "dist": _distance, "log": _log,
+    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
+    "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
+}  # fmt: skip
+
+_STATISTICS: dict[str, Function] = {
+    "mean": np.mean, "fmean": np.average, "median": np.median, "pvariance": np.var, "pstdev": np.std,
+    "variance": lambda values: np.var(values, ddof=1), "stdev": lambda values: np.std(values, ddof=1),
+    "geometric_mean": lambda values: np.exp(np.mean(np.log(traced(values)))),
+}  # fmt: skip
+
+
+# NumPy's functions that make arrays
+
+
+def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, **_: Any) -> Any:
+    """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
+    if not copy and isinstance(value, Array) and ndmin <= value.ndim:
+        return _as_array(value, dtype)
+    scope = scope_of(value)
+    nodes = nodes_of(value, scope)
+    nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), ndmin=ndmin)
+    return wrap(nodes, scope)
+
+
+def _as_array(value: Any, dtype: Any = None, *_: Any, **keywords: Any) -> Any:
+    if not isinstance(value, Array):
+        return _array(value, dtype)
+    return value if dtype is None else value.astype(dtype, copy=False)
+
+
+def _from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
+    values = list(values if count < 0 else islice(values, count))  # without a count the values have an end
+    return _array(values, dtype) if holds_traced(values) else np.fromiter(values, dtype, count, **keywords)
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
+    scope = scope_of(fill_value)
+    nodes = nodes_of(fill_value, scope) if dtype is None else nodes_of(_array(fill_value, dtype), scope)
+    return wrap(np.full(shape, nodes), scope)
+
+
+_MAKERS: dict[Function, Function | None] = {
+    np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array, np.ascontiguousarray: _as_array,
+    np.asfortranarray: _as_array, np.require: _as_array,
+    np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: None,
+    np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
+    np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,
+    np.kron: None, np.concatenate: None, np.stack: None, np.vstack: None, np.hstack: None, np.column_stack: None,
+    np.tri: None, np.triu: None, np.tril: None, np.meshgrid: None,
+}  # fmt: skip
+
+
+def _maker(original: Function, traced_form: Function | None) -> Function:
+    """Return a function that makes arrays; where wanted, a float array is made as a traced array of constants."""
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if traced_form is not None and holds_traced((*args, *keywords.values())):
+            return traced_form(*args, **keywords)
+        made = original(*args, **keywords)
+        if not arrays_are_traced.get():
+            return made
+        if original in (np.empty, np.empty_like) and made.dtype.kind == "f":
+            made.fill(np.nan)  # what is never written shows
+        return type(made)(map(_of_constants, made)) if isinstance(made, list | tuple) else _of_constants(made)
+
+    return call
+
+
+def _of_constants(made: Any) -> Any:
+    scope = innermost_scope()
+    if scope is None or type(made) is not np.ndarray or made.dtype.kind != "f" or not made.flags.writeable:
+        return made
+    return wrap(constants(scope.graph, made), scope)
+
+
+# Caches
+
+
+def memoised(original: Any) -> Function:
+    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
+    caches: dict[Scope, Function] = {}
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if holds_traced((*args, *keywords.values())):
+            return original.__wrapped__(*args, **keywords)
+        scope = innermost_scope() if arrays_are_traced.get() else None
+        if scope is None:
+            return original(*args, **keywords)
+        if scope not in caches:
+            caches[scope] = functools.lru_cache(**original.cache_parameters())(original.__wrapped__)
+        return caches[scope](*args, **keywords)
+
+    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
+    return call
+
+
+# The table
+
+
+class _Module(ModuleType):
+    """A module with some names changed."""
+
+    def __init__(self, original: ModuleType, changed: dict[str, Any]) -> None:
+        super().__init__(original.__name__, original.__doc__)
+        vars(self).update(changed)
+        self._original = original
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+
+def replacements() -> dict[int, tuple[Any, Any]]:
+    """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
+    return _table(tuple(name for name in ("scipy.special", "scipy") if name in sys.modules))
+
+
+@functools.lru_cache(maxsize=4)
+def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+    known = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
+    pairs: list[tuple[Any, Any]] = [(original, stand_in(original, _math(original, form))) for original, form in known]
+    pairs += [
+        (getattr(statistics, name), stand_in(getattr(statistics, name), form)) for name, form in _STATISTICS.items()
+    ]
+    pairs += [(function, stand_in(function, handler)) for function, handler in FUNCTIONS.items()]
+    pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
+    pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
+    pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
+    pairs.append((np.fromiter, _from_iterable))
+    pairs.append((np.float64, _conversion(np.float64, _as_float)))
+    table = {id(original): (original, form) for original, form in pairs}
+    for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first
+        changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
+        table[id(module)] = (module, _Module(module, changed))
+    return table
+
+
+def _optional_functions() -> list[tuple[Any, Function]]:
+    """The functions of optional packages, as far as those are imported."""
+    found = []
+    for full_name, form in STAND_INS.items():
+        module, _, name = full_name.rpartition(".")
+        original = getattr(sys.modules.get(module), name, None)
+        if original is not None:
+            found.append((original, form))
+    return found

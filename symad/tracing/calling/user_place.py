@@ -1,0 +1,168 @@
+"""The user's place: file and line of the code that asked for something, for error messages."""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import inspect
+import linecache
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+import sympy as sp
+
+import codegen
+from symad.errors import WorkbenchError
+from symad.graph.graph import Graph
+
+Failure = TypeVar("Failure", bound=WorkbenchError)
+
+_PACKAGES = ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file__, 0))
+_OWN_FOLDERS = (
+    *[str(Path(file).absolute().parents[levels]) for file, levels in _PACKAGES],
+    *[str(Path(file).resolve().parents[levels]) for file, levels in _PACKAGES],
+    contextlib.__file__,
+    str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
+)
+_STANDARD = sysconfig.get_path("stdlib")
+_STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_OPERATOR = dis.opmap["BINARY_OP"]
+_REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
+
+
+def user_frame() -> FrameType | None:
+    """Return the innermost frame outside symad, codegen, NumPy, SymPy and SciPy."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_own(frame):
+        frame = frame.f_back
+    return frame
+
+
+def user_place() -> str:
+    """Return `file:line` of that frame, "" when there is none."""
+    frame = user_frame()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def written_at(f: Callable[..., Any]) -> str:
+    """Return `file:line` of a function of the user's, "" where that is not known.
+
+    >>> written_at(np.sin), written_at(written_at)
+    ('', '')
+    """
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    return "" if code is None or is_library(code.co_filename) else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def written_place(graph: Graph, node: int) -> str:
+    """Return `file:line` of the user's code that made a node, "" when that is not known."""
+    instruction = graph.instruction_of(node)
+    if instruction is None or is_library(instruction[0].co_filename):
+        return ""
+    code, offset = instruction
+    (line, *_) = next(islice(code.co_positions(), offset // 2, None))
+    return f"{code.co_filename}:{line or code.co_firstlineno}"
+
+
+def located(error: Failure, graph: Graph, node: int) -> Failure:
+    """Return an error about a node with the user's line that made it, unless it names a place already."""
+    if error.where:
+        return error
+    return type(error)(error.what, where=written_place(graph, node), why=error.why, do=error.do)
+
+
+def raised_place(error: BaseException) -> str:
+    """Return `file:line` of the innermost user's frame in the traceback of an error."""
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
+    return f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
+
+
+def library_function(error: BaseException) -> str:
+    """Return the SciPy or NumPy function that the user's code had called when an error was raised, "" if none."""
+    name = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if not _is_own(frame):
+            name = ""
+        elif not name:
+            public = _public_name(frame)
+            name = public if public.startswith(("scipy", "numpy")) else ""
+    return name
+
+
+def _public_name(frame: FrameType) -> str:
+    """Return the name under which users know a library function: the private parts of its module are left out."""
+    module = frame.f_globals.get("__name__", "")
+    return ".".join([part for part in module.split(".") if not part.startswith("_")] + [frame.f_code.co_name])
+
+
+def raised_by_user(error: BaseException) -> bool:
+    """Whether an error comes from a raise or assert statement in the user's own code."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or _is_own(trace.tb_frame):
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+
+
+def user_globals(error: BaseException) -> list[dict[str, Any]]:
+    """Return the global names of the user's functions in the traceback of an error, innermost first."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
+    files = ((frame, frame.f_code.co_filename) for frame in reversed(frames))
+    return [frame.f_globals for frame, file in files if not file.startswith(_STANDARD) or "site-packages" in file]
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy."""
+    return file.startswith(_OWN_FOLDERS)
+
+
+def _is_own(frame: FrameType) -> bool:
+    return is_library(frame.f_code.co_filename)
+
+
+def scipy_calls() -> list[str]:
+    """Return the full names of SciPy's functions that run inside the user's code, innermost first."""
+    names = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_own(frame):
+        if frame.f_globals.get("__name__", "").startswith("scipy."):
+            names.append(_public_name(frame))
+        frame = frame.f_back
+    return names
+
+
+def source_segment() -> str:
+    """Return the piece of the user's source that is being run, when it is on one line and can be read, else ""."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line, last_line, start, end = positions
+    if line is None or line != last_line or start is None or end is None:
+        return ""
+    text = linecache.getline(frame.f_code.co_filename, line)
+    return text.encode()[start:end].decode(errors="replace").strip()
+
+
+def stores_item() -> bool:
+    """Whether the user's frame is at an item assignment, `target[index] = value`."""
+    frame = user_frame()
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _STORES
+
+
+def formats_text() -> bool:
+    """Whether the user's frame is at `text % values`: the one operator that asks its operands for floats."""
+    frame = user_frame()
+    if frame is None:
+        return False
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] == _OPERATOR and code[at + 1] in _REMAINDERS

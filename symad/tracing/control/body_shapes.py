@@ -1,0 +1,42 @@
+"""The form of a body's result where there is no repetition: found by tracing it on symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.swept_operands import Operands
+from symad.tracing.values.array import wrap
+from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of
+
+
+def result_shapes(f: Callable[..., Any], operands: Operands, *before: Any, may_be_none: bool = False) -> Tree:
+    """Return the tree of what `f(*before, *row)` returns; its nodes belong to a scope that is closed."""
+    with open_scope() as scope:
+        graph = scope.graph
+
+        def symbols(shape: tuple[int, ...]) -> Any:
+            leaves = [graph.own_leaf(sp.Dummy(real=True)) for _ in range(int(np.prod(shape, dtype=int)))]
+            return wrap(np.array(leaves, dtype=np.int64).reshape(shape), scope)
+
+        pairs = zip(operands.leaves, operands.mapped, strict=True)
+        row = containers.unflatten(
+            operands.structure, [symbols(leaf.shape[1:]) if mapped else leaf for leaf, mapped in pairs]
+        )
+        paths = Paths(graph, MAX_PATHS, name_of(f))
+        scope.decide = paths.decide
+        return paths.explore(
+            lambda: f(*before, *row),
+            lambda found: (
+                lift(scope, found, paths_of((found,), ["result"]))
+                if may_be_none
+                else lift_result(scope, found, name_of(f))
+            ),
+        )

@@ -1,0 +1,210 @@
+"""Blocks: derivatives that are taken in the code of a function whose loops are written down.
+
+The function that is differentiated is traced once, on leaves of the graph in place of its arguments, with its loops;
+what it captures from around it becomes an input too, in which it is not differentiated. Its derivative is a rolled
+program, made by what `Scope.differentiate` says, and stands between the nodes of the graph as a loop does: transforms
+around it differentiate it again. So a captured value and an argument that equals it stay apart at every level.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen.expressions.sympy_forms import can_be_input
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.ir.sparsity import SparsityPattern
+from codegen.loops.loop import Block, Loop, LoopResult, Nodes
+from symad.errors import LimitError, WorkbenchError
+from symad.graph.graph import Graph
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import user_frame
+from symad.tracing.control.surroundings import Surroundings
+from symad.tracing.control.written_bodies import leaves, read_by, result_of
+from symad.tracing.values.containers import from_nodes
+from symad.tracing.values.node_trees import Tree, lift, paths_of, wrap
+from symad.tracing.values.traced import Traced
+
+NOTHING = Program([], [], {}, (), (), "nothing")
+
+
+@dataclass(frozen=True)
+class Differentiation:
+    """What makes derivatives of functions with loops, and those functions that were found to be too small for any."""
+
+    make: Callable[..., tuple[RolledProgram, Sequence[Loop]] | None]
+    small: set[Any] = field(default_factory=set)
+
+
+class NotABlockError(Exception):
+    """A derivative is taken in the graph, operation by operation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What a derivative gives: traced arrays, and the patterns of those that are the data of sparse matrices."""
+
+    arrays: list[Any]
+    patterns: list[SparsityPattern | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """A function that is differentiated in the code of another one: its trace between leaves, as a program can have it.
+
+    `inputs` are the nodes of the arguments, and those that are captured; `traced` has leaves for the former, and the
+    captured nodes themselves.
+    """
+
+    scope: Scope  # of the function around it
+    graph: Graph
+    name: str
+    arguments: Tree
+    captured: tuple[int, ...]
+    parameters: Tree
+    result: Tree
+    loops: tuple[Loop, ...]
+    size: int  # nodes that it needs
+    has_rules: bool  # whether a custom or implicit derivative is in it
+    key: Any  # what tells it from other functions, as far as can be told
+    surroundings: Surroundings  # before it was called
+
+    def derivative(self, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
+        """Return a kind of derivative as arrays (`symad.derivatives.loops.kinds`); None where it is not taken of loops.
+
+        `seeds` are further inputs of the program, such as tangents.
+        """
+        try:
+            made = self.scope.differentiate.make(self, kind, **options)
+            if made is None:
+                return None
+            arrays = lift(self.scope, seeds, paths_of(seeds, [kind] * len(seeds))).arrays
+            program, found = made
+            return self._written(program, found, [*self.inputs, *arrays], kind)
+        except (WorkbenchError, NotABlockError):
+            return None
+
+    def put_back(self) -> None:
+        """Put back what the function has changed: it will be called again, to be differentiated in the graph."""
+        self.surroundings.restore()
+        if not self.loops:
+            self.scope.differentiate.small.add(self.key)
+
+    @property
+    def inputs(self) -> list[Nodes]:
+        """The nodes around that the inputs of its program stand for."""
+        return [*self.arguments.arrays, *([np.array(self.captured, dtype=np.int64)] if self.captured else [])]
+
+    @property
+    def leaves(self) -> list[Nodes]:
+        """The nodes that they have inside."""
+        return [*self.parameters.arrays, *self.inputs[len(self.arguments.arrays) :]]
+
+    def _written(self, program: RolledProgram, found: Sequence[Loop], inputs: list[Nodes], kind: str) -> Taken:
+        if [array.shape for array in program.inputs] != [nodes.shape for nodes in inputs]:
+            raise NotABlockError
+        if not all(buffer.size for buffer in program.buffers):
+            raise NotABlockError
+        made = [np.array(leaves(self.graph, array.size), dtype=np.int64) for array in program.outputs]
+        results = tuple(LoopResult(number, "each", nodes) for number, nodes in enumerate(made))
+        assert self.scope.loops is not None
+        self.scope.loops[object()] = Block(
+            NOTHING, 1, tuple(nodes.ravel() for nodes in inputs), results,
+            origin=f"{kind} of {self.name}", program=program, found=tuple(found),
+        )  # fmt: skip
+        self.graph.place_all(len(self.graph.marks), user_frame)
+        shaped = [nodes.reshape(array.shape) for nodes, array in zip(made, program.outputs, strict=True)]
+        return Taken([from_nodes(nodes, self.scope) for nodes in shaped], [array.pattern for array in program.outputs])
+
+
+def inner_function(
+    f: Callable[..., Any], arguments: tuple[Any, ...], names: Sequence[str], seeds: Any = ()
+) -> Inner | None:
+    """Return a function whose derivative at traced values is taken in a function whose loops are written down.
+
+    None where it is not; where nothing is traced; and where it cannot be traced for itself.
+    """
+    scope = innermost_scope()
+    if scope is None or scope.loops is None or scope.differentiate is None:
+        return None
+    given = containers.flatten((arguments, seeds))[0]
+    if not any(isinstance(leaf, Traced) for leaf in given):
+        return None
+    key = _key(f, given)
+    if key in scope.differentiate.small or (surroundings := Surroundings(f)).runs_out:
+        return None
+    written = len(scope.loops)
+    try:
+        return _traced(scope, f, arguments, names, surroundings, key)
+    except LimitError:
+        raise
+    except Exception:
+        surroundings.restore()
+        while len(scope.loops) > written:
+            scope.loops.popitem()
+        return None
+
+
+def _key(f: Any, values: Sequence[Any]) -> Any:
+    """Return what tells a function at some values from others: its code, what it calls, and the values' shapes."""
+    while hasattr(f, "__wrapped__"):
+        f = f.__wrapped__
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return id(f), *map(containers.shape_of, values)
+    empty = types.CellType()
+    cells = [cell.cell_contents for cell in f.__closure__ or () if cell != empty]
+    return code, tuple(id(value) for value in cells if callable(value)), *map(containers.shape_of, values)
+
+
+def _traced(
+    scope: Scope,
+    f: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    names: Sequence[str],
+    surroundings: Surroundings,
+    key: Any,
+) -> Inner:
+    graph = scope.graph
+    given = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
+    start = len(graph)
+    with open_scope() as inner:
+        parameters = given.refill(leaves(graph, len(given.flat)))
+        inner.parameters, inner.loops = frozenset(parameters.flat), {}
+        result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)))
+        loops = tuple(inner.loops.values())
+    if any(map(graph.is_boolean, result.flat)):
+        raise NotABlockError
+    needed, captured = _needed(graph, start, parameters.flat, result.flat, loops)
+    has_rules = not graph.rules.keys().isdisjoint(needed)
+    return Inner(
+        scope, graph, name_of(f), given, captured, parameters, result, loops, len(needed), has_rules, key, surroundings
+    )
+
+
+def _needed(
+    graph: Graph, start: int, parameters: Sequence[int], results: Sequence[int], loops: Sequence[Loop]
+) -> tuple[set[int], tuple[int, ...]]:
+    """Return the nodes that a function needs, and those of them that it captures: numbers of its own aside."""
+    made = {node for loop in loops for use in loop.results for node in use.nodes.tolist()}
+    seen, captured, stack = made | set(parameters), list[int](), list(results)
+    stack += [node for loop in loops for node in read_by(loop)]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node >= start or graph.is_boolean(node):
+            stack += graph.operands[node]
+        elif graph.operands[node] or graph.heads[node] is sp.Symbol or can_be_input(graph.atoms[node]):
+            captured.append(node)
+    return seen.difference(captured), tuple(sorted(captured))

@@ -1,0 +1,116 @@
+"""vmap: a function of single points as a function of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+import optree
+
+import symad.tracing.values.containers as containers
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.control.body_shapes import result_shapes
+from symad.tracing.control.reasons import written_if_possible
+from symad.tracing.control.results import Flat, flat_result, refuse_other_form, stacked
+from symad.tracing.control.swept_operands import Operands, operands_of
+from symad.tracing.control.written import written_map
+from symad.tracing.values.array import wrap
+from symad.tracing.values.container_types import NAMESPACE
+from symad.tracing.values.node_trees import paths_of
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """Return the function that applies f to every piece of its arguments and stacks the results.
+
+    `in_axes` says along which axis each argument is taken apart, None where every repetition gets it whole: one
+    number for all, or one entry for each argument, which may be a container down to its leaves. `out_axes` says where
+    the axis of the repetitions stands in the results. Over no repetition the results are empty arrays.
+
+    >>> from symad.tracing.control import vmap
+    >>> vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
+    """
+    check_function(f)
+
+    def mapped(*args: Any) -> Any:
+        operands = _operands(f, args, in_axes)
+        if operands.count == 0:
+            tree = result_shapes(f, operands)
+            empty = [np.zeros((0, *shape)) for shape in tree.shapes]
+            axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, empty), tree.shapes)
+            moved = [np.moveaxis(array, 0, axis) for array, axis in zip(empty, axes, strict=True)]
+            return containers.unflatten(tree.structure, moved)
+        with written_if_possible():
+            return _whole_map(f, operands, out_axes)
+        return unrolled_map(f, operands, out_axes)
+
+    return update_wrapper(mapped, f)
+
+
+def unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
+    """Return the results of all repetitions, stacked, carried out one by one."""
+    results: list[Flat] = []
+    for k in range(operands.count):
+        results.append(flat_result(f, f(*operands.row(k))))
+        refuse_other_form(f, results[-1], results[0], k)
+    first = results[0]
+    axes = _output_axes(f, out_axes, first.refill(first.leaves), first.shapes)
+    columns = zip(*[result.leaves for result in results], strict=True)
+    return first.refill([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
+
+
+def _whole_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
+    tree, leaves = written_map(f, operands)
+    axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, leaves), tree.shapes)
+    moved = [wrap(np.moveaxis(leaf.nodes, 0, axis), leaf.scope) for leaf, axis in zip(leaves, axes, strict=True)]
+    return containers.unflatten(tree.structure, moved)
+
+
+def _operands(f: Callable[..., Any], args: tuple[Any, ...], in_axes: Any) -> Operands:
+    if isinstance(in_axes, tuple | list) and len(in_axes) != len(args):
+        raise ArgumentError(
+            f"in_axes={in_axes!r} for {len(args)} arguments of {name_of(f)}",
+            where=user_place(),
+            do="give one entry for each argument, or one number for all",
+        )
+    names = paths_of(args, argument_names(f, len(args)))
+    entries = tuple(in_axes) if isinstance(in_axes, tuple | list) else (in_axes,) * len(args)
+    axes = [axis for part, axis in zip(args, entries, strict=True) for axis in _spread(axis, part, "in_axes")]
+    if all(axis is None for axis in axes):
+        raise ArgumentError(
+            f"in_axes={in_axes!r}: no argument of {name_of(f)} is taken apart",
+            where=user_place(),
+            why="how often it is to be called is the length of an axis",
+            do="give at least one argument an axis",
+        )
+    return operands_of(args, names, axes)
+
+
+def _output_axes(f: Callable[..., Any], out_axes: Any, result: Any, shapes: Sequence[tuple[int, ...]]) -> list[int]:
+    axes = _spread(out_axes, result, "out_axes")
+    for axis, shape in zip(axes, shapes, strict=True):
+        if axis is None or not -len(shape) - 1 <= axis <= len(shape):
+            raise ArgumentError(
+                f"out_axes={out_axes!r} for a result of {name_of(f)} of shape {shape}",
+                where=user_place(),
+                why="a result of one repetition has one axis less than all of them",
+            )
+    return [axis for axis in axes if axis is not None]
+
+
+def _spread(axes: Any, value: Any, name: str) -> list[int | None]:
+    """Return one axis for each leaf of a container: axes may stop at any depth and hold for all below."""
+    leaves, _ = containers.flatten(value)
+    try:
+        spread = optree.broadcast_prefix(axes, value, none_is_leaf=True, namespace=NAMESPACE)
+    except ValueError as error:
+        raise ArgumentError(f"{name}={axes!r}", where=user_place(), why=f"it does not fit ({error})") from error
+    holders = optree.tree_leaves(value, none_is_leaf=True, namespace=NAMESPACE)
+    found = [axis for axis, leaf in zip(spread, holders, strict=True) if leaf is not None]
+    if len(found) != len(leaves) or any(isinstance(a, bool) or not isinstance(a, int | None) for a in found):
+        raise ArgumentError(f"{name}={axes!r}", where=user_place(), why="an axis is a whole number, or None")
+    return found

@@ -1,0 +1,131 @@
+"""What bodies return: their form, which has to be the same in every repetition, and sums and stacks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.constant_nodes import as_number, is_boolean
+from symad.tracing.values.node_arrays import elementwise, has_truths, homogeneous
+from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.node_trees import object_array
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import Traced
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A container of numbers, taken apart."""
+
+    leaves: list[Any]
+    structure: Any
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each leaf."""
+        return [np.shape(leaf) for leaf in self.leaves]
+
+    def is_like(self, other: Flat) -> bool:
+        """Whether another container has the same structure and shapes."""
+        return bool(self.structure == other.structure) and self.shapes == other.shapes
+
+    def __str__(self) -> str:
+        form = str(self.structure).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(", NoneIsLeaf")
+        return f"{form.split(', namespace=')[0]} of shapes {', '.join(map(str, self.shapes)) or 'none'}"
+
+    def refill(self, leaves: Sequence[Any]) -> Any:
+        """Return a container of the same structure with other leaves."""
+        return containers.unflatten(self.structure, leaves)
+
+    @property
+    def whole(self) -> Any:
+        """The container, with NumPy's scalars as Python's."""
+        return self.refill([leaf.item() if isinstance(leaf, np.generic) else leaf for leaf in self.leaves])
+
+
+def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> Flat:
+    """Take the result of a body apart; ArgumentError for None and for what is no real number."""
+    if value is None and not may_be_none:
+        raise ArgumentError(
+            f"{name_of(f)} returned None",
+            where=user_place(),
+            why="a body has to return the result of its repetition",
+            do="return it; a function without a return statement returns None",
+        )
+    leaves, structure = containers.flatten(value)
+    for leaf in leaves:
+        if not is_real(leaf):
+            raise ArgumentError(
+                f"{name_of(f)} returned a value of type {type(leaf).__name__}",
+                where=user_place(),
+                why="it is no real number or array of them",
+                do="return numbers, arrays, or containers of them",
+            )
+    return Flat(leaves, structure)
+
+
+def is_real(leaf: Any) -> bool:
+    """Whether a leaf is a real number, an expression, a traced value, or an array of them."""
+    if isinstance(leaf, Traced | sp.Expr | sp.logic.boolalg.Boolean | Fraction | sp.MatrixBase | sp.NDimArray):
+        return True
+    if isinstance(leaf, np.matrix | np.ma.MaskedArray) or not isinstance(leaf, np.ndarray | np.generic | int | float):
+        return False
+    return np.asarray(leaf).dtype.kind in "biufO"
+
+
+def is_truth(leaf: Any) -> bool:
+    """Whether a leaf is a truth value, or an array of them."""
+    if isinstance(leaf, Scalar):
+        return is_boolean(leaf.scope.graph, leaf.node)
+    if isinstance(leaf, Array):
+        return has_truths(leaf.scope.graph, leaf.nodes)
+    if isinstance(leaf, sp.Basic):
+        return isinstance(leaf, sp.logic.boolalg.Boolean) and not isinstance(leaf, sp.Symbol)
+    return isinstance(leaf, bool | np.bool_) or (isinstance(leaf, np.ndarray) and leaf.dtype == bool)
+
+
+def refuse_other_form(f: Callable[..., Any], found: Flat, first: Flat, k: int) -> None:
+    """Raise ArgumentError where a repetition returned another structure or shape than the first one."""
+    if not found.is_like(first):
+        raise ArgumentError(
+            f"{name_of(f)} returned {found} in repetition {k}",
+            where=user_place(),
+            why=f"in repetition 0 it returned {first}",
+            do="return the same structure and shapes in every repetition",
+        )
+
+
+def added(first: Flat, second: Flat) -> Flat:
+    """Return the sums, leaf by leaf."""
+    pairs = zip(first.leaves, second.leaves, strict=True)
+    return Flat([left + countable(right) for left, right in pairs], first.structure)
+
+
+def countable(leaf: Any) -> Any:
+    """Return a leaf that can be added: truth values as 0 and 1, where NumPy would form their `or`."""
+    if not is_truth(leaf):
+        return leaf
+    if isinstance(leaf, Traced):
+        nodes = nodes_of(leaf, leaf.scope)
+        return wrap(elementwise(leaf.scope.graph, as_number, nodes), leaf.scope)
+    return sp.Piecewise((1, leaf), (0, True)) if isinstance(leaf, sp.Basic) else leaf + 0
+
+
+def stacked(values: Sequence[Any], axis: int = 0) -> Any:
+    """Return values of one shape (at least one) in an array with a new axis: plain, of SymPy objects, or traced."""
+    if holds_traced(values):
+        scope = scope_of(*values)
+        return wrap(np.stack(homogeneous(scope.graph, [nodes_of(value, scope) for value in values]), axis), scope)
+    if any(isinstance(value, sp.Basic | Fraction) for value in values):
+        return object_array(values, (len(values),))
+    return np.stack([np.asarray(value) for value in values], axis)

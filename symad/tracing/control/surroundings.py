@@ -1,0 +1,250 @@
+"""Surroundings: what a body can change outside of itself. A body that does is carried out repetition by repetition.
+
+A body that is traced once appends to a list once, and not n times. So what its function can reach by name (variables
+of enclosing functions, the lists, dicts, arrays and objects that they stand for, generators of random numbers) is
+compared with what it was, and put back where it has changed; a function that keeps its results (`functools.cache`)
+forgets them, or it would not be called again. What global names stand for may belong to other threads
+too: a body that changes it is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import types
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from symad.errors import TraceError
+from symad.tracing.calling.user_place import is_library, user_place
+from symad.tracing.values.array import Array
+from symad.tracing.values.traced import Traced
+
+REACHED = 10_000  # objects that are looked at
+LARGEST = 2**24  # elements of an array that is looked at
+RANDOM = "a generator of random numbers"
+CACHED = type(functools.cache(len))  # of functions that keep their results
+
+_LIBRARIES = frozenset({"numpy", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"})
+_NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
+
+
+class Surroundings:
+    """What functions can reach, as it was, and how each part is put back; what global names lead to is left alone."""
+
+    def __init__(self, *roots: Any) -> None:
+        self._kept: list[
+            tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
+        ] = []  # (state now, state, put back, what)
+        self._shared: list[tuple[Callable[[], Any], Any, str]] = []  # (state now, state, global name)
+        self._caches: list[tuple[Any, Any]] = []  # functions that keep their results, and how many
+        self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
+        self._name = ""  # of the global that is being looked at
+        self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
+        self._note(random.getstate, random.setstate, RANDOM)
+        self._note(np.random.get_state, np.random.set_state, RANDOM)
+        seen = set[int]()
+        self._visit(list(roots), seen)
+        while self._names and len(seen) < REACHED:
+            self._name, value = self._names.pop(next(iter(self._names)))
+            self._visit([value], seen)
+
+    def changed(self) -> str:
+        """Return what is not as it was, if anything; TraceError for something global, which others may change too."""
+        for now, before, name in self._shared:
+            if not _same(now(), before):
+                raise TraceError(
+                    f"the body of a loop changes {name}",
+                    where=user_place(),
+                    why="a body is traced once for all repetitions, and global names are not put back",
+                    do="return what the body computes; or make it a variable of the function around the loop; or "
+                    'compile with roll="never"',
+                )
+        return next((what for now, before, _, what in self._kept if not _same(now(), before)), "")
+
+    def restore(self) -> None:
+        """Put back what has changed; TraceError where results that were kept before would be lost."""
+        for cache, before in self._caches:
+            if cache.cache_info().misses != before.misses:
+                if before.currsize:
+                    raise TraceError(
+                        f"the body of a loop calls {cache.__name__}, which keeps its results, and changes something",
+                        where=user_place(),
+                        why="the body is carried out again for each repetition, and what was kept cannot be told apart",
+                        do='leave functools.cache out, or the change; or compile with roll="never"',
+                    )
+                cache.cache_clear()
+        for now, before, put_back, _ in self._kept:
+            if not _same(now(), before):
+                put_back(before)
+
+    def _visit(self, waiting: list[Any], seen: set[int]) -> None:
+        while waiting and len(seen) < REACHED:
+            value = waiting.pop()
+            if type(value) not in _NUMBERS and id(value) not in seen:
+                seen.add(id(value))
+                waiting += self._keep(value)
+
+    def _note(self, now: Callable[[], Any], put_back: Callable[[Any], Any], what: str) -> None:
+        if self._name:
+            self._shared.append((now, now(), self._name))
+        else:
+            self._kept.append((now, now(), put_back, what))
+
+    def _keep(self, value: Any) -> list[Any]:
+        """Note the state of one object; return what it leads to."""
+        if isinstance(value, Traced):
+            if isinstance(value, Array) and type(value) is Array:
+                self._note(lambda: (value.nodes.copy(), value.scope), functools.partial(_refill, value), "an array")
+            return []
+        if isinstance(value, np.ndarray):
+            if value.flags.writeable and value.size <= LARGEST:
+                self._note(value.copy, lambda old: np.copyto(value, old), "an array")
+            return []
+        if isinstance(value, np.random.Generator):
+            generator = value.bit_generator
+            self._note(lambda: generator.state, lambda old: setattr(generator, "state", old), RANDOM)
+            return []
+        if isinstance(value, np.random.RandomState):
+            self._note(value.get_state, value.set_state, RANDOM)
+            return []
+        if isinstance(value, random.Random):
+            self._note(value.getstate, value.setstate, RANDOM)
+            return []
+        if isinstance(value, Iterator):
+            self.runs_out = True
+            return []
+        if isinstance(value, list | deque | bytearray):
+            self._note(lambda: tuple(value), lambda old: (value.clear(), value.extend(old)), "a list")
+            return list(value)
+        if isinstance(value, dict | set):
+            self._note(lambda: _entries(value), lambda old: (value.clear(), value.update(old)), "a dict or a set")
+            return list(value.values()) if isinstance(value, dict) else []
+        return self._keep_function(value)
+
+    def _keep_function(self, value: Any) -> list[Any]:
+        if isinstance(value, tuple):
+            return list(value)
+        if isinstance(value, types.MethodType):
+            return [value.__func__, value.__self__]
+        if isinstance(value, functools.partial):
+            return [value.func, *value.args, *value.keywords.values()]
+        if isinstance(value, CACHED):
+            self._caches.append((value, value.cache_info()))
+            return [value.__wrapped__]
+        if isinstance(value, types.FunctionType):
+            self._globals(value)
+            attributes = [] if _is_ours(value) else [vars(value)]
+            return [
+                *self._cells(value),
+                *(value.__defaults__ or ()),
+                *(value.__kwdefaults__ or {}).values(),
+                *attributes,
+            ]
+        if isinstance(value, property | staticmethod | classmethod):
+            return [getattr(value, name) for name in ("fget", "__func__") if hasattr(value, name)]
+        return self._keep_class(value) if isinstance(value, type) else self._keep_object(value)
+
+    def _keep_class(self, kind: type) -> list[Any]:
+        """Note the attributes of a class of the user's; return its methods, and the classes below it."""
+        if kind.__module__.split(".")[0] in _LIBRARIES:
+            return []
+        self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old), "a class")
+        return [*vars(kind).values(), *kind.__bases__]
+
+    def _keep_object(self, value: Any) -> list[Any]:
+        kind = type(value)
+        if kind.__module__.split(".")[0] in _LIBRARIES:
+            return []
+        names = [name for base in kind.__mro__ for name in _slots(base)]
+        if names:
+            self._note(
+                lambda: _held(value, names), lambda old: _set_attributes(value, _held(value, names), old), "an object"
+            )
+        return [kind, *_held(value, names).values(), *([vars(value)] if hasattr(value, "__dict__") else [])]
+
+    def _cells(self, f: types.FunctionType) -> list[Any]:
+        """Note the variables of enclosing functions; of our own functions only the functions in them matter."""
+        reached = []
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            try:
+                reached.append(cell.cell_contents)
+            except ValueError:  # not yet bound
+                continue
+            if not _is_ours(f):
+                self._note(
+                    functools.partial(_contents, cell), functools.partial(_refill_cell, cell), f"the variable {name}"
+                )
+        return [value for value in reached if callable(value)] if _is_ours(f) else reached
+
+    def _globals(self, f: types.FunctionType) -> None:
+        if _is_ours(f):
+            return
+        space, codes = f.__globals__, [f.__code__]
+        for code in codes:
+            codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+            for name in set(code.co_names) & space.keys():
+                self._share(space, name, name)
+                if isinstance(space[name], types.ModuleType) and not is_library(
+                    getattr(space[name], "__file__", "") or ""
+                ):
+                    for attribute in set(code.co_names) & vars(space[name]).keys():
+                        self._share(vars(space[name]), attribute, f"{name}.{attribute}")
+
+    def _share(self, space: dict[str, Any], key: str, name: str) -> None:
+        self._shared.append((functools.partial(space.get, key), space[key], name))
+        self._names.setdefault(id(space[key]), (name, space[key]))
+
+
+def _is_ours(f: Any) -> bool:
+    return is_library(f.__code__.co_filename)
+
+
+def _refill(array: Array, old: tuple[Any, Any]) -> None:
+    array.nodes[...], array.scope = old
+
+
+def _contents(cell: types.CellType) -> list[Any]:
+    return [cell.cell_contents]
+
+
+def _refill_cell(cell: types.CellType, old: list[Any]) -> None:
+    cell.cell_contents = old[0]
+
+
+def _slots(kind: type) -> list[str]:
+    """Return the names of the attributes that a class has slots for."""
+    return [name for name, member in vars(kind).items() if isinstance(member, types.MemberDescriptorType)]
+
+
+def _held(value: Any, names: list[str]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+def _set_attributes(value: Any, now: dict[str, Any], before: dict[str, Any]) -> None:
+    for name in now.keys() - before.keys():
+        delattr(value, name)
+    for name in [name for name in before if name not in now or now[name] is not before[name]]:
+        setattr(value, name, before[name])
+
+
+def _entries(value: Any) -> Any:
+    return list(value.items()) if isinstance(value, dict) else list(value)
+
+
+def _same(now: Any, before: Any) -> bool:
+    """Whether two states are the same: the same objects, the same bytes, equal numbers."""
+    if now is before:
+        return True
+    if type(now) is not type(before):
+        return False
+    if type(now) is np.ndarray:
+        return now.shape == before.shape and now.dtype == before.dtype and bool(now.tobytes() == before.tobytes())
+    if isinstance(now, list | tuple):
+        return len(now) == len(before) and all(map(_same, now, before))
+    if isinstance(now, dict):
+        return _same(list(now.items()), list(before.items()))
+    return type(now) in _NUMBERS and bool(now == before or now != now)

@@ -1,0 +1,132 @@
+"""Loops written down: sums, maps and chains as one body each, inside a function that is traced with its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen.loops.loop import Nodes
+from symad.tracing.calling.scope import Scope
+from symad.tracing.control.carries import next_carry
+from symad.tracing.control.reasons import NotOneBodyError
+from symad.tracing.control.results import Flat, flat_result
+from symad.tracing.control.swept_operands import Operands
+from symad.tracing.control.written_bodies import ENDLESS, Kind, body_of, result_of, write_down
+from symad.tracing.control.written_nests import enclose, flatten
+from symad.tracing.values.constant_nodes import as_truth, is_boolean
+from symad.tracing.values.containers import from_nodes
+from symad.tracing.values.node_trees import Tree, wrap
+
+Step = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def written_sum(f: Callable[..., Any], operands: Operands) -> Any:
+    """Return the sum of f over its operands; NotOneBodyError where it has to be carried out."""
+    scope, tree, nodes = _parallel(f, operands, "sum")
+    return wrap(scope, tree.refill([int(node[0]) for node in nodes]))
+
+
+def written_map(f: Callable[..., Any], operands: Operands) -> tuple[Tree, list[Any]]:
+    """Return the tree of one result, and its leaves over all repetitions, stacked along the first axis."""
+    scope, tree, nodes = _parallel(f, operands, "each")
+    return tree, _stacks(scope, tree.arrays, nodes)
+
+
+def _parallel(f: Callable[..., Any], operands: Operands, kind: Kind) -> tuple[Scope, Tree, list[Nodes]]:
+    """Return the scope around, the tree of one result, and the nodes of all; inner loops are unrolled if need be."""
+    with suppress(NotOneBodyError):
+        return _written(f, operands, kind, nested=True)
+    return _written(f, operands, kind, nested=False)
+
+
+def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool) -> tuple[Scope, Tree, list[Nodes]]:
+    with body_of(operands.count, f, *operands.leaves, nested=nested) as body:
+        row = body.row(operands)
+        tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
+        flatten(body)
+        _, nodes = write_down(body, (), tree.flat, kind)
+    return body.scope, tree, nodes
+
+
+def written_chain(
+    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, *reached: Any, reverse: bool = False
+) -> tuple[Any, Any]:
+    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f and what else is `reached`.
+
+    Loops in f are inside the chain; if there is little in them, they are unrolled.
+    """
+    with suppress(NotOneBodyError):
+        return _chain(f, step, carry, operands, reached, reverse, nested=True)
+    return _chain(f, step, carry, operands, reached, reverse, nested=False)
+
+
+def _chain(
+    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, reached: Any, reverse: bool, nested: bool
+) -> tuple[Any, Any]:
+    def run() -> tuple[Any, Any]:
+        (x,) = row()
+        after, y = step(first(), x)
+        return next_carry(f, after, carry).whole, flat_result(f, y, may_be_none=True).whole
+
+    with body_of(operands.count, f, *reached, *operands.leaves, nested=nested) as body:
+        row, first = body.row(operands, reverse=reverse), body.carry(carry)
+        tree = result_of(f, body.inner, run)
+        own = len(carry.leaves)
+        enclose(body)
+        last, columns = write_down(body, _flat(tree.arrays[:own]), _flat(tree.arrays[own:]), "each")
+    ends = _wrapped(body.scope, tree.arrays[:own], last)
+    columns = [column[::-1] if reverse else column for column in columns]
+    after, ys = containers.unflatten(tree.structure, ends + _stacks(body.scope, tree.arrays[own:], columns))
+    return after, ys
+
+
+def written_search(
+    f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]], carry: Flat, condition: Callable[..., Any]
+) -> Any:
+    """Return the carry after the first repetition of `step(carry) -> (carry, whether it was the last one)`."""
+
+    def run() -> tuple[Any, Any]:
+        after, last = step(first())
+        return next_carry(f, after, carry).whole, last
+
+    with body_of(ENDLESS, f, condition, endless=True) as body:
+        first = body.carry(carry)
+        arrays = result_of(f, body.inner, run).arrays
+        stop = as_truth(body.scope.graph, int(arrays[-1]))
+        last, _ = write_down(body, _flat(arrays[:-1]), (), "each", stop)
+    return carry.refill(_wrapped(body.scope, arrays[:-1], last))
+
+
+def _flat(arrays: Sequence[Nodes]) -> list[int]:
+    return [node for array in arrays for node in array.ravel().tolist()]
+
+
+def _wrapped(scope: Scope, arrays: Sequence[Nodes], nodes: Sequence[int]) -> list[Any]:
+    return [from_nodes(array, scope) for array in Tree(None, arrays).refill(nodes).arrays]
+
+
+def _checked(f: Callable[..., Any], value: Any) -> Any:
+    return flat_result(f, value).whole
+
+
+def _stacks(scope: Scope, arrays: Sequence[Nodes], columns: Sequence[Nodes]) -> list[Any]:
+    """Return the values of all repetitions, one traced array for each array of one repetition."""
+    graph, rest, found = scope.graph, iter(columns), []
+    for array in arrays:
+        parts = [(node, next(rest)) for node in array.ravel().tolist()]
+        made = [_as_truths(scope, nodes) if is_boolean(graph, node) else nodes for node, nodes in parts]
+        count = len(columns[0])
+        stack = np.stack(made, axis=-1) if made else np.empty((count, 0), dtype=np.int64)
+        found.append(from_nodes(stack.reshape(count, *array.shape), scope))
+    return found
+
+
+def _as_truths(scope: Scope, nodes: Nodes) -> Nodes:
+    graph = scope.graph
+    zero = graph.number(0)
+    return np.array([graph.node(sp.Unequality, node, zero) for node in nodes.tolist()], dtype=np.int64)

@@ -1,0 +1,359 @@
+"""Bodies: what a loop repeats, traced once, in a scope of its own inside that of the function.
+
+The slots of a body are leaves of the function's graph. What depends on them becomes the rows of a program; what does
+not is the same in every repetition, and is computed once, outside: a number of the body, or a slot that reads one node.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen.expressions.sympy_forms import can_be_input
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.row_table import Table
+from codegen.ir.tables import distinct
+from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from symad.errors import LimitError
+from symad.graph.graph import Graph
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.user_place import user_frame
+from symad.tracing.control.gathers import gathered
+from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.reasons import NotOneBodyError, reason, short
+from symad.tracing.control.results import Flat
+from symad.tracing.control.surroundings import Surroundings
+from symad.tracing.control.swept_operands import Operands
+from symad.tracing.lowering import add_rows
+from symad.tracing.values.constant_nodes import as_number, constant
+from symad.tracing.values.containers import from_nodes
+from symad.tracing.values.node_arrays import all_truths, numbers
+from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_trees import Tree, lift, paths_of
+
+Kind = Literal["each", "sum", "last", "add"]
+
+
+Written = tuple[list[int], list[Nodes]]
+GRID, EDGES = 64, 8  # numbers that are carried, as many of them for each that is held
+ENDLESS = 2**62  # repetitions of a loop that runs until it stops
+
+
+@dataclass
+class Body:
+    """A body in the making: what its slots read, and the initial nodes of those that are carried."""
+
+    scope: Scope  # of the function
+    inner: Scope
+    count: int
+    reads: dict[int, Reads] = field(default_factory=dict)
+    carries: dict[int, int] = field(default_factory=dict)
+    whole: dict[int, Nodes] = field(default_factory=dict)  # the values of slots that are whole numbers
+    gathers: dict[bytes, int] = field(default_factory=dict)  # the slots of `x[k]`, by what they read
+    start: int = 0  # the nodes of the body are not below
+    made: dict[int, Loop] = field(default_factory=dict)  # what loops in the body compute
+
+    def row(self, operands: Operands, *, reverse: bool = False) -> Callable[[], Any]:
+        """Return what makes the arguments of the repetition that stands for all, afresh: slots in place of pieces."""
+        pairs = zip(operands.leaves, operands.mapped, strict=True)
+        slots = [self._slots(leaf, reverse) if mapped else None for leaf, mapped in pairs]
+
+        def make() -> Any:
+            leaves = [
+                leaf if nodes is None else from_nodes(nodes, self.inner)
+                for leaf, nodes in zip(operands.leaves, slots, strict=True)
+            ]
+            return containers.unflatten(operands.structure, leaves)
+
+        return make
+
+    def carry(self, carry: Flat) -> Callable[[], Any]:
+        """Return what makes a carry of slots, afresh; they have its values in the first repetition."""
+        arrays = []
+        for leaf in carry.leaves:
+            initial = nodes_of(leaf, self.scope)
+            slots = leaves(self.scope.graph, initial.size)
+            self.carries |= dict(zip(slots, initial.ravel().tolist(), strict=True))
+            arrays.append(np.array(slots, dtype=np.int64).reshape(initial.shape))
+        return lambda: carry.refill([from_nodes(nodes, self.inner) for nodes in arrays])
+
+    def gather(self, nodes: Nodes, key: Any) -> Nodes | None:
+        """Return slots that read `nodes[key]` in each repetition; None unless the key is known.
+
+        Also None for nodes made in the body: a slot would hide them from a level that differentiates in them.
+        """
+        graph, around = self.scope.graph, self.scope.gather
+        known = all(_is_number(graph, node) for node in nodes[nodes >= self.start].tolist())
+        found = gathered(graph, self.whole, self.count, nodes, key) if known else None
+        if found is None:
+            return None if around is None else around(nodes, key)
+        slots = [self._gather_slot(column) for column in np.ascontiguousarray(found.reshape(self.count, -1).T)]
+        return np.array(slots, dtype=np.int64).reshape(found.shape[1:])
+
+    def _gather_slot(self, column: Nodes) -> int:
+        """Return the slot that reads some nodes; an old one if there is one."""
+        key = digest(column)
+        if key not in self.gathers:
+            (self.gathers[key],) = leaves(self.scope.graph, 1)
+            self.reads[self.gathers[key]] = column
+        return self.gathers[key]
+
+    def _slots(self, leaf: Any, reverse: bool) -> Nodes:
+        graph = self.scope.graph
+        columns, truths = _columns(leaf, self.scope)
+        slots = list(leaves(graph, len(columns)))
+        columns = [column[::-1] if reverse else column for column in columns]
+        self.reads |= dict(zip(slots, columns, strict=True))
+        if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iu":
+            self.whole |= {slot: column.astype(np.int64) for slot, column in zip(slots, columns, strict=True)}
+        if truths:
+            slots = [graph.node(sp.Unequality, slot, graph.number(0)) for slot in slots]
+        return np.array(slots, dtype=np.int64).reshape(leaf.shape[1:])
+
+
+@contextmanager
+def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = False) -> Iterator[Body]:
+    """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
+
+    In a `nested` one, loops are written down too, but for endless ones.
+
+    Whatever goes wrong in the block raises NotOneBodyError, and what the body has changed outside is put back:
+    carried out repetition by repetition it works, or fails with an error of its own.
+    """
+    scope = innermost_scope()
+    if scope is None or scope.loops is None or count < 2 or (endless and scope.gather is not None):
+        raise NotOneBodyError
+    surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
+    if surroundings.runs_out:
+        raise NotOneBodyError("it uses an iterator, which gives another value each time")
+    try:
+        with open_scope() as inner:
+            body = Body(scope, inner, count, start=len(scope.graph))
+            inner.gather, inner.loops = body.gather, {} if nested else None
+            yield body
+    except LimitError:
+        raise
+    except Exception as error:
+        failure = error
+    changed = surroundings.changed()
+    if changed or failure is not None:
+        surroundings.restore()
+        while len(scope.loops) > written:
+            scope.loops.popitem()
+        raise NotOneBodyError(*reason(changed, failure)) from failure
+
+
+def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:
+    """Return the tree of what a body returns, merged over the paths through its conditions."""
+    paths = Paths(inner.graph, MAX_PATHS, name_of(f))
+    inner.decide = paths.decide
+    return paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+
+
+def write_down(
+    body: Body,
+    ends: Sequence[int],
+    others: Sequence[int],
+    kind: Kind,
+    stop: int | None = None,
+    *,
+    numbers: bool = False,
+) -> Written:
+    """Write the loop of a body: `ends` are what its carries become, `others` are summed, or kept for each repetition.
+
+    Return the nodes of the ends, and those of the others. The repetition in which `stop` (a truth value) holds is the
+    last one. NotOneBodyError for a loop of numbers, which need not be written down, unless `numbers` are wanted.
+    """
+    graph, scope = body.scope.graph, body.scope
+    after = dict(zip(body.carries, ends, strict=True))
+    for slot in _held(after) if body.count != ENDLESS else []:
+        body.reads[slot] = np.full(body.count, body.carries[slot])  # the same in all repetitions
+    moving = [slot for slot in after if slot not in body.reads]
+    wanted = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
+    program, reads, first, loops = _program(body, moving, wanted if stop is None else [*wanted, stop])
+    if not numbers and not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
+        raise NotOneBodyError
+    inside = tuple(map(key_of, loops))
+    key = (rows_of(program), body.count, tuple(map(digest, reads)), tuple(first), kind, stop is None, inside)
+
+    def written() -> Loop:
+        last: Kind = "last"
+        kinds = [last] * len(moving) + [kind] * len(others)
+        results = tuple(LoopResult(number, use, _results(body, use)) for number, use in enumerate(kinds))
+        outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
+        carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
+        final = None if stop is None else len(wanted)
+        return Loop(program, body.count, tuple(reads), results, carries, final, _origin(), inside=loops)
+
+    found = [result.nodes for result in keep(scope, key, written).results]
+    becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
+    return list(becomes.values()), found[len(moving) :]
+
+
+def _held(after: dict[int, int]) -> list[int]:
+    """Return the slots that keep their value; those at the edges of a grid are carried along, side by side with it."""
+    held = [slot for slot, node in after.items() if slot == node]
+    return [] if len(after) >= GRID and EDGES * len(held) <= len(after) else held
+
+
+def _results(body: Body, kind: Kind) -> Nodes:
+    return np.array(leaves(body.scope.graph, body.count if kind == "each" else 1), dtype=np.int64)
+
+
+def keep(scope: Scope, key: Any, make: Callable[[], Loop]) -> Loop:
+    """Return the loop of a scope that computes what a key says; it is made unless it is there."""
+    assert scope.loops is not None
+    if key not in scope.loops:
+        scope.loops[key] = make()
+        scope.graph.place_all(len(scope.graph.marks), user_frame)
+    return scope.loops[key]
+
+
+Parts = tuple[Program, list[Reads], list[int], tuple[Loop, ...]]
+
+
+def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> Parts:
+    """Return the body as a program of scalars, what its first slots read, the initial nodes of the others, its loops.
+
+    What does not change is read in every repetition; where nobody knows how many there are, it is carried along.
+    """
+    graph = body.scope.graph
+    inside, invariant = _parts(graph, body, outputs)
+    reads = {slot: column for slot, column in body.reads.items() if slot in inside}
+    carried = {slot: body.carries[slot] for slot in moving}
+    endless = body.count == ENDLESS
+    if not endless:
+        reads |= {node: np.broadcast_to(np.int64(node), (body.count,)) for node in invariant}
+    slots = [*reads, *carried, *(invariant if endless else [])]
+    table = Table()
+    row_of = {slot: table.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
+    row_of |= {node: table.leaf(sp.Symbol(f"inner_{node}", real=True)) for node in sorted(inside & body.made.keys())}
+    add_rows(table, row_of, graph, sorted(inside), graph.atoms.__getitem__)
+    inputs = tuple(Input(f"slot_{k}", ()) for k in range(len(slots)))
+    results = tuple(Output((), (row_of[node],)) for node in [*outputs, *slots[len(reads) + len(carried) :]])
+    program = Program(table.heads, table.operands, table.atoms, inputs, results, "body")
+    needed = {id(loop): loop for node, loop in body.made.items() if node in inside}
+    loops = tuple(_between_rows(loop, table, row_of) for loop in needed.values())
+    return program, list(reads.values()), [*carried.values(), *(invariant if endless else [])], loops
+
+
+def _between_rows(loop: Loop, table: Table, row_of: dict[int, int]) -> Loop:
+    """Return a loop of the graph as one between the rows of a body."""
+
+    def at(nodes: Nodes) -> Nodes:
+        different, where = np.unique(nodes, return_inverse=True)
+        return np.array([row_of[node] for node in different.tolist()], dtype=np.int64)[where]
+
+    for node in (node for use in loop.results for node in use.nodes.tolist()):
+        if node not in row_of:  # not needed, but written
+            row_of[node] = table.leaf(sp.Symbol(f"inner_{node}", real=True))
+    reads = tuple(at(column) if is_nodes(column) else column for column in loop.reads)
+    results = tuple(replace(use, nodes=at(use.nodes)) for use in loop.results)
+    carries = tuple(replace(use, initial=at(use.initial)) for use in loop.carries)
+    return replace(loop, reads=reads, results=results, carries=carries)
+
+
+def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
+    """Return the nodes of the body, and those that it reads from outside: numbers that no slot changes."""
+    moving = moving_nodes(graph, body, outputs)
+    inside, invariant, stack = set[int](), dict[int, None](), list(outputs)
+    while stack:
+        node = stack.pop()
+        if node in inside or node in invariant:
+            continue
+        if node in moving or _is_number(graph, node) or graph.is_boolean(node):
+            if node in graph.rules:  # whose derivative is the user's: rows would lose it
+                raise NotOneBodyError(
+                    "a custom or implicit derivative in its body belongs to one node, and not to a loop"
+                )
+            inside.add(node)
+            stack += graph.operands[node]
+            stack += read_by(body.made[node]) if node in body.made else []
+        else:
+            invariant[node] = None
+    return inside, sorted(invariant)
+
+
+def _is_number(graph: Graph, node: int) -> bool:
+    if graph.operands[node] or graph.heads[node] is sp.Symbol:
+        return False
+    return not can_be_input(graph.atoms[node])
+
+
+def moving_nodes(graph: Graph, body: Body, outputs: Sequence[int]) -> set[int]:
+    """Return the nodes that depend on slots: they are all younger than the slots."""
+    seen, stack = set[int](), [node for node in outputs if node >= body.start]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            parts = read_by(body.made[node]) if node in body.made else graph.operands[node]
+            stack += [part for part in parts if part >= body.start]
+    moving = set[int]()
+    for node in sorted(seen):
+        if (
+            node in body.reads
+            or node in body.carries
+            or node in body.made
+            or not moving.isdisjoint(graph.operands[node])
+        ):
+            moving.add(node)
+    return moving
+
+
+def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
+    """Return what each slot reads of an operand, one column for each element of a piece; whether they are truths."""
+    if isinstance(leaf, np.ndarray) and type(leaf) is np.ndarray and leaf.dtype != object:
+        flat = leaf.reshape(len(leaf), -1)
+        return list(np.ascontiguousarray(flat.T, dtype=np.float64)), leaf.dtype == bool
+    nodes = nodes_of(leaf, scope)
+    truths = all_truths(scope.graph, nodes)  # of the first: arrays are kept homogeneous
+    flat = (numbers(scope.graph, nodes) if truths else nodes).reshape(len(nodes), -1)
+    return list(np.ascontiguousarray(flat.T)), truths
+
+
+def leaves(graph: Graph, count: int) -> Sequence[int]:
+    """Return leaves for slots and results."""
+    return graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
+
+
+def read_by(loop: Loop) -> list[int]:
+    """Return the nodes that a loop reads."""
+    columns = [column for column in (*loop.reads, *(use.initial for use in loop.carries)) if is_nodes(column)]
+    found: list[int] = distinct(np.concatenate([distinct(column) for column in columns])).tolist() if columns else []
+    return found
+
+
+def key_of(loop: Loop) -> Any:
+    """Return what tells loops apart."""
+    columns = [*loop.reads, *(use.initial for use in loop.carries), *(use.nodes for use in loop.results)]
+    kinds = tuple((use.output, use.kind) for use in loop.results)
+    outputs = tuple(use.output for use in loop.carries)
+    return rows_of(loop.body), loop.count, tuple(map(digest, columns)), kinds, outputs, tuple(map(key_of, loop.inside))
+
+
+def rows_of(program: Program) -> Any:
+    """Return what tells programs apart."""
+    outputs = tuple(output.rows for output in program.outputs)
+    atoms = tuple((row, type(atom), sp.srepr(atom)) for row, atom in program.atoms.items())
+    return tuple(program.heads), tuple(program.operands), atoms, outputs
+
+
+def digest(column: Reads) -> bytes:
+    """Return what tells columns apart."""
+    if column.strides == (0,):
+        return b"%d times %d" % (len(column), column[0])
+    return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
+
+
+def _origin() -> str:
+    frame = user_frame()
+    return "" if frame is None else short(f"{frame.f_code.co_filename}:{frame.f_lineno}")

@@ -1,0 +1,161 @@
+"""Choosing and rounding on traced values: where, select, clip, piecewise, round, sinc, tests of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.node_builders as op
+from symad.tracing.numpy.reduce import delivered, given, traced
+from symad.tracing.numpy.registry import available, implements
+from symad.tracing.values.array import wrap
+from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.node_arrays import elementwise, require_float
+from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar, quick_nodes
+from symad.tracing.values.traced import Traced
+
+
+@implements(np.where)
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """x where the condition holds, else y; the branch not taken never contributes a NaN."""
+    if x is None or y is None:
+        return np.nonzero(condition)
+    return chosen(condition, x, y)
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """Return the elementwise choice between two values."""
+    if type(condition) is Scalar and condition.scope.open:
+        nodes = quick_nodes((condition, x, y), condition.scope)
+        if nodes is not None:
+            return Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
+    scope = scope_of(condition, x, y)
+    parts = [nodes_of(value, scope) for value in (condition, x, y)]
+    return wrap(elementwise(scope.graph, op.select, *parts), scope)
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """The choice of the first condition that holds."""
+    made = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        made = (
+            chosen(condition, choice, made)
+            if _is_traced(condition, choice, made)
+            else np.where(condition, choice, made)
+        )
+    return made
+
+
+def _is_traced(*values: Any) -> bool:
+    return any(isinstance(value, Traced) for value in values)
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any) -> Any:
+    """funclist[k](x) where condlist[k] holds (the last such k; an extra function elsewhere); all are evaluated."""
+    several = isinstance(condlist, list | tuple) or np.ndim(condlist) > np.ndim(x)
+    conditions = list(condlist) if several else [condlist]
+    if len(funclist) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(f"{len(conditions)} conditions take as many functions, or one more, not {len(funclist)}")
+    values = [function(x, *args, **keywords) if callable(function) else function for function in funclist]
+    made = values.pop() if len(values) > len(conditions) else 0.0
+    for condition, value in zip(conditions, values, strict=True):
+        made = chosen(condition, value, made)
+    return made
+
+
+@implements(np.clip)
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **more: Any
+) -> Any:
+    """minimum(maximum(a, low), high)."""
+    bounds = given(low=a_min if min is None else min), given(high=a_max if max is None else max)
+    made, where = traced(a), more.pop("where", True)
+    require_float("np.clip", more.get("dtype"))
+    for pick, bound in zip((np.maximum, np.minimum), bounds, strict=True):
+        for limit in bound.values():
+            made = pick(made, limit)
+    return np.positive(made, **given(out=out), where=where) if out is not None or where is not True else made
+
+
+@implements(np.round, np.around)
+def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """Round to the given number of decimals, halves to even."""
+    a = traced(a)
+    if decimals == 0:
+        return delivered(np.rint(a), out)
+    factor = 10.0 ** abs(decimals)
+    return delivered(np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor, out)
+
+
+@implements(np.fix)
+def fix(x: Any, out: Any = None) -> Any:
+    """Round towards zero."""
+    return delivered(np.trunc(traced(x)), out)
+
+
+@implements(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), 1 at zero."""
+    return _mapped(x, lambda graph, u: graph.node(sp.sinc, op.multiply(graph, u, graph.number(float(np.pi)))))
+
+
+@implements(np.i0)
+def bessel_i0(x: Any) -> Any:
+    """The modified Bessel function of order 0."""
+    return _mapped(x, lambda graph, u: graph.node(sp.besseli, graph.number(0), u))
+
+
+def _mapped(x: Any, build: Callable[..., int]) -> Any:
+    scope = scope_of(x)
+    return wrap(elementwise(scope.graph, build, nodes_of(x, scope)), scope)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """NaN and infinities replaced by numbers."""
+    largest = np.finfo(float).max
+    made = np.where(np.isnan(x), nan, x)
+    made = np.where(made == np.inf, largest if posinf is None else posinf, made)
+    made = np.where(made == -np.inf, -largest if neginf is None else neginf, made)
+    return made if copy else delivered(made, x)
+
+
+@implements(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether |a - b| <= atol + rtol |b|."""
+    near = np.less_equal(np.abs(np.subtract(a, b)), atol + rtol * np.abs(b)) & np.isfinite(b)
+    made = near | np.equal(a, b)
+    return made | (np.isnan(a) & np.isnan(b)) if equal_nan else made
+
+
+@implements(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    """Whether elements are infinity."""
+    return delivered(np.equal(x, np.inf), out)
+
+
+@implements(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    """Whether elements are minus infinity."""
+    return delivered(np.equal(x, -np.inf), out)
+
+
+@implements(*available("astype"))
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Float stays as it is (bool becomes 0 and 1), bool is x != 0, int truncates; complex and others are refused."""
+    return x.astype(dtype)
+
+
+def values(value: Any) -> Any:
+    """Return the plain values of traced values (a decision), also inside lists; other values unchanged."""
+    if isinstance(value, list | tuple):
+        return type(value)([values(part) for part in value])
+    if not isinstance(value, Traced):
+        return value
+    return values_of(value.scope, nodes_of(value, value.scope))

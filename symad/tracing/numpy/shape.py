@@ -1,0 +1,257 @@
+"""NumPy functions that only move elements: NumPy itself runs them on the array of node ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.calling.scope import Scope
+from symad.tracing.numpy.reduce import delivered, traced
+from symad.tracing.numpy.registry import available, implements
+from symad.tracing.values.array import Array, plain_index, wrap
+from symad.tracing.values.constant_nodes import is_boolean
+from symad.tracing.values.node_arrays import (
+    Nodes,
+    all_truths,
+    converted,
+    has_truths,
+    homogeneous,
+    like,
+    numbers,
+    require_float,
+)
+from symad.tracing.values.node_operands import nodes_of, scope_of
+
+# The first argument is the array; the result is an array of its elements, or a list or tuple of such.
+MOVING: tuple[Callable[..., Any], ...] = (
+    np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis,
+    np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.tile,
+    np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to, np.take, np.take_along_axis,
+    np.diagonal, np.delete, np.copy, np.resize, *available("unstack"), np.lib.stride_tricks.sliding_window_view,
+    np.linalg.matrix_transpose, np.linalg.diagonal, np.fft.fftshift, np.fft.ifftshift,
+)  # fmt: skip
+
+# All positional arguments (or the arrays of the one sequence) are arrays, numbers among them.
+JOINING: tuple[Callable[..., Any], ...] = (
+    np.concatenate, np.stack, np.vstack, np.hstack, np.dstack, np.column_stack, np.block,
+)  # fmt: skip
+
+# Every positional argument is an array and stays one of its own.
+SEPARATE: tuple[Callable[..., Any], ...] = (
+    np.atleast_1d,
+    np.atleast_2d,
+    np.atleast_3d,
+    np.broadcast_arrays,
+    np.meshgrid,
+)
+
+# Zeros are filled in around the elements.
+FILLING: tuple[Callable[..., Any], ...] = (np.tril, np.triu, np.diagflat)
+
+
+def _wrap_all(result: Any, scope: Scope) -> Any:
+    if isinstance(result, list | tuple):
+        return type(result)([_wrap_all(part, scope) for part in result])
+    return wrap(result, scope)
+
+
+def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(*args: Any, **keywords: Any) -> Any:
+        array, *others = args or (keywords.pop(next(iter(keywords))),)
+        out = keywords.pop("out", None)
+        scope = scope_of(array, out) if out is not None else scope_of(array, *others)
+        others, keywords = list(map(plain_index, others)), {name: plain_index(v) for name, v in keywords.items()}
+        return delivered(_wrap_all(function(nodes_of(array, scope), *others, **keywords), scope), out)
+
+    return handler
+
+
+def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(arrays: Any, *others: Any, **keywords: Any) -> Any:
+        require_float(f"np.{function.__name__}", keywords.pop("dtype", None))
+        keywords.pop("casting", None)
+        out = keywords.pop("out", None)
+        scope = scope_of(arrays, out)
+        if function is np.block:
+            made = np.block(_nested(arrays, scope))
+            mixed = has_truths(scope.graph, made) and any(not is_boolean(scope.graph, node) for node in made.flat)
+            return wrap(numbers(scope.graph, made) if mixed else made, scope)
+        parts = homogeneous(scope.graph, [nodes_of(part, scope) for part in arrays])
+        return delivered(wrap(function(parts, *others, **keywords), scope), out)
+
+    return handler
+
+
+def _nested(arrays: Any, scope: Scope) -> Any:
+    return [_nested(part, scope) for part in arrays] if isinstance(arrays, list) else nodes_of(arrays, scope)
+
+
+def _separate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(*arrays: Any, **keywords: Any) -> Any:
+        scope = scope_of(arrays)
+        return _wrap_all(function(*[nodes_of(part, scope) for part in arrays], **keywords), scope)
+
+    return handler
+
+
+def filled(scope: Scope, function: Callable[..., Any], nodes: Nodes, *others: Any, **keywords: Any) -> Nodes:
+    """Return function(nodes, ...) with the zeros that it fills in replaced by the number 0, or by False."""
+    moved = function(nodes + 1, *others, **keywords)
+    zero = scope.graph.number(False if all_truths(scope.graph, nodes) else 0.0)
+    return np.where(moved == 0, zero, moved - 1)
+
+
+def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(array: Any, *others: Any, **keywords: Any) -> Any:
+        scope = scope_of(array)
+        return wrap(filled(scope, function, nodes_of(array, scope), *others, **keywords), scope)
+
+    return handler
+
+
+for _function in MOVING:
+    implements(_function)(_moving(_function))
+for _function in JOINING:
+    implements(_function)(_joining(_function))
+for _function in SEPARATE:
+    implements(_function)(_separate(_function))
+for _function in FILLING:
+    implements(_function)(_filling(_function))
+
+
+@implements(np.diag)
+def diag(v: Any, k: int = 0) -> Any:
+    """A matrix with this diagonal; of a matrix its diagonal, which (as in NumPy) shows later changes of the matrix."""
+    scope = scope_of(v)
+    nodes = nodes_of(v, scope)
+    return wrap(np.diag(nodes, k) if nodes.ndim == 2 else filled(scope, np.diag, nodes, k), scope)
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
+    """The slices for which the condition (by its values) holds."""
+    scope = scope_of(condition, a, out)
+    return delivered(wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope), out)
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """The array without the zeros at its ends, by value."""
+    filt = traced(filt)
+    indices = np.argwhere(filt != 0)
+    lengths = filt.shape
+    axes = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
+    key = [slice(None)] * filt.ndim
+    for k in axes:
+        first, last = (indices[:, k].min(), indices[:, k].max() + 1) if len(indices) else (lengths[k], lengths[k])
+        key[k] = slice(first if "f" in trim.lower() else 0, last if "b" in trim.lower() else lengths[k])
+    return filt[tuple(key)]
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
+    """The function applied to each 1-D slice; the axes of its result take the place of the axis."""
+    axis, arr = axis % np.ndim(arr), traced(arr)
+    rows = np.moveaxis(arr, axis, -1)
+    outer = rows.shape[:-1]
+    made = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
+    made = np.reshape(made, outer + made.shape[1:])
+    inner = made.ndim - len(outer)
+    return np.moveaxis(made, range(len(outer), made.ndim), range(axis, axis + inner))
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
+    """func(a, axis) for each axis in turn; the axes stay, with length 1 where func drops them."""
+    made = traced(a)
+    for axis in np.atleast_1d(axes).tolist():
+        reduced = func(made, axis)
+        made = reduced if np.ndim(reduced) == np.ndim(made) else np.expand_dims(reduced, axis)
+    return made
+
+
+@implements(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> Any:
+    """The indices of the diagonal: a matter of the shape."""
+    return np.diag_indices_from(np.empty(arr.shape))
+
+
+@implements(np.shares_memory, np.may_share_memory)
+def shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    """Whether writing into one of two traced arrays changes the other."""
+    return isinstance(a, Array) and isinstance(b, Array) and np.shares_memory(a.nodes, b.nodes)
+
+
+@implements(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of the upper triangle: a matter of the shape."""
+    return np.triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@implements(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of the lower triangle: a matter of the shape."""
+    return np.tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """The array with values joined at the end (both flattened when axis is None)."""
+    return np.concatenate([np.ravel(arr), np.ravel(values)] if axis is None else [arr, values], axis or 0)
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """The array with values inserted before the given indices."""
+    scope = scope_of(arr, values)
+    nodes = nodes_of(arr, scope)
+    return wrap(np.insert(nodes, plain_index(obj), like(scope.graph, nodes, nodes_of(values, scope)), axis), scope)
+
+
+@implements(np.shape)
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape."""
+    return nodes_of(a, scope_of(a)).shape
+
+
+@implements(np.ndim)
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return nodes_of(a, scope_of(a)).ndim
+
+
+@implements(np.size)
+def size(a: Any, axis: int | None = None) -> int:
+    """The number of elements, or the length of an axis."""
+    return int(np.size(nodes_of(a, scope_of(a)), axis))
+
+
+def _like(value: float) -> Callable[..., Any]:
+    def handler(
+        prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **_: Any
+    ) -> Any:
+        return full_like(prototype, value, dtype=dtype, shape=shape)
+
+    return handler
+
+
+implements(np.zeros_like, np.empty_like)(_like(0.0))
+implements(np.ones_like)(_like(1.0))
+
+
+@implements(np.full_like)
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Any:
+    """A traced array full of one value; it can receive traced values. `dtype` bool or int gives plain constants."""
+    scope = scope_of(a, fill_value)
+    like_nodes = nodes_of(a, scope)
+    if dtype is None and all_truths(scope.graph, like_nodes):
+        dtype = bool
+    if isinstance(fill_value, int | float | np.generic) and dtype is not None:
+        fill_value = np.asarray(fill_value).astype(dtype)  # an int stays one: it may be an index
+    fill = nodes_of(fill_value, scope)
+    fill = fill if dtype is None else converted(scope.graph, fill, dtype)
+    return Array(np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape)), scope)

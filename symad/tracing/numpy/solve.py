@@ -1,0 +1,312 @@
+"""Dense linear algebra on traced matrices, written out: det, solve, inv (by elimination with pivots), cholesky."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symad.errors import LimitError, TraceError
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.reduce import is_traced, together, traced
+from symad.tracing.numpy.registry import implements
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.known_numbers import values_of
+
+LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
+_LARGEST_BY_MINORS = 10  # rows of a matrix with a zero pivot whose determinant is expanded: n * 2**(n - 1) operations
+
+_SLOGDET_RESULT = type(np.linalg.slogdet(np.eye(1)))  # NumPy's named tuple has no public name
+
+
+@implements(np.linalg.det)
+def det(a: Any) -> Any:
+    """The determinant: cofactors up to 3x3, elimination beyond."""
+    return per_matrix(_det_one, traced(a))
+
+
+def _det_one(a: Any) -> Any:
+    _check("det", a)
+    if len(a) <= 3:
+        return _by_minors(a)
+    try:
+        reduced, sign = _eliminated(a)
+    except np.linalg.LinAlgError:
+        return _by_minors(a)
+    product = reduced[0, 0]
+    for k in range(1, len(a)):
+        product = product * reduced[k, k]
+    return product if isinstance(sign, int) and sign == 1 else product * sign
+
+
+def _by_minors(a: Any) -> Any:
+    """Return the determinant by expansion along rows, each minor made once: no division, so no pivot."""
+    n = len(a)
+    if n > _LARGEST_BY_MINORS:
+        raise TraceError(
+            f"np.linalg.det of a singular {n} x {n} matrix",
+            where=user_place(),
+            why=f"elimination meets a zero pivot, and an expansion by minors is made up to {_LARGEST_BY_MINORS} rows",
+        )
+    minors: dict[tuple[int, ...], Any] = {(k,): a[0, k] for k in range(n)}
+    for row in range(1, n):
+        larger: dict[tuple[int, ...], Any] = {}
+        for columns, minor in minors.items():
+            for k in sorted(set(range(n)) - set(columns)):
+                after = sum(column > k for column in columns)
+                term = a[row, k] * minor
+                key = tuple(sorted((*columns, k)))
+                if key not in larger:
+                    larger[key] = -term if after % 2 else term
+                else:
+                    larger[key] = larger[key] - term if after % 2 else larger[key] + term
+        minors = larger
+    return minors[tuple(range(n))]
+
+
+@implements(np.linalg.slogdet)
+def slogdet(a: Any) -> Any:
+    """Sign and logarithm of the determinant; beyond 3x3 as a sum of logarithms, which does not overflow."""
+    a = traced(a)
+    if a.ndim == 2:
+        return _SLOGDET_RESULT(*_slogdet_one(a))
+    parts = [np.stack(part) for part in zip(*map(_slogdet_one, _matrices(a)), strict=True)]
+    return _SLOGDET_RESULT(*(np.reshape(part, a.shape[:-2]) for part in parts))
+
+
+def _slogdet_one(a: Any) -> tuple[Any, Any]:
+    _check("slogdet", a)
+    try:
+        reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)
+    except np.linalg.LinAlgError:
+        reduced = None
+    if reduced is None:
+        value = _det_one(a)
+        return np.sign(value), np.log(np.abs(value))
+    diagonal = np.diagonal(reduced)
+    return np.prod(np.sign(diagonal)) * sign, np.sum(np.log(np.abs(diagonal)))
+
+
+@implements(np.linalg.inv)
+def inv(a: Any) -> Any:
+    """The inverse, as solve(a, identity)."""
+    return per_matrix(lambda m: _solve_one(m, np.eye(len(m)), "inv"), traced(a))
+
+
+@implements(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    """The solution of a x = b by elimination with partial pivoting (see `_eliminated`); b is a vector if it is 1-D."""
+    if isinstance(a, np.ndarray) and not is_traced(a) and a.dtype.kind == "f":
+        b = traced(b)
+    else:
+        a, b = together(a, b)
+    if b.ndim == 1:
+        return per_matrix(lambda m: _solve_one(m, b), a)
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not batch:
+        return _solve_one(a, b)
+    systems, right = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
+    made = [_solve_one(m, r) for m, r in zip(_matrices(systems), _matrices(right), strict=True)]
+    return np.reshape(np.stack(made), right.shape)
+
+
+@implements(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """The solution x of tensordot(a, x, x.ndim) = b."""
+    a, b = together(a, b)
+    if axes is not None:
+        a = np.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim))
+    shape = a.shape[b.ndim :]
+    count = int(np.prod(shape, dtype=int))
+    return np.reshape(solve(np.reshape(a, (-1, count)), np.ravel(b)), shape)
+
+
+@implements(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse for tensordot over `ind` axes."""
+    a = traced(a)
+    count = int(np.prod(a.shape[ind:], dtype=int))
+    return np.reshape(inv(np.reshape(a, (count, -1))), a.shape[ind:] + a.shape[:ind])
+
+
+def _matrices(a: Any) -> Any:
+    return np.reshape(a, (-1, *a.shape[-2:]))
+
+
+def per_matrix(function: Callable[[Any], Any], a: Any) -> Any:
+    """Return function(matrix), for every matrix of a stack."""
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
+    if a.ndim == 2:
+        return function(a)
+    made = np.stack([function(m) for m in _matrices(a)])
+    return np.reshape(made, a.shape[:-2] + made.shape[1:])
+
+
+def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
+    _check(name, a)
+    n = len(a)
+    if len(b) != n:
+        raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
+    if not is_traced(a):
+        return _solve_ordinary(a, b)
+    rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
+    if _pivot(rows[n - 1 :, n - 1])[1]:
+        raise np.linalg.LinAlgError("Singular matrix")
+    return np.reshape(back_substituted(rows), np.shape(b))
+
+
+def _solve_ordinary(a: Any, b: Any) -> Any:
+    """Return the solution for an ordinary matrix: only what is done to the traced right-hand side is written out."""
+    a, b = a.copy(), b.copy()
+    for k in range(len(a)):
+        place = k + int(np.argmax(np.abs(a[k:, k])))
+        if a[place, k] == 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        a[[k, place]], b[[k, place]] = a[[place, k]], b[[place, k]]
+        below = k + 1 + np.flatnonzero(a[k + 1 :, k])
+        factors = a[below, k] / a[k, k]
+        a[below, k + 1 :] -= np.multiply.outer(factors, a[k, k + 1 :])
+        b[below] = b[below] - np.multiply.outer(factors, b[k])
+    for k in reversed(range(len(a))):
+        b[k] = b[k] / a[k, k]
+        above = np.flatnonzero(a[:k, k])
+        b[above] = b[above] - np.multiply.outer(a[above, k], b[k])
+    return b
+
+
+def back_substituted(rows: Any) -> Any:
+    """Return the solution of an upper triangular system, given with its right-hand sides behind it."""
+    n = len(rows)
+    found: list[Any] = [None] * n
+    for i in reversed(range(n)):
+        rest = rows[i, n:]
+        for j in range(i + 1, n):
+            rest = rest - rows[i, j] * found[j]
+        found[i] = rest / rows[i, i]
+    return np.stack(found)
+
+
+def _check(name: str, a: Any) -> None:
+    """Raise LinAlgError unless a matrix is square, and LimitError when it is too large to be written out."""
+    if a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError(f"a square matrix is needed, not one of shape {a.shape}")
+    check_size(name, a)
+
+
+def check_size(name: str, a: Any) -> None:
+    """Raise LimitError for a matrix that is too large to be written out."""
+    if is_traced(a) and max(a.shape) > LARGEST:
+        raise LimitError(
+            f"np.linalg.{name} of a traced {a.shape[0]} x {a.shape[1]} matrix",
+            where=user_place(),
+            why=f"it is written out in scalar operations, about n**3 / 3 of them; the limit is n = {LARGEST}",
+            do="use the structure of the matrix (blocks, bands), or write the derivative of the solution by hand",
+        )
+
+
+def _eliminated(rows: Any) -> tuple[Any, Any]:
+    """Return the rows of a linear system in upper triangular form, and the sign of the row swaps.
+
+    Pivots follow the values. In a trace that is to be compiled the kernel chooses them, by selects that about double
+    its operations. For SymPy expressions the diagonal is used. LinAlgError for a pivot (but the last) of value zero.
+    """
+    n = len(rows)
+    rows, sign = rows.copy(), 1
+    for k in range(n - 1):
+        place, singular = _pivot(rows[k:, k])
+        if singular:
+            raise np.linalg.LinAlgError("Singular matrix")
+        if place:
+            rows[[k, k + place]] = rows[[k + place, k]]
+            sign = -sign
+        if _is_compiled(rows):
+            sign = _choose_pivot(rows, k, sign)
+        for i in range(k + 1, n):
+            factor = rows[i, k] / rows[k, k]
+            rows[i, k + 1 :] = rows[i, k + 1 :] - factor * rows[k, k + 1 :]
+    return rows, sign
+
+
+def _is_compiled(rows: Any) -> bool:
+    """Whether an array belongs to a trace of its own, whose inputs are symbols that will have numbers."""
+    scope = rows.scope
+    while scope.parent is not None:
+        scope = scope.parent
+    return any(node in scope.graph.atoms for node in scope.parameters)
+
+
+def _choose_pivot(rows: Any, k: int, sign: Any) -> Any:
+    """Move the row with the largest entry in column k to row k, by selects; return the sign of all swaps."""
+    for i in range(k + 1, len(rows)):
+        if constant(rows.scope.graph, rows[i, k].node) == 0:
+            continue
+        larger = np.abs(rows[i, k]) > np.abs(rows[k, k])
+        upper, lower = rows[k, k:].copy(), rows[i, k:].copy()
+        rows[k, k:], rows[i, k:] = np.where(larger, lower, upper), np.where(larger, upper, lower)
+        sign = np.where(larger, -sign, sign)
+    return sign
+
+
+def _pivot(column: Any) -> tuple[int, bool]:
+    """Return the place of the entry of largest value, and whether it is zero.
+
+    For symbolic values it is the first entry that is no constant zero.
+    """
+    known = known_values(column)
+    if known is not None:
+        place = int(np.argmax(np.abs(known)))
+        return place, bool(known[place] == 0)
+    constants = [constant(column.scope.graph, node) for node in column.nodes.tolist()]
+    return next((k for k, value in enumerate(constants) if value != 0), 0), False
+
+
+def known_values(array: Any) -> Any:
+    """Return the values of a traced array as floats, or None when they are symbolic."""
+    try:
+        return values_of(array.scope, array.nodes).astype(float)
+    except TraceError:
+        return None
+
+
+@implements(np.linalg.matrix_power)
+def matrix_power(a: Any, n: int) -> Any:
+    """The n-th power of a matrix by repeated squaring."""
+    n = operator.index(n)
+    if n < 0:
+        a, n = inv(a), -n
+    if n == 0:
+        return np.broadcast_to(np.eye(a.shape[-1]), a.shape) + np.zeros_like(a)
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else result @ a
+        a, n = a @ a if n > 1 else a, n >> 1
+    return result
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    """The triangular factor of a positive definite matrix, of which one triangle is read."""
+    check_real("np.linalg.cholesky")
+    a = np.matrix_transpose(traced(a)) if upper else traced(a)
+    lower = per_matrix(_cholesky_one, a)
+    return np.matrix_transpose(lower) if upper else lower
+
+
+def _cholesky_one(a: Any) -> Any:
+    _check("cholesky", a)
+    lower = np.zeros_like(a)
+    for i in range(len(a)):
+        for j in range(i + 1):
+            rest = a[i, j]
+            for k in range(j):
+                rest = rest - lower[i, k] * lower[j, k]
+            lower[i, j] = np.sqrt(rest) if i == j else rest / lower[j, j]
+        value = known_values(lower[i, i : i + 1])
+        if value is not None and not value[0] > 0:
+            raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return lower

@@ -1,0 +1,240 @@
+"""SciPy's special functions that are plain Python functions: what stands in for them on traced values.
+
+SciPy's own bodies convert to ordinary arrays, which a traced value refuses; these have the same signatures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import sympy as sp
+
+import codegen.heads as h
+import codegen.special_heads as s
+from codegen.ir.program import Head
+from symad.errors import TraceError
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+from symad.rules.partials import partial
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.reduce import together, traced
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.array import wrap
+from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.node_arrays import elementwise
+from symad.tracing.values.node_builders import Build, composed, function
+from symad.tracing.values.node_operands import nodes_of, scope_of
+
+
+def _applied(build: Build, *values: Any) -> Any:
+    scope = scope_of(*values)
+    return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in values]), scope)
+
+
+def _refuse(name: str, why: str, do: str) -> NoReturn:
+    raise TraceError(f"scipy.special.{name} was called with a traced value", where=user_place(), why=why, do=do)
+
+
+# ---- sums of exponentials
+
+
+def _rows(values: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """Return the values with the axes that are summed over as one last axis, and the shape that keeps them as ones."""
+    dimensions = values.ndim
+    axes = range(dimensions) if axis is None else [axis] if isinstance(axis, int | np.integer) else axis
+    summed = [range(dimensions)[k] for k in axes]
+    others = [k for k in range(dimensions) if k not in summed]
+    rows = np.transpose(values, [*others, *summed]) if dimensions > 1 else values
+    kept = tuple(1 if k in summed else length for k, length in enumerate(values.shape))
+    return np.reshape(rows, (*[values.shape[k] for k in others], -1)), kept
+
+
+def _shift(values: Any) -> Any:
+    """A number near the largest value, 0 where that is infinite: rounded, so that its derivative is nothing."""
+    largest = np.max(values, axis=-1, keepdims=True)
+    return np.where(np.isfinite(largest), np.rint(largest), 0.0)
+
+
+def _log_sum(rows: Any) -> Any:
+    """Logarithms added in pairs: log(exp(a) + exp(b)) keeps the digits of a small sum's logarithm."""
+    while rows.shape[-1] > 1:
+        half = rows.shape[-1] // 2
+        pairs = np.logaddexp(rows[..., :half], rows[..., half : 2 * half])
+        rows = np.concatenate([pairs, rows[..., 2 * half :]], axis=-1)
+    return rows[..., 0]
+
+
+@stands_in_for("scipy.special.logsumexp")
+def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False) -> Any:
+    """log(sum(b * exp(a))), without overflow; with `return_sign` that of |sum|, and the sign."""
+    if b is not None:
+        values, weights = np.broadcast_arrays(traced(a), traced(b))
+    else:
+        values = weights = traced(a)
+    rows, kept = _rows(np.atleast_1d(values), axis)
+    if b is None:
+        made, sign = _log_sum(rows), None
+    else:
+        made, sign = _log_weighted(rows, _rows(np.atleast_1d(weights), axis)[0], return_sign)
+    shape = kept if keepdims and np.ndim(values) else np.shape(made)
+    made = np.reshape(made, shape)
+    if not return_sign:
+        return made
+    return made, np.ones_like(made) if sign is None else np.reshape(sign, shape)
+
+
+def _log_weighted(rows: Any, weights: Any, signed: bool) -> tuple[Any, Any]:
+    used = weights != 0
+    shift = _shift(np.where(used, rows, -np.inf))
+    total = np.sum(np.where(used, weights * np.exp(rows - shift), 0.0), axis=-1)
+    sign = np.sign(total)
+    return np.log(np.abs(total) if signed else total) + shift[..., 0], sign
+
+
+@stands_in_for("scipy.special.softmax")
+def softmax(x: Any, axis: Any = None) -> Any:
+    """exp(x) / sum(exp(x)), without overflow."""
+    values = traced(x)
+    powers = np.exp(values - _shift_along(values, axis))
+    return powers / np.sum(powers, axis=axis, keepdims=True) if np.ndim(values) else powers / powers
+
+
+@stands_in_for("scipy.special.log_softmax")
+def log_softmax(x: Any, axis: Any = None) -> Any:
+    """x - logsumexp(x), without overflow."""
+    values = traced(x)
+    shifted = values - _shift_along(values, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True)) if np.ndim(values) else shifted - shifted
+
+
+def _shift_along(values: Any, axis: Any) -> Any:
+    if not np.ndim(values):
+        return values
+    rows, kept = _rows(values, axis)
+    return np.reshape(_shift(rows), kept)
+
+
+@stands_in_for("scipy.special.softplus")
+def softplus(x: Any, **keywords: Any) -> Any:
+    """log(1 + exp(x))."""
+    return _applied(function(h.softplus), x) if not keywords else np.logaddexp(0, x, **keywords)
+
+
+# ---- Bessel functions, Dirichlet kernel
+
+
+def _spherical(head: Head) -> Callable[..., Any]:
+    slope = _slope(head)
+
+    def handler(n: Any, z: Any, derivative: bool = False) -> Any:
+        return _applied(composed(slope) if derivative else function(head), n, z)
+
+    return handler
+
+
+def _slope(head: Head) -> Build:
+    """The derivative of head(n, u) in u, as a function of its own."""
+
+    def build(graph: Graph, n: int, u: int) -> int:
+        found = partial(Builder(graph), head, (n, u), graph.node(head, n, u), 1)
+        return graph.number(0) if found is None else found
+
+    return composed(build)
+
+
+for _name, _head in (
+    ("jn", s.spherical_jn),
+    ("yn", s.spherical_yn),
+    ("in", s.spherical_in),
+    ("kn", s.spherical_kn),
+):
+    stands_in_for(f"scipy.special.spherical_{_name}")(_spherical(_head))
+
+
+@stands_in_for("scipy.special.diric")
+def diric(x: Any, n: Any) -> Any:
+    """The Dirichlet kernel sin(n x/2) / (n sin(x/2)) = U_(n-1)(cos(x/2)) / n; n is a number."""
+    return _applied(function(sp.chebyshevu), n - 1, np.cos(traced(x) / 2)) / n
+
+
+# ---- gamma functions and counting
+
+
+@stands_in_for("scipy.special.polygamma")
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma; the order is a number."""
+    return _applied(composed(_polygamma), n, x)
+
+
+def _polygamma(graph: Graph, order: int, u: int) -> int:
+    n = constant(graph, order)
+    if n is None or n != int(n) or n < 0:
+        _refuse("polygamma", "its order has to be a number: 0, 1, 2...", "pass the order as a number")
+    return graph.node(sp.polygamma, graph.number(int(n)), u) if n else graph.node(sp.digamma, u)
+
+
+@stands_in_for("scipy.special.zeta")
+def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
+    """Riemann's zeta function, or Hurwitz's with q."""
+    if out is not None:
+        _refuse("zeta", "out= is not supported", "use the returned value")
+    return _applied(function(sp.zeta), x) if q is None else _applied(function(sp.zeta), x, q)
+
+
+@stands_in_for("scipy.special.lambertw")
+def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
+    """The real branches 0 and -1 of Lambert's W: real, and nan where SciPy's value is complex."""
+    return _applied(UFUNCS["_lambertw"], z, k, 0)
+
+
+@stands_in_for("scipy.special.comb")
+def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:  # noqa: N803 (SciPy's name)
+    """The number of combinations, by gamma functions; 0 outside 0 <= k <= N."""
+    if exact:
+        _refuse("comb", "exact=True counts in Python's integers", "use exact=False")
+    N, k = together(N, k)
+    if repetition:  # SciPy makes only this count 0 or 1 by hand
+        return np.where((k == 0) & (N >= 0), 1.0, _applied(function(sp.binomial), N + k - 1, k))
+    return np.where((k <= N) & (N >= 0) & (k >= 0), _applied(function(sp.binomial), N, k), 0.0)
+
+
+@stands_in_for("scipy.special.perm")
+def perm(N: Any, k: Any, exact: bool = False) -> Any:  # noqa: N803 (SciPy's name)
+    """The number of arrangements of k of N things, by gamma functions; 0 outside 0 <= k <= N."""
+    if exact:
+        _refuse("perm", "exact=True counts in Python's integers", "use exact=False")
+    N, k = together(N, k)
+    return np.where((k <= N) & (N >= 0) & (k >= 0), _applied(UFUNCS["poch"], N - k + 1, k), 0.0)
+
+
+@stands_in_for("scipy.special.factorial")
+def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
+    """gamma(n + 1), and 0 below zero."""
+    if exact or extend != "zero":
+        _refuse("factorial", "exact=True and extend='complex' have no real derivative", "use exact=False")
+    n = traced(n)
+    return np.where(n < 0, 0.0, _applied(function(sp.factorial), n))
+
+
+@stands_in_for("scipy.special.multigammaln")
+def multigammaln(a: Any, d: int) -> Any:
+    """Logarithm of the multivariate gamma function of dimension d."""
+    start = d * (d - 1) * 0.25 * math.log(math.pi)
+    return sum((_applied(UFUNCS["gammaln"], traced(a) - 0.5 * j) for j in range(d)), start)
+
+
+def _refusing(name: str, do: str) -> Callable[..., Any]:
+    return lambda *args, **keywords: _refuse(name, "it has no traced form", do)
+
+
+_INSTEAD = {
+    "legendre_p": "use scipy.special.eval_legendre",
+    **dict.fromkeys(("assoc_legendre_p", "sph_legendre_p", "sph_harm_y"), "write it with powers, sines and cosines"),
+    **dict.fromkeys(("factorial2", "factorialk"), "write it with scipy.special.gamma"),
+}
+for _name, _do in _INSTEAD.items():
+    stands_in_for(f"scipy.special.{_name}")(_refusing(_name, _do))

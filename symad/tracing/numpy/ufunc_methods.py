@@ -1,0 +1,207 @@
+"""The ways of calling a ufunc on traced values: `np.add(...)` and its methods reduce, accumulate, outer, at..."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.node_arrays as node_arrays
+import symad.tracing.values.node_builders as op
+from symad.errors import TraceError
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.registry import implements_method
+from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
+from symad.tracing.values.array import Array, plain_index, wrap
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.constant_nodes import as_truth
+from symad.tracing.values.node_arrays import Nodes, elementwise
+from symad.tracing.values.node_builders import Build
+from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.traced import Traced, refuse_function, store_error
+
+Keywords = Mapping[str, Any]
+
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those with a neutral element
+
+
+@implements_method("__call__")
+def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
+    """Return ufunc(*inputs), with `out=` and `where=`."""
+    if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
+        return NotImplemented
+    node_arrays.require_float(f"np.{ufunc.__name__}", keywords.get("dtype"))
+    targets, where = keywords.get("out", ()), keywords.get("where", True)
+    scope = scope_of(*inputs, *targets, where)
+    operands = [nodes_of(value, scope) for value in inputs]
+    if ufunc.__name__.endswith("(vectorized)"):  # np.frompyfunc: the user's own Python function, element by element
+        return _python_results(ufunc(*[Array(nodes, scope).__array__(object) for nodes in operands]), scope)
+    if ufunc.signature:
+        return _deliver(ufunc, scope, _product(ufunc, scope, operands, keywords), targets, where)
+    parts = SEVERAL_OUTPUTS.get(ufunc.__name__)
+    if parts is None:
+        return _deliver(ufunc, scope, elementwise(scope.graph, builder(ufunc), *operands), targets, where)
+    made = [elementwise(scope.graph, part, *operands) for part in parts]
+    places = targets or [None] * len(made)
+    return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+
+
+def _python_results(made: Any, scope: Scope) -> Any:
+    if isinstance(made, tuple):
+        return tuple(_python_results(part, scope) for part in made)
+    return wrap(nodes_of(made, scope), scope)
+
+
+@implements_method("reduce")
+def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
+    """Return ufunc.reduce(array, axis=0, keepdims=False, initial=..., where=True): a chain from left to right."""
+    node_arrays.require_float(f"np.{ufunc.__name__}.reduce", keywords.get("dtype"))
+    axis, where, targets = keywords.get("axis", 0), keywords.get("where", True), keywords.get("out", ())
+    scope = scope_of(*inputs, keywords.get("initial"), where, *targets)
+    graph = scope.graph
+    nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    if isinstance(axis, tuple | None) and nodes.ndim > 1 and len(node_arrays.normalized_axes(axis, nodes.ndim)) > 1:
+        _check_order_free(ufunc)
+    start = keywords.get("initial", np._NoValue)
+    if start is np._NoValue and (where is not True or not nodes.size):
+        start = ufunc.identity
+    if start is None and where is not True:
+        raise ValueError(f"np.{ufunc.__name__}.reduce with where= needs initial=: it has no neutral element")
+    result = node_arrays.reduce(
+        graph,
+        builder(ufunc),
+        nodes,
+        axis,
+        keepdims=bool(keywords.get("keepdims", False)),
+        initial=None if start is None or start is np._NoValue else int(nodes_of(start, scope)),
+        where=None if where is True else _mask(scope, where, nodes.shape),
+    )
+    _check_shape(targets, result)
+    return _deliver(ufunc, scope, result, targets, True)
+
+
+def _mask(scope: Scope, where: Any, shape: tuple[int, ...]) -> Nodes:
+    return np.broadcast_to(elementwise(scope.graph, as_truth, nodes_of(where, scope)), shape)
+
+
+def _check_order_free(ufunc: np.ufunc) -> None:
+    if ufunc.identity is None and ufunc.__name__ not in _ORDER_FREE:
+        raise ValueError(f"reduction operation {ufunc.__name__!r} is not reorderable, so at most one axis is allowed")
+
+
+def _check_shape(targets: Sequence[Any], result: Nodes) -> None:
+    if targets and targets[0] is not None and np.shape(targets[0]) != result.shape:
+        raise ValueError(f"out= has the shape {np.shape(targets[0])}, and the result {result.shape}")
+
+
+@implements_method("accumulate")
+def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
+    """Return ufunc.accumulate(array, axis=0): running sums, products, maxima."""
+    node_arrays.require_float(f"np.{ufunc.__name__}.accumulate", keywords.get("dtype"))
+    scope = scope_of(*inputs, *keywords.get("out", ()))
+    nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    result = node_arrays.accumulate(scope.graph, builder(ufunc), nodes, keywords.get("axis", 0))
+    return _deliver(ufunc, scope, result, keywords.get("out", ()), True)
+
+
+@implements_method("reduceat")
+def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
+    """Return ufunc.reduceat(array, starts, axis=0)."""
+    array, starts, axis = inputs[0], plain_index(inputs[1]), keywords.get("axis", 0)
+    scope = scope_of(array, *keywords.get("out", ()))
+    rows = Array(np.moveaxis(nodes_of(array, scope), axis, 0), scope)
+    ends = [*starts[1:], len(rows)]
+    parts = [ufunc.reduce(rows[first : max(end, first + 1)]) for first, end in zip(starts, ends, strict=True)]
+    made = np.moveaxis(np.stack(parts), 0, axis)
+    return _deliver(ufunc, scope, nodes_of(made, scope), keywords.get("out", ()), True)
+
+
+@implements_method("outer")
+def outer(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
+    """Return ufunc.outer(a, b): every element of a with every element of b."""
+    scope = scope_of(*inputs)
+    left, right = (nodes_of(value, scope) for value in inputs)
+    return call(ufunc, (wrap(left.reshape((*left.shape, *[1] * right.ndim)), scope), wrap(right, scope)), keywords)
+
+
+@implements_method("at")
+def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> None:
+    """Do ufunc.at(target, index, values) in place: repeated indices act one after the other."""
+    target, index, *others = inputs
+    if not isinstance(target, Array):
+        raise store_error()
+    scope = scope_of(target, *others)
+    build, graph = builder(ufunc), scope.graph
+    places = np.arange(target.size).reshape(target.shape)[plain_index(index)]
+    columns = [np.broadcast_to(nodes_of(value, scope), places.shape).ravel().tolist() for value in others]
+    flat = target.nodes.reshape(-1).copy()
+    for place, *operands in zip(places.ravel().tolist(), *columns, strict=True):
+        made = np.array(build(graph, int(flat[place]), *operands))
+        flat[place] = node_arrays.like(graph, target.nodes, made)
+    target.nodes[...] = flat.reshape(target.shape)
+    target.scope = scope
+
+
+def builder(ufunc: np.ufunc) -> Build:
+    """Return the builder of a ufunc; TraceError for one that has no row in the table."""
+    build = UFUNCS.get(ufunc.__name__)
+    if build is None:
+        refuse_function(f"the ufunc {ufunc.__name__}", "it has no row in the table of traced ufuncs")
+    return build
+
+
+def _prepared(ufunc: np.ufunc, scope: Scope, nodes: Nodes) -> Nodes:
+    """Return what a reduction works on: sums and products of truth values count, logical ones ask for u != 0."""
+    name, graph = ufunc.__name__, scope.graph
+    if name in ("add", "multiply"):
+        return node_arrays.numbers(graph, nodes)
+    if name.startswith("logical_"):
+        return elementwise(graph, as_truth, nodes)
+    if name in _COMPARISONS and not node_arrays.all_truths(graph, nodes):
+        raise TypeError(f"NumPy reduces truth values by np.{name}, not numbers")
+    return nodes
+
+
+def _deliver(ufunc: np.ufunc, scope: Scope, result: Nodes, targets: Sequence[Any], where: Any) -> Any:
+    """Wrap the result, or write it into `out=` (under `where=`)."""
+    target = targets[0] if targets else None
+    if target is None:
+        if where is not True:
+            raise TraceError(
+                f"np.{ufunc.__name__} was called with where= and without out=",
+                where=user_place(),
+                why="the elements left out would be uninitialised memory",
+                do="give out=np.zeros_like(x), or use np.where(condition, a, b)",
+            )
+        return wrap(result, scope)
+    if not isinstance(target, Traced):
+        raise store_error()
+    if where is not True:
+        result = elementwise(scope.graph, op.select, nodes_of(where, scope), result, nodes_of(target, scope))
+    target[...] = wrap(result, scope)  # type: ignore[index]
+    return target
+
+
+def _product(ufunc: np.ufunc, scope: Scope, operands: Sequence[Nodes], keywords: Keywords) -> Nodes:
+    """Return matmul, vecdot, matvec or vecmat of the operands."""
+    name = ufunc.__name__
+    axis = keywords.get("axis", -1) if name == "vecdot" else -1
+    if name not in _PRODUCTS or "axes" in keywords or (name != "vecdot" and "axis" in keywords):
+        refuse_function(f"the ufunc {name}" + " with axes=" * ("axes" in keywords), "it has no traced form")
+    if name in ("vecdot", "vecmat"):
+        check_real(f"np.{name}", "use np.matmul, which takes no conjugates")
+    left, right = (np.moveaxis(nodes, axis, -1) if axis != -1 else nodes for nodes in operands)
+    add_left, add_right = _PRODUCTS[name]
+    made = node_arrays.matmul(
+        scope.graph, left[..., None, :] if add_left else left, right[..., None] if add_right else right
+    )
+    made = made[..., 0] if add_right else made
+    made = made[..., 0] if add_left and add_right else made[..., 0, :] if add_left else made
+    return np.expand_dims(made, axis) if keywords.get("keepdims") else made
+
+
+# Which operand of a product gets an axis to be a matrix: a row on the left, a column on the right.
+_PRODUCTS = {"matmul": (False, False), "vecdot": (True, True), "matvec": (False, True), "vecmat": (True, False)}

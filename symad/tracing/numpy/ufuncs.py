@@ -1,0 +1,185 @@
+"""The one table of ufuncs: NumPy's names, and the node that each writes down (`special` adds SciPy's).
+
+Rows are looked up by `ufunc.__name__`. Adding a ufunc is adding a row.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+
+import codegen.heads as h
+import symad.tracing.values.node_builders as op
+from symad.graph.graph import Graph
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.constant_nodes import constant, fold, is_boolean
+from symad.tracing.values.node_builders import Build, commutative, comparison, composed, connective, function, scaled
+
+_HALF = Fraction(1, 2)
+_LOG_2 = math.log(2.0)
+
+
+def _floor_divide(graph: Graph, left: int, right: int) -> int:
+    """(u - u mod v) / v, rounded: as NumPy does it, so that 1.0 // 0.1 is 9."""
+    folded = fold(graph, (left, right), lambda a, b: a // b if b else None, np.floor_divide)
+    if folded is not None:
+        return folded
+    if constant(graph, right) == 0:
+        return op.divide(graph, left, right)
+    whole = op.subtract(graph, left, op.remainder(graph, left, right))
+    return graph.node(h.rint, op.divide(graph, whole, right))
+
+
+def _logaddexp2(graph: Graph, left: int, right: int) -> int:
+    log_2 = graph.number(_LOG_2)
+    total = graph.pair(h.logaddexp, op.multiply(graph, left, log_2), op.multiply(graph, right, log_2))
+    return op.divide(graph, total, log_2)
+
+
+def _finite(graph: Graph, operand: int) -> int:
+    return _less(graph, _absolute(graph, operand), graph.number(math.inf))
+
+
+def _is_infinite(graph: Graph, operand: int) -> int:
+    return _equal(graph, _absolute(graph, operand), graph.number(math.inf))
+
+
+def _is_nan(graph: Graph, operand: int) -> int:
+    """not |u| <= inf: the one comparison that only NaN fails, and no algebra removes."""
+    return _not(graph, _less_equal(graph, _absolute(graph, operand), graph.number(math.inf)))
+
+
+def _sign_bit(graph: Graph, operand: int) -> int:
+    return _less(graph, function(h.copysign, np.copysign)(graph, graph.number(1.0), operand), graph.number(0))
+
+
+def _ldexp(graph: Graph, operand: int, exponent: int) -> int:
+    return op.multiply(graph, operand, op.power(graph, graph.number(2), exponent))
+
+
+def _conjugate(graph: Graph, operand: int) -> int:
+    check_real("np.conjugate")
+    return operand
+
+
+def _skipping_nan(pick: Build, numeric: Callable[..., float]) -> Build:
+    """fmax and fmin: an operand that is NaN gives way to the other one."""
+
+    def build(graph: Graph, left: int, right: int) -> int:
+        folded = fold(graph, (left, right), None, numeric)
+        if folded is not None:
+            return folded
+        chosen = pick(graph, left, right)
+        for operand, other in ((left, right), (right, left)):
+            if not is_boolean(graph, operand):
+                chosen = op.select(graph, _is_nan(graph, operand), other, chosen)
+        return chosen
+
+    return build
+
+
+_absolute = function(sp.Abs, np.abs, abs)
+_less = comparison(sp.StrictLessThan, operator.lt)
+_less_equal = comparison(sp.LessThan, operator.le)
+_equal = comparison(sp.Equality, operator.eq)
+_not = connective(sp.Not, operator.not_)
+_and = (sp.And, lambda a, b: a and b)
+_or = (sp.Or, lambda a, b: a or b)
+_maximum = commutative(sp.Max, sp.Or, max, np.maximum)
+_minimum = commutative(sp.Min, sp.And, min, np.minimum)
+
+UFUNCS: dict[str, Build] = {
+    # arithmetic
+    "add": op.add,
+    "subtract": op.subtract,
+    "multiply": op.multiply,
+    "divide": op.divide,
+    "floor_divide": composed(_floor_divide),
+    "remainder": op.remainder,
+    "fmod": function(h.fmod, np.fmod, lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else None),
+    "power": op.power,
+    "float_power": op.power,
+    "negative": op.negative,
+    "positive": op.positive,
+    "conjugate": _conjugate,
+    "absolute": _absolute,
+    "fabs": _absolute,
+    "sign": function(sp.sign, np.sign, lambda u: (u > 0) - (u < 0)),
+    "copysign": function(h.copysign, np.copysign),
+    "square": op.power_of(2, np.square),
+    "reciprocal": op.power_of(-1, np.reciprocal),
+    "sqrt": op.power_of(_HALF, np.sqrt),
+    "cbrt": function(h.cbrt, np.cbrt),
+    "hypot": function(h.hypot, np.hypot),
+    "heaviside": function(sp.Heaviside, np.heaviside),
+    "ldexp": _ldexp,
+    # rounding
+    "rint": function(h.rint, np.rint, round),
+    "floor": function(sp.floor, np.floor, math.floor),
+    "ceil": function(sp.ceiling, np.ceil, math.ceil),
+    "trunc": function(h.trunc, np.trunc, math.trunc),
+    # exponentials and logarithms
+    "exp": function(sp.exp, np.exp),
+    "exp2": function(h.exp2, np.exp2),
+    "expm1": function(h.expm1, np.expm1),
+    "log": function(sp.log, np.log),
+    "log2": function(h.log2, np.log2),
+    "log10": function(h.log10, np.log10),
+    "log1p": function(h.log1p, np.log1p),
+    "logaddexp": function(h.logaddexp, np.logaddexp),
+    "logaddexp2": composed(_logaddexp2),
+    # trigonometric and hyperbolic
+    "sin": function(sp.sin, np.sin),
+    "cos": function(sp.cos, np.cos),
+    "tan": function(sp.tan, np.tan),
+    "arcsin": function(sp.asin, np.arcsin),
+    "arccos": function(sp.acos, np.arccos),
+    "arctan": function(sp.atan, np.arctan),
+    "arctan2": function(sp.atan2, np.arctan2),
+    "sinh": function(sp.sinh, np.sinh),
+    "cosh": function(sp.cosh, np.cosh),
+    "tanh": function(sp.tanh, np.tanh),
+    "arcsinh": function(sp.asinh, np.arcsinh),
+    "arccosh": function(sp.acosh, np.arccosh),
+    "arctanh": function(sp.atanh, np.arctanh),
+    "degrees": scaled(180.0 / math.pi),
+    "rad2deg": scaled(180.0 / math.pi),
+    "radians": scaled(math.pi / 180.0),
+    "deg2rad": scaled(math.pi / 180.0),
+    # order
+    "maximum": _maximum,
+    "fmax": _skipping_nan(_maximum, np.fmax),
+    "minimum": _minimum,
+    "fmin": _skipping_nan(_minimum, np.fmin),
+    "clip": lambda graph, u, low, high: _minimum(graph, _maximum(graph, u, low), high),
+    "greater": comparison(sp.StrictGreaterThan, operator.gt),
+    "greater_equal": comparison(sp.GreaterThan, operator.ge),
+    "less": _less,
+    "less_equal": _less_equal,
+    "equal": _equal,
+    "not_equal": comparison(sp.Unequality, operator.ne),
+    # truth values
+    "logical_and": connective(*_and),
+    "logical_or": connective(*_or),
+    "logical_not": _not,
+    "logical_xor": op.exclusive_or(strict=False),
+    "bitwise_and": connective(*_and, strict=True),
+    "bitwise_or": connective(*_or, strict=True),
+    "invert": connective(sp.Not, operator.not_, strict=True),
+    "bitwise_xor": op.exclusive_or(strict=True),
+    "isfinite": composed(_finite),
+    "isinf": composed(_is_infinite),
+    "isnan": composed(_is_nan),
+    "signbit": composed(_sign_bit),
+}
+
+# Ufuncs with several outputs: one builder for each.
+SEVERAL_OUTPUTS: dict[str, tuple[Build, ...]] = {
+    "divmod": (UFUNCS["floor_divide"], UFUNCS["remainder"]),
+    "modf": (lambda graph, u: op.subtract(graph, u, UFUNCS["trunc"](graph, u)), UFUNCS["trunc"]),
+}

@@ -1,0 +1,1 @@
+"""Values: what traced numbers and arrays are."""

@@ -1,0 +1,342 @@
+"""Array: a traced NumPy array. The node ids live in an ordinary int64 ndarray, so views and aliases are NumPy's own."""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+import symad.tracing.values.node_builders as op
+from symad.errors import TraceError
+from symad.tracing.calling.scope import Scope, innermost_scope, join
+from symad.tracing.calling.user_place import is_library, stores_item, user_place
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.constant_nodes import constant, is_boolean
+from symad.tracing.values.known_numbers import Nodes, shown_value, truth_of, values_of
+from symad.tracing.values.node_arrays import all_truths, converted, elementwise, like
+from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import Traced, refuse_number, store_error
+
+_SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
+
+
+class Array(Traced, NDArrayOperatorsMixin):
+    """A traced array of numbers or truth values: `nodes` holds one node of the graph of `scope` per element.
+
+    Slices and reshaped forms are views, as in NumPy: writing into one writes into the array it was taken from.
+
+    >>> from symad.tracing.calling.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     x = Array(np.array([scope.graph.alias(scope.graph.number(k)) for k in range(3)]), scope)
+    ...     x[1:] *= 2
+    ...     x.shape, x.dtype, (x + 1).sum().ndim
+    ((3,), dtype('float64'), 0)
+    """
+
+    __slots__ = ("nodes", "scope")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, nodes: Nodes, scope: Scope) -> None:
+        self.nodes = nodes
+        self.scope = scope
+
+    def __mul__(self, other: Any) -> Any:
+        """Multiply elementwise; a SymPy matrix answers itself, with the matrix product (as for ndarrays)."""
+        return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(other, self)
+
+    # User code that asks isinstance(x, np.ndarray) has to take its array branch; NumPy's own C code is not fooled.
+    __class__ = property(lambda self: np.ndarray)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, as of the NumPy array it stands for."""
+        return self.nodes.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.nodes.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nodes.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float64, or bool for an array of truth values."""
+        return np.dtype(bool if all_truths(self.scope.graph, self.nodes) else np.float64)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element of that dtype."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the NumPy array it stands for."""
+        return self.size * self.itemsize
+
+    @property
+    def T(self) -> Array:  # noqa: N802 (NumPy's name)
+        """The transposed array, a view."""
+        return Array(self.nodes.T, self.scope)
+
+    @property
+    def mT(self) -> Array:  # noqa: N802 (NumPy's name)
+        """The array with its last two axes swapped, a view."""
+        return Array(self.nodes.mT, self.scope)
+
+    @property
+    def real(self) -> Array:
+        """The array itself: traced values are real."""
+        check_real(".real")
+        return self
+
+    @property
+    def imag(self) -> Array:
+        """Zeros: traced values are real."""
+        check_real(".imag")
+        return Array(np.full(self.shape, self.scope.graph.number(0.0)), self.scope)
+
+    @property
+    def flat(self) -> Array:
+        """The elements in C order; like NumPy's `flat` it can be read, iterated and (when contiguous) assigned."""
+        nodes = self.nodes.reshape(-1)
+        nodes.flags.writeable = np.shares_memory(nodes, self.nodes)  # writing into a copy would be lost
+        return Array(nodes, self.scope)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return (self[k] for k in range(len(self.nodes)))
+
+    def __getitem__(self, key: Any) -> Any:
+        self.scope.check_open()
+        try:
+            found = self.nodes[plain_index(key)]
+        except TraceError:
+            gathered = self._gathered(key)
+            if gathered is None:
+                raise
+            return gathered
+        return Array(found, self.scope) if isinstance(found, np.ndarray) else Scalar(int(found), self.scope)
+
+    def _gathered(self, key: Any) -> Any:
+        """Return `self[key]` for a key that is known in the body of a loop, None for any other."""
+        scope = innermost_scope()
+        found = None if scope is None or scope.gather is None else scope.gather(self.nodes, key)
+        return None if scope is None or found is None else wrap(found, scope)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.scope.check_open()
+        scope = join(self.scope, scope_of(key, value, default=self.scope))
+        new = like(scope.graph, self.nodes, nodes_of(value, scope))
+        if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
+            mask = self._mask(key)  # one value for all that the mask picks: a choice, which needs no values
+            self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
+        else:
+            self.nodes[plain_index(key)] = new
+        self.scope = scope  # a value of a deeper level was stored: the array now lives no longer than that level
+
+    def _mask(self, key: Array) -> Nodes:
+        if key.shape != self.shape[: key.ndim]:
+            raise IndexError(f"boolean index did not match: shape {key.shape} for an array of shape {self.shape}")
+        return key.nodes.reshape(key.shape + (1,) * (self.ndim - key.ndim))
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        return truth_of(self.scope, int(self.nodes.flat[0]))
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def __index__(self) -> int:
+        return self._only().__index__()
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
+        graph = self.scope.graph
+        if dtype is None and _asked_by_an_index():
+            return np.asarray(plain_index(self))
+        if dtype is None or np.dtype(dtype) == object:
+            made = np.empty(self.shape, dtype=object)
+            made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
+            made.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
+            asking = sys._getframe(1).f_code
+            if not copy and (asking.co_name in _SHARING or not is_library(asking.co_filename)):
+                self.nodes.flags.writeable = False  # nor would x[0] = ... reach np.asarray(x)
+            return made
+        if stores_item():
+            raise store_error()
+        known = [constant(graph, node) for node in self.nodes.ravel().tolist()]
+        if any(value is None for value in known):
+            refuse_number(f"an ordinary {np.dtype(dtype)} array")
+        return np.array([float(value) for value in known if value is not None], dtype=dtype).reshape(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<traced {self}>"
+
+    def __str__(self) -> str:
+        shown = [shown_value(self.scope, node) for node in self.nodes.ravel().tolist()]
+        if any(isinstance(value, str) for value in shown):
+            return np.array2string(np.array(list(map(str, shown)), dtype=object).reshape(self.shape))
+        return "~" + np.array2string(np.array(shown).reshape(self.shape))
+
+    def __format__(self, specification: str) -> str:
+        return format(str(self), specification)
+
+    def __copy__(self) -> Array:
+        return Array(self.nodes.copy(), self.scope)
+
+    def __deepcopy__(self, memo: object) -> Array:
+        return self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TraceError(
+            "a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace", do="return it"
+        )
+
+    def copy(self, order: str = "C") -> Array:
+        """Return an independent array of the same nodes."""
+        return self.__copy__()
+
+    def view(self, *args: Any, **kwargs: Any) -> Array:
+        """Return a view; other dtypes and subclasses (np.matrix) are refused."""
+        if args or kwargs:
+            raise TraceError("view() of a traced array as another type", where=user_place(), why="it is float64")
+        return Array(self.nodes.view(), self.scope)
+
+    def item(self, *index: Any) -> Scalar:
+        """Return one element, as a traced scalar."""
+        return Scalar(int(self.nodes.item(*index)), self.scope)
+
+    def tolist(self) -> Any:
+        """Return nested lists of traced scalars."""
+        return self.__array__().tolist()
+
+    def fill(self, value: Any) -> None:
+        """Set every element."""
+        self[...] = value
+
+    def reshape(self, *shape: Any, order: Any = "C") -> Array:
+        """Return the array in another shape, as a view where NumPy makes one."""
+        return Array(self.nodes.reshape(*shape, order=order), self.scope)
+
+    def transpose(self, *axes: Any) -> Array:
+        """Return the array with its axes permuted, as a view."""
+        return Array(self.nodes.transpose(*axes), self.scope)
+
+    def flatten(self, order: Any = "C") -> Array:
+        """Return a 1-D copy."""
+        return Array(self.nodes.flatten(order), self.scope)
+
+    def conjugate(self) -> Array:
+        """Return the array: traced values are real."""
+        check_real(".conjugate()")
+        return self
+
+    conj = conjugate
+
+    def astype(self, dtype: Any, *, copy: bool = True, **keywords: Any) -> Array:
+        """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""
+        own = np.dtype(bool if all_truths(self.scope.graph, self.nodes) else float)
+        if not copy and np.dtype(dtype) == own:
+            return self
+        return Array(converted(self.scope.graph, self.nodes, dtype), self.scope)
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""
+        whole = getattr(np, name, None) if name in _METHODS else None
+        if whole is None:
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        return _Method(whole, self)
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """Sort in place, following the values."""
+        self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+        """Partition in place, following the values."""
+        self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
+
+    def _only(self) -> Scalar:
+        if self.size != 1 or self.ndim:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return Scalar(int(self.nodes.flat[0]), self.scope)
+
+
+_ITEMS = {dis.opmap[name] for name in ("BINARY_SUBSCR", "STORE_SUBSCR") if name in dis.opmap}
+_READS_BY_OPERATOR = (dis.opmap["BINARY_OP"], 26)  # since CPython 3.14, NB_SUBSCR
+
+
+def _asked_by_an_index() -> bool:
+    """Whether the caller's caller is at `ordinary[index]` or `ordinary[index] = ...`, where C code asks for an array.
+
+    For a value that is stored, NumPy asks with the dtype of the target.
+    """
+    frame = sys._getframe(2)
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] in _ITEMS or (code[at], code[at + 1]) == _READS_BY_OPERATOR
+
+
+class _Method:
+    """An ndarray method that is the NumPy function of the same name."""
+
+    __slots__ = ("array", "function")
+
+    def __init__(self, function: Callable[..., Any], array: Array) -> None:
+        self.function, self.array = function, array
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.function(self.array, *args, **keywords)
+
+
+_METHODS = frozenset(
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "diagonal", "dot", "max"}
+    | {"mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"}
+    | {"swapaxes", "take", "trace", "var", "put", "argpartition", "choose"}
+)
+
+
+def wrap(nodes: Nodes, scope: Scope) -> Scalar | Array:
+    """Return the traced value of node ids: a Scalar for a 0-d array or a number, else an Array."""
+    nodes = np.asarray(nodes, dtype=np.int64)
+    return Array(nodes, scope) if nodes.ndim else Scalar(int(nodes), scope)
+
+
+def plain_index(key: Any) -> Any:
+    """Return an index without traced values: masks and whole numbers follow their values (a decision)."""
+    if isinstance(key, tuple):
+        return tuple(plain_index(part) for part in key)
+    if isinstance(key, Scalar):
+        return truth_of(key.scope, key.node) if is_boolean(key.scope.graph, key.node) else key.__index__()
+    if isinstance(key, Array):
+        values = values_of(key.scope, key.nodes)
+        return values if values.dtype == bool else np.array([part.__index__() for part in key.flat]).reshape(key.shape)
+    if isinstance(key, list | np.ndarray) and np.asarray(key).dtype == object:
+        made = [plain_index(part) for part in key]
+        return np.array(made)
+    return key

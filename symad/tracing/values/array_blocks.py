@@ -1,0 +1,129 @@
+"""Blocks: an operation on large arrays is written down once, for slots, and entered into the graph by columns.
+
+What a builder writes depends only on whether its operands are numbers, truth values or constants. So it is run on a
+small graph whose leaves stand for the operands, and each row that it writes there becomes a block of rows in the graph:
+the same rows that it would write element by element, in another order. Where that is not certain, there is no block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+import symad.tracing.values.node_builders as op
+from codegen.heads import Alias, NegativeZero
+from codegen.ir.program import Head
+from codegen.ir.row_blocks import Column, sorted_pair
+from symad.graph.graph import Graph
+from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN
+from symad.tracing.values.node_builders import Build
+
+Nodes = npt.NDArray[np.int64]
+Kind = Literal["number", "truth", "constant"]
+
+BLOCK = 64  # elements; below, a block costs more than it saves
+_CONSTANTS = (sp.Number, sp.NumberSymbol, NegativeZero)
+_TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.BooleanFalse})
+# These write the same for all constants, if another operand is none; others may fold a constant, or ask what it is.
+_BLIND: frozenset[Build] = frozenset({op.add, op.multiply, op.divide, op.power})
+
+
+class _Template(Graph):
+    """A graph of slots, which notes the rows whose two operands are sorted."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self) -> None:
+        super().__init__(lines=False)
+        self.pairs: set[int] = set()
+
+    def slot(self, kind: Kind) -> int:
+        """Return a leaf that is no number, or (for "truth") a truth value that is not known."""
+        return self._append(None, sp.Equality if kind == "truth" else sp.Symbol, ())
+
+    def pair(self, head: Head, left: int, right: int) -> int:
+        row = super().pair(head, left, right)
+        self.pairs.add(row)
+        return row
+
+
+def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
+    """Return build(...) of every element of operands that broadcast to a shape; None where no block can be made of it.
+
+    >>> graph = Graph()
+    >>> x = np.array(graph.own_leaves(100, lambda k: sp.Symbol(f"x_{k}")))
+    >>> block_of(graph, op.subtract, (x, x[::-1]), (100,))[:3]
+    array([201, 202, 203])
+    >>> graph.operands[201] == (0, graph.node(sp.Mul, 99, graph.number(-1))), graph.heads[201]
+    (True, <class 'sympy.core.add.Add'>)
+    """
+    kinds = [_kind(graph, nodes) for nodes in operands]
+    varied = {kind for kind, nodes in zip(kinds, operands, strict=True) if nodes.size > 1}
+    if build is op.subtract and "constant" in varied and kinds[0] == "number":
+        left, right = operands  # constants change their sign: u - 2 is u + (-2)
+        changed = [op.negative(graph, node) for node in right.ravel().tolist()]
+        return block_of(graph, op.add, (left, np.array(changed).reshape(right.shape)), shape)
+    if None in kinds or ("constant" in varied and (build not in _BLIND or "number" not in kinds)):
+        return None
+    template, columns, slots = _Template(), dict[int, Column | Nodes](), []
+    for kind, nodes in zip(kinds, operands, strict=True):
+        value = int(nodes.flat[0])
+        fixed = kind == "constant" and nodes.size == 1
+        slots.append(template.leaf(graph.atoms[value]) if fixed else template.slot(kind or "number"))
+        columns[slots[-1]] = value if nodes.size == 1 else nodes
+    result = build(template, *slots)
+    _enter(graph, template, columns)
+    return np.broadcast_to(columns[result], shape).copy()
+
+
+def _enter(graph: Graph, template: _Template, columns: dict[int, Column | Nodes]) -> None:
+    """Enter the rows of a template into a graph, and add to `columns`, by row, the nodes that they became."""
+    for row in range(len(template)):
+        if row in columns:
+            continue
+        parts = [columns[part] for part in template.operands[row]]
+        shape = np.broadcast_shapes(*[np.shape(part) for part in parts])
+        flat = [part if isinstance(part, int) else np.broadcast_to(part, shape).ravel() for part in parts]
+        sorts = row in template.pairs
+        if not parts:
+            columns[row] = graph.leaf(template.atoms[row])
+        elif shape:
+            columns[row] = graph.rows(template.heads[row], sorted_pair(*flat) if sorts else flat).reshape(shape)
+        else:
+            columns[row] = (graph.pair if sorts else graph.node)(template.heads[row], *[int(part) for part in flat])
+
+
+def chain_head(graph: Graph, build: Build, terms: Nodes) -> Head | None:
+    """Return the head of the pairs that a reduction consists of; None where it is more than pairs, or may fold some."""
+    kind = _kind(graph, terms)
+    if kind is None or (kind == "constant" and build not in _BLIND):
+        return None
+    template = _Template()
+    left, right = (template.slot("truth" if kind == "truth" else "number") for _ in range(2))
+    total = build(template, left, right)
+    return template.heads[total] if len(template) == 3 and total in template.pairs else None
+
+
+def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
+    """Return what all nodes are; some of "constant" are constants; None for truth values that are known, and others."""
+    heads = heads_of(graph, nodes)
+    truths = heads & MAYBE_BOOLEAN
+    if truths:
+        return "truth" if truths == heads and truths.isdisjoint(_TRUE_OR_FALSE) else None
+    return "constant" if any(issubclass(head, _CONSTANTS) for head in heads) else "number"
+
+
+def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:
+    """Return the heads of nodes, an alias as an equality where it is a truth value, and else as a symbol."""
+    first = int(nodes.flat[0])
+    one = nodes.size >= BLOCK and graph.blocks.around(int(nodes.min()), int(nodes.max()))
+    heads = {graph.heads[first]} if one else set(map(graph.heads.__getitem__, nodes.ravel().tolist()))
+    if Alias in heads:
+        heads.remove(Alias)
+        aliases = (node for node in nodes.ravel().tolist() if graph.heads[node] is Alias)
+        heads |= {sp.Equality if graph.is_boolean(node) else sp.Symbol for node in aliases}
+    return heads

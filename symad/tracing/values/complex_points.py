@@ -1,0 +1,45 @@
+"""Complex points: a function is traced with real numbers, but its kernel will get complex ones.
+
+What is the number itself for a real one (a conjugate, a real part, a square of a distance) is then refused: NumPy
+computes something else at complex points, which is not analytic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from symad.errors import TraceError
+from symad.tracing.calling.user_place import user_place
+
+_complex: ContextVar[bool] = ContextVar("symad_complex_points", default=False)
+
+
+@contextmanager
+def complex_points(given: bool = True) -> Iterator[None]:
+    """Refuse functions that tell complex numbers from real ones, in what is traced in this block.
+
+    >>> import numpy as np, symad as sa
+    >>> with complex_points():
+    ...     sa.trace(lambda x: np.conj(x), 1.0)
+    Traceback (most recent call last):
+        ...
+    symad.errors.TraceError: ...np.conjugate was called with a traced value: ...
+    """
+    token = _complex.set(given)
+    try:
+        yield
+    finally:
+        _complex.reset(token)
+
+
+def check_real(name: str, do: str = 'leave it out, or compile for dtype="float64"') -> None:
+    """Raise TraceError where points are complex: the traced form of this function is for real numbers."""
+    if _complex.get():
+        raise TraceError(
+            f"{name} was called with a traced value",
+            where=user_place(),
+            why='it takes conjugates or parts of complex numbers, and a kernel of dtype="complex128" is analytic',
+            do=do,
+        )

@@ -1,0 +1,193 @@
+"""Container types beyond Python's own: dataclasses, attrs classes, namespaces, and those that users register.
+
+A dataclass is taken apart into its fields, without registration. Fields that hold no numbers (texts, truth values,
+enumerations, functions, classes) are static: they stay as they are and are part of the structure, as is a field made
+with `field(metadata={"static": True})`. Containers are put together again without calling `__init__` or
+`__post_init__`, whose checks are not made for traced values, gradients or object arrays.
+
+optree keeps the registry, one for the process, under symad's namespace: a class stays registered while the process
+lives, and other users of optree do not see it. Classes registered in optree's global namespace are known, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import optree
+import sympy as sp
+
+from symad.errors import ArgumentError
+from symad.tracing.calling.user_place import user_place
+
+NAMESPACE = "symad"  # where symad registers container types of its own
+
+_STATIC = (
+    str, bytes, bool, np.bool_, Enum, type, np.dtype, np.ufunc, sp.Lambda,
+    functools.partial, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
+)  # fmt: skip
+_registering = Lock()
+_registered: set[type] = set()
+
+Static = tuple[tuple[str, Any], ...]
+Flattened = tuple[list[Any], tuple[tuple[str, ...], Static], tuple[str, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Field:
+    """What is known of one attribute: its name, whether it is static, whether `__init__` takes it."""
+
+    name: str
+    static: bool
+    given: bool = True
+
+
+def register_container(
+    cls: type,
+    flatten: Callable[[Any], tuple[Mapping[str, Any] | Sequence[Any], Any]],
+    unflatten: Callable[[Any, Any], Any],
+) -> None:
+    """Make instances of a class containers, as dicts and lists are: arguments and results of every transform.
+
+    `flatten(value)` returns the parts and what is static (hashable): parts that are a mapping are written
+    `value.name` in messages, a sequence `value[0]`. `unflatten(static, parts)` puts parts of the same kind together;
+    it also gets traced values and gradients, so it should not check them. ArgumentError for a class that is one.
+
+    >>> class Line:
+    ...     def __init__(self, slope, offset):
+    ...         self.slope, self.offset = slope, offset
+    >>> register_container(Line, lambda line: (vars(line), None), lambda static, parts: Line(**parts))
+    >>> optree.tree_leaves(Line(2.0, 3.0), namespace="symad")
+    [2.0, 3.0]
+    """
+
+    def take_apart(value: Any) -> tuple[list[Any], Any, Iterable[Any]]:
+        parts, static = flatten(value)
+        named = isinstance(parts, Mapping)
+        entries = tuple(parts) if named else tuple(range(len(parts)))
+        return list(parts.values() if isinstance(parts, Mapping) else parts), (named, entries, static), entries
+
+    def put_together(metadata: Any, parts: Iterable[Any]) -> Any:
+        named, entries, static = metadata
+        return unflatten(static, dict(zip(entries, parts, strict=True)) if named else list(parts))
+
+    with _registering:
+        try:
+            optree.register_pytree_node(cls, take_apart, put_together, path_entry_type=_Part, namespace=NAMESPACE)
+        except ValueError as error:
+            raise ArgumentError(f"{cls.__name__} is a container already", where=user_place()) from error
+        _registered.add(cls)
+
+
+class _Part(optree.PyTreeEntry):
+    """A part of a registered container: `.name` or `[0]`."""
+
+    def codify(self, node: str = "") -> str:
+        return f"{node}.{self.entry}" if isinstance(self.entry, str) else f"{node}[{self.entry!r}]"
+
+
+def register_records(leaves: Iterable[Any]) -> bool:
+    """Register the classes of leaves that are dataclass or attrs instances; whether there were any."""
+    found = [cls for cls in set(map(type, leaves)) if _is_record(cls)]
+    for cls in found:
+        with _registering:
+            if cls not in _registered:  # another thread may have been here
+                _register_record(cls, _fields_of(cls))
+    return bool(found)
+
+
+_BUILT_IN = (dict, list, tuple, set, frozenset, str, int, float, BaseException)  # not to be made by object.__new__
+
+
+@functools.lru_cache(maxsize=1024)  # asked for every leaf's type, at every call of a jitted function
+def _is_record(cls: type) -> bool:
+    return (dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")) and not issubclass(cls, _BUILT_IN)
+
+
+def _fields_of(cls: Any) -> list[_Field]:
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else cls.__attrs_attrs__
+    return [_Field(field.name, bool(field.metadata.get("static")), bool(field.init)) for field in fields]
+
+
+def _register_record(cls: type, fields: Sequence[_Field]) -> None:
+    optree.register_pytree_node(
+        cls,
+        lambda value: _flatten_record(value, fields),
+        lambda metadata, parts: _unflatten_record(cls, metadata, parts),
+        path_entry_type=optree.GetAttrEntry,
+        namespace=NAMESPACE,
+    )
+    _registered.add(cls)
+
+
+def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
+    """Return the parts with numbers, their names and the static fields; fields that are not set are left out."""
+    names: list[str] = []
+    parts: list[Any] = []
+    static: list[tuple[str, Any]] = []
+    for field in fields:
+        if not hasattr(value, field.name):
+            continue
+        part = getattr(value, field.name)
+        if field.static or isinstance(part, _STATIC):
+            static.append((field.name, _hashable(part, value, field.name)))
+            continue
+        if not field.given and optree.tree_leaves(part, namespace=NAMESPACE):
+            raise _derived_field(value, field.name)
+        names.append(field.name)
+        parts.append(part)
+    return parts, (tuple(names), tuple(static)), tuple(names)
+
+
+def _unflatten_record(cls: type, metadata: Any, parts: Iterable[Any]) -> Any:
+    names, static = metadata
+    made: Any = object.__new__(cls)
+    for name, part in (*zip(names, parts, strict=True), *static):
+        object.__setattr__(made, name, part)
+    return made
+
+
+def _hashable(part: Any, value: Any, name: str) -> Any:
+    try:
+        hash(part)
+    except TypeError as error:
+        raise ArgumentError(
+            f"the static field {name} of {type(value).__name__} is of type {type(part).__name__}",
+            where=user_place(),
+            why="a static field is part of the key under which kernels are kept, and has to be hashable",
+            do="use a tuple, or a field that is not static",
+        ) from error
+    return part
+
+
+def _derived_field(value: Any, name: str) -> ArgumentError:
+    return ArgumentError(
+        f"the field {name} of {type(value).__name__} holds numbers and is no argument of its __init__ (init=False)",
+        where=user_place(),
+        why="it is computed from the other fields, and its value would hide that dependence from the derivative",
+        do="make it a property",
+    )
+
+
+def _flatten_namespace(value: types.SimpleNamespace) -> Flattened:
+    return _flatten_record(value, [_Field(name, static=False) for name in sorted(vars(value))])
+
+
+def _unflatten_namespace(metadata: Any, parts: Iterable[Any]) -> types.SimpleNamespace:
+    names, static = metadata
+    return types.SimpleNamespace(**dict(zip(names, parts, strict=True)), **dict(static))
+
+
+optree.register_pytree_node(
+    types.SimpleNamespace,
+    _flatten_namespace,  # type: ignore[arg-type]  # optree's types know only Collections
+    _unflatten_namespace,
+    path_entry_type=optree.GetAttrEntry,
+    namespace=NAMESPACE,
+)

@@ -1,0 +1,187 @@
+"""Containers: nested dicts, lists, tuples, named tuples and dataclasses of numbers, arrays and expressions.
+
+`flatten` and `unflatten` are optree's. None is a container without leaves (as in JAX), so it may stand for an absent
+parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type; what else
+is a container stands in `container_types`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import optree
+import sympy as sp
+
+from symad.errors import ArgumentError, TraceError
+from symad.tracing.calling.scope import Scope, join
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.container_types import NAMESPACE, register_records
+from symad.tracing.values.node_arrays import Nodes
+from symad.tracing.values.node_operands import ExpressionError, nodes_of
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import Traced
+
+Structure = optree.PyTreeSpec
+
+
+def flatten(tree: Any) -> tuple[list[Any], Structure]:
+    """Return the leaves of a nested container and its structure.
+
+    >>> leaves, structure = flatten({"a": None, "b": (1.0, [2.0])})
+    >>> leaves, unflatten(structure, [3.0, 4.0])
+    ([1.0, 2.0], {'a': None, 'b': (3.0, [4.0])})
+    """
+    leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    while register_records(leaves):  # dataclasses of a class that was not met before, perhaps one inside another
+        leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
+    return leaves, structure
+
+
+def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
+    """Return the container with that structure and these leaves."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether a value is no container.
+
+    >>> is_leaf(2.0), is_leaf([2.0]), is_leaf(None)
+    (True, False, False)
+    """
+    leaves, _ = flatten(value)
+    return len(leaves) == 1 and leaves[0] is value
+
+
+def shape_of(leaf: Any) -> tuple[int, ...]:
+    """Return the shape of a leaf; a SymPy expression is a number, whatever `shape` means there.
+
+    >>> shape_of(np.ones((2, 3))), shape_of(sp.IndexedBase("b")[0])
+    ((2, 3), ())
+    """
+    return () if isinstance(leaf, sp.Basic) else np.shape(leaf)
+
+
+def paths(tree: Any, name: str = "") -> list[str]:
+    """Return how each leaf is written, in the order of `flatten`.
+
+    >>> paths({"layer_1": {"weight": 1.0}, "scale": (2.0, 3.0)}, "params")
+    ['params["layer_1"]["weight"]', 'params["scale"][0]', 'params["scale"][1]']
+    """
+    flatten(tree)  # which registers the dataclasses in it
+    return [name + "".join(map(step, accessor)) for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
+
+
+def step(entry: Any) -> str:
+    """Return how one step down into a container is written: `["key"]`, `[0]` or `.name`."""
+    if isinstance(entry, optree.MappingEntry):
+        key = entry.entry
+        plain = isinstance(key, str) and not set(key) & {'"', "\\", "\n"}
+        return f'["{key}"]' if plain else f"[{key!r}]"
+    if isinstance(entry, optree.FlattenedEntry):  # of a class registered without names
+        return f"[{entry.entry!r}]"
+    written: str = entry.codify("")
+    return written
+
+
+def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> Nodes:
+    """Return the node ids of a leaf (int64; shape () for a scalar): numbers become constants, SymPy is converted.
+
+    ArgumentError (role "argument") or TraceError (role "result") for anything that is no real number, array or
+    expression, naming `path` and the type.
+
+    >>> from symad.tracing.calling.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     to_nodes(np.ones((2, 3)), scope, path="x").shape, to_nodes(sp.Symbol("a") + 1, scope, path="y").shape
+    ((2, 3), ())
+    """
+    why = _unsuitable(value)
+    if why:
+        raise _refusal(value, path, role, why)
+    if isinstance(value, Traced):
+        join(scope, value.scope)
+    try:
+        return np.array(nodes_of(value, scope), dtype=np.int64)
+    except TraceError as error:
+        do = error.do if isinstance(error, ExpressionError) else ""
+        raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else ""), do) from error
+
+
+def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:
+    """Return the traced value of node ids: a Scalar for shape (), else an Array of its own (the ids are copied)."""
+    return wrap(np.array(nodes, dtype=np.int64), scope)
+
+
+def check_differentiable(value: Any, path: str) -> None:
+    """Raise ArgumentError unless a derivative with respect to this leaf makes sense.
+
+    Python and NumPy integers are taken as floats; integer and boolean arrays, empty arrays, complex numbers and
+    anything that is no number are refused.
+    """
+    why = _unsuitable(value)
+    if why:
+        raise _refusal(value, path, "argument", why)
+    if isinstance(value, bool | np.bool_):
+        raise _refusal(value, path, "argument", "a truth value has no derivative", "pass a float")
+    if isinstance(value, np.ndarray):
+        _check_array(value, path)
+
+
+def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
+    if value.dtype.kind == "b" or (value.ndim and value.dtype.kind in "iu"):
+        why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
+        do = "use .astype(float)" + ("" if path.isidentifier() else ", or choose parts with wrt=")
+        raise _refusal(value, path, "argument", why, do)
+    if value.size == 0:
+        raise _refusal(value, path, "argument", f"it is empty (shape {value.shape})", "pass at least one number")
+    if value.dtype == object:
+        for item in value.ravel().tolist():
+            if not isinstance(item, Scalar | sp.Expr | int | float | np.number | Fraction):
+                raise _refusal(value, path, "argument", f"it holds a value of type {type(item).__name__}")
+
+
+_COMPLEX = "only real functions are differentiated"
+_TEXT = "a text is no number"
+_DATE = "a date is no real number"
+# Types that get their own reason; everything else that is no number is named by its type.
+_REASONS: tuple[tuple[Any, str], ...] = (
+    (complex | np.complexfloating, _COMPLEX),
+    (str | bytes | np.str_ | np.bytes_, _TEXT),
+    (type(None), "None is no number"),
+    (set | frozenset, "a set has no order"),
+    (np.datetime64 | np.timedelta64, _DATE),
+    (types.FunctionType | types.BuiltinFunctionType | types.MethodType, "a function is no number"),
+    (sp.Lambda, "a Lambda is a function, and wants to be called with arguments"),
+    (types.GeneratorType, "a generator can be read only once"),
+    (np.matrix, "np.matrix redefines * and is deprecated"),
+)
+_KINDS = {"c": _COMPLEX, "U": _TEXT, "S": _TEXT, "M": _DATE, "m": _DATE}  # by dtype.kind
+
+
+def _unsuitable(value: Any) -> str:
+    """Return why a leaf cannot be traced, "" when it can."""
+    for kind, why in _REASONS:
+        if isinstance(value, kind):
+            return why
+    if isinstance(value, np.ndarray):
+        return _KINDS.get(value.dtype.kind, "" if value.dtype.kind in "biufO" else f"its dtype is {value.dtype}")
+    if isinstance(value, sp.Expr) and value.is_real is False and value.is_number and not value.is_extended_real:
+        return _COMPLEX
+    return ""
+
+
+_DO = {
+    "argument": "pass numbers, NumPy arrays, SymPy expressions, or containers of them",
+    "result": "return numbers, arrays, or containers of them",
+}
+
+
+def _refusal(value: Any, path: str, role: str, why: str, do: str = "") -> ArgumentError | TraceError:
+    error = ArgumentError if role == "argument" else TraceError
+    kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
+    subject = path if path.startswith(role) else f"{role} {path}"
+    return error(f"{subject} is {kind}", where=user_place(), why=why, do=do or _DO[role])

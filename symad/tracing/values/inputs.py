@@ -1,0 +1,145 @@
+"""Inputs of a trace: a symbol for each number of the arguments; those of large arrays are made when asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen.expressions.sympy_forms import can_be_input
+from symad.graph.graph import MANY, Graph
+from symad.tracing.calling.scope import Scope
+from symad.tracing.values.node_trees import Tree, lift, paths_of
+
+
+@dataclass(frozen=True)
+class InputNames:
+    """The symbols of the elements of an array: x_0_0, x_0_1, ..."""
+
+    stem: str
+    shape: tuple[int, ...]
+
+    def symbol(self, k: int) -> sp.Symbol:
+        """Return the symbol of an element, by its place in C order."""
+        index = np.unravel_index(k, self.shape) if self.shape else ()
+        return sp.Symbol("_".join([self.stem, *map(str, index)]), real=True)
+
+    def has(self, symbol: Any) -> bool:
+        """Whether a symbol is that of an element.
+
+        >>> names = InputNames("x", (2, 3))
+        >>> names.has(sp.Symbol("x_1_2", real=True)), names.has(sp.Symbol("x_1_3", real=True))
+        (True, False)
+        """
+        numbers = re.fullmatch(re.escape(self.stem) + r"((?:_\d+)*)", getattr(symbol, "name", ""))
+        if numbers is None:
+            return False
+        index = tuple(map(int, numbers[1].split("_")[1:]))
+        inside = len(index) == len(self.shape) and all(k < size for k, size in zip(index, self.shape, strict=True))
+        return inside and bool(symbol == self.symbol(int(np.ravel_multi_index(index, self.shape)) if index else 0))
+
+
+Names = list[sp.Basic] | InputNames  # of the elements of one argument
+
+
+def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tuple[Tree, Callable[[Any], bool]]:
+    """Return the inputs of a trace, leaves of their own, and whether a symbol is the name of one.
+
+    ArgumentError for arguments that are no containers of real numbers.
+    """
+    graph, paths = scope.graph, paths_of(args, names)
+    leaves, structure = containers.flatten(tuple(args))
+    for leaf, path in zip(leaves, paths, strict=True):
+        containers.check_differentiable(leaf, path)
+    small = [0.0 if _is_large(leaf) else leaf for leaf in leaves]
+    lifted = lift(scope, small, paths).arrays
+    shapes = [leaf.shape if _is_large(leaf) else array.shape for leaf, array in zip(leaves, lifted, strict=True)]
+    given = _names(leaves, paths)
+    arrays = []
+    for shape, name in zip(shapes, given, strict=True):
+        nodes = _leaves(graph, name, prod(shape))
+        arrays.append(np.array(nodes, dtype=np.int64).reshape(shape))
+    single = {symbol for name in given if isinstance(name, list) for symbol in name}
+    lazy = [name for name in given if isinstance(name, InputNames)]
+    return Tree(structure, arrays), lambda symbol: symbol in single or any(name.has(symbol) for name in lazy)
+
+
+def symbols_of(args: Sequence[Any], names: Sequence[str]) -> list[sp.Basic]:
+    """Return how the numbers of arguments are written: those that are symbols as themselves, others by their place.
+
+    >>> symbols_of((1.0, [sp.Symbol("t"), np.zeros(2)]), ["x", "y"])
+    [x, t, y_1_0, y_1_1]
+    """
+    leaves, _ = containers.flatten(tuple(args))
+    return [
+        symbol for leaf, path in zip(leaves, paths_of(args, names), strict=True) for symbol in _leaf_symbols(leaf, path)
+    ]
+
+
+def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
+    """Return one real symbol for each scalar of an input array: x, or x_0, x_1, ..., or x_0_0, ...
+
+    >>> input_symbols('params["w"]', (2,))
+    [params_w_0, params_w_1]
+    """
+    stem = _stem(path)
+    return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
+
+
+def _leaves(graph: Graph, name: Names, size: int) -> Sequence[int]:
+    if isinstance(name, InputNames):
+        return graph.own_leaves(size, name.symbol)
+    return [graph.own_leaf(symbol) for symbol in name]
+
+
+def _names(leaves: Sequence[Any], paths: Sequence[str]) -> list[Names]:
+    """Return the names of all arguments, no two equal; those of a large array come later, if no other can be one."""
+    stems = [_stem(path) for path in paths]
+    symbolic = any(isinstance(leaf, sp.Basic) or getattr(leaf, "dtype", None) == np.dtype(object) for leaf in leaves)
+    late = [
+        _is_large(leaf) and not symbolic and not any(_may_meet(stem, other) for other in [*stems[:k], *stems[k + 1 :]])
+        for k, (leaf, stem) in enumerate(zip(leaves, stems, strict=True))
+    ]
+    small = [[] if later else _leaf_symbols(*pair) for *pair, later in zip(leaves, paths, late, strict=True)]
+    distinct = iter(_distinct(symbol for symbols in small for symbol in symbols))
+    return [
+        InputNames(stem, np.shape(leaf)) if later else [next(distinct) for _ in symbols]
+        for leaf, stem, later, symbols in zip(leaves, stems, late, small, strict=True)
+    ]
+
+
+def _may_meet(stem: str, other: str) -> bool:
+    """Whether names that begin with these stems may be equal: `p["a_0"]` and `p["a"][0]`."""
+    return stem == other or stem.startswith(other + "_") or other.startswith(stem + "_")
+
+
+def _is_large(leaf: Any) -> bool:
+    return type(leaf) is np.ndarray and leaf.dtype.kind == "f" and leaf.size >= MANY
+
+
+def _stem(path: str) -> str:
+    return re.sub(r"\W+", "_", path).strip("_") or "argument"
+
+
+def _leaf_symbols(leaf: Any, path: str) -> list[sp.Basic]:
+    """Return the elements of a leaf that are symbols, and the names of the others."""
+    shape = np.shape(leaf)
+    items = np.ravel(leaf).tolist() if shape else [leaf]
+    named = input_symbols(path, shape)
+    return [item if can_be_input(item) else name for item, name in zip(items, named, strict=True)]
+
+
+def _distinct(symbols: Iterable[Any]) -> list[Any]:
+    """Return the symbols with the later of two equal ones renamed: `p["a_0"]` and `p["a"][0]` spell the same name."""
+    found: dict[sp.Symbol, None] = {}
+    for symbol in symbols:
+        while symbol in found:
+            symbol = sp.Symbol(symbol.name + "_", real=True)
+        found[symbol] = None
+    return list(found)

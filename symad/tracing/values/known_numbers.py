@@ -1,0 +1,115 @@
+"""The numbers behind traced values, for Python control flow: computed only when asked for.
+
+When a function is called with numbers, every node has a value, and `if`, `while`, argmax and boolean masks follow it.
+A node that depends on a free symbol has none, and the question is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+from codegen.errors import UnboundSymbolError
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import reachable
+from symad.errors import EscapedValueError, TraceError
+from symad.graph.graph import Graph
+from symad.graph.let import to_let
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import scipy_calls, user_place
+from symad.tracing.numpy.registry import STAND_INS
+from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.traced import refuse_number
+
+Nodes = npt.NDArray[np.int64]
+
+_LONGEST_TEXT = 60  # nodes; a longer expression is named by its size
+
+
+def value_of(scope: Scope, node: int, asked: str = "the value of a traced expression") -> float | bool:
+    """Return the number or truth value of a node; TraceError (with the user's line) when it depends on a symbol.
+
+    >>> from symad.tracing.calling.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     value_of(scope, scope.graph.node(sp.sin, scope.graph.alias(scope.graph.number(0.0))))
+    0.0
+    """
+    scope.check_open()
+    known = constant(scope.graph, node)
+    if known is not None:
+        return known if isinstance(known, bool) else float(known)
+    if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function that is traced by its stand-in
+        refuse_number("a number")
+    try:
+        value: float | bool = evaluate(scope.graph, [node], scope.values)[0]
+    except UnboundSymbolError as error:
+        raise symbolic_error(scope.graph, node, asked) from error
+    return value
+
+
+def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
+    """Return the values of an array of nodes, float64 or bool, in its shape."""
+    scope.check_open()
+    wanted = nodes.ravel().tolist()
+    try:
+        values = evaluate(scope.graph, wanted, scope.values)
+    except UnboundSymbolError as error:
+        raise symbolic_error(scope.graph, max(wanted), "the value of a traced array") from error
+    truths = bool(wanted) and all(isinstance(value, (bool, np.bool_)) for value in values)
+    return np.array(values, dtype=bool if truths else np.float64).reshape(nodes.shape)
+
+
+def truth_of(scope: Scope, node: int) -> bool:
+    """Return the truth value that Python's `if` follows; where all paths are explored, that of the current path.
+
+    TraceError when the condition is symbolic otherwise.
+    """
+    try:
+        return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
+    except SymbolicValueError:
+        if scope.decide is None:
+            raise
+        return scope.decide(node)
+
+
+def shown_value(scope: Scope, node: int) -> float | bool | str:
+    """Return what to print for a node: its value, or its let form as a text when it is symbolic. Never fails."""
+    try:
+        return value_of(scope, node)
+    except EscapedValueError:
+        return "of a closed level"
+    except Exception:  # symbolic, or a head without numbers: printing has to work all the same
+        return _let_text(scope.graph, node)
+
+
+def _let_text(graph: Graph, node: int) -> str:
+    count = len(reachable(graph, [node]))
+    if count > _LONGEST_TEXT:
+        return f"expression of {count} nodes"
+    replacements, (expression,) = to_let(graph, [node])
+    where = ", ".join(f"{name} = {value}" for name, value in replacements)
+    return f"{expression} where {where}" if where else str(expression)
+
+
+class SymbolicValueError(TraceError):
+    """A question that only a number can answer was asked of a symbolic value."""
+
+
+def symbolic_error(graph: Graph, node: int, asked: str) -> SymbolicValueError:
+    """Return the error for a question that only a number can answer."""
+    names = _symbol_names(graph, node)
+    return SymbolicValueError(
+        f"{asked} was asked for",
+        where=user_place(),
+        why=f"it depends on a symbolic value ({names})",
+        do="use np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
+    )
+
+
+def _symbol_names(graph: Graph, node: int) -> str:
+    leaves = [graph.atoms.get(leaf) for leaf in reachable(graph, [node])]
+    names = [str(atom) for atom in leaves if isinstance(atom, sp.Symbol)]
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

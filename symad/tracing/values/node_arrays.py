@@ -1,0 +1,193 @@
+"""Array operations on node ids: elementwise, reduce, accumulate, matrix product, joining. No traced classes here.
+
+Sums and products are chains from left to right, as a Python loop would write them (NumPy adds long arrays pairwise,
+which differs in the last digits); a dot product is a chain of products added from the left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import symad.tracing.values.node_builders as op
+from symad.errors import TraceError
+from symad.graph.graph import Graph
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.array_blocks import BLOCK, block_of, chain_head, heads_of
+from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
+from symad.tracing.values.node_builders import Build
+
+Nodes = npt.NDArray[np.int64]
+Axis = int | tuple[int, ...] | None
+
+
+def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
+    """Return build(...) of every element, with NumPy's broadcasting."""
+    shape = operands[0].shape
+    if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
+        shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
+    if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
+        return block
+    columns = [nodes if nodes.shape == shape else np.broadcast_to(nodes, shape) for nodes in operands]
+    made = list(map(build, repeat(graph), *[nodes.ravel().tolist() for nodes in columns]))
+    return np.array(made, dtype=np.int64).reshape(shape)
+
+
+def reduce(
+    graph: Graph,
+    build: Build,
+    nodes: Nodes,
+    axis: Axis,
+    *,
+    keepdims: bool = False,
+    initial: int | None = None,
+    where: Nodes | None = None,
+) -> Nodes:
+    """Return build(...build(build(first, second), third)...) along one axis, several, or all of them (None).
+
+    `where` holds truth values in the shape of `nodes`: elements without it are passed over.
+    """
+    axes = normalized_axes(axis, nodes.ndim)
+    kept = [k for k in range(nodes.ndim) if k not in axes]
+    shape = [nodes.shape[k] for k in kept]
+
+    def rows_of(array: Nodes) -> Nodes:
+        return array.transpose([*axes, *kept]).reshape(math.prod(nodes.shape[k] for k in axes), math.prod(shape))
+
+    rows = rows_of(nodes)
+    if initial is not None:
+        rows = np.concatenate([np.full((1, rows.shape[1]), initial), rows])
+    if not len(rows):
+        raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
+    if where is None:
+        total = _totals(graph, build, rows)[-1]
+    else:
+        masks = rows_of(where)[1 if initial is None else 0 :]
+        total = rows[0]
+        for row, mask in zip(rows[1:], masks, strict=True):
+            total = elementwise(graph, _passing_over(build), total, row, mask)
+    if keepdims:
+        shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
+    made: Nodes = total.reshape(shape)
+    return made
+
+
+def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
+    """Return what a reduction of rows has after each of them: rows[0], build(rows[0], rows[1])..."""
+    if rows.size < BLOCK:
+        few: list[list[int]] = rows.tolist()
+        for k in range(1, len(few)):
+            few[k] = list(map(build, repeat(graph), few[k - 1], few[k]))
+        return np.array(few, dtype=np.int64)
+    head = chain_head(graph, build, rows)
+    totals: list[Any] = [rows[0].tolist()]
+    for k in range(1, len(rows)):
+        block = None if head is None or k == 1 else graph.chain(head, np.array(totals[-1]), rows[k:])
+        if block is not None:
+            return np.concatenate([np.array(totals), block])
+        if rows.shape[1] < BLOCK:
+            totals.append(list(map(build, repeat(graph), totals[-1], rows[k].tolist())))
+        else:
+            totals.append(elementwise(graph, build, np.array(totals[-1]), rows[k]))
+    return np.array(totals, dtype=np.int64)
+
+
+def _passing_over(build: Build) -> Build:
+    def step(graph: Graph, total: int, element: int, condition: int) -> int:
+        if constant(graph, condition) is False:
+            return total
+        return op.select(graph, condition, build(graph, total, element), total)
+
+    return step
+
+
+def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
+    """Return the running reduction along one axis."""
+    moved = np.moveaxis(nodes, axis, 0)
+    if not moved.size:
+        return nodes.copy()
+    totals = _totals(graph, build, moved.reshape(len(moved), -1))
+    return np.moveaxis(totals.reshape(moved.shape), 0, axis)
+
+
+def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
+    """Return the matrix product as NumPy's `@` defines it (1-D operands, stacks of matrices)."""
+    if left.ndim == 0 or right.ndim == 0:
+        raise TraceError("@ with a scalar", where=user_place(), why="a matrix product needs arrays", do="use *")
+    a = left[None, :] if left.ndim == 1 else left
+    b = right[:, None] if right.ndim == 1 else right
+    if a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
+    products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
+    start = None if products.shape[-1] else graph.number(0)
+    total = reduce(graph, op.add, products, products.ndim - 1, initial=start)
+    total = total[..., 0] if right.ndim == 1 else total
+    return (total[..., 0, :] if right.ndim > 1 else total[..., 0]) if left.ndim == 1 else total
+
+
+def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
+    """Return the axes as non-negative numbers, in ascending order (None means all)."""
+    if axis is None:
+        return tuple(range(ndim))
+    wanted = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(wanted, ndim)))
+
+
+def numbers(graph: Graph, nodes: Nodes) -> Nodes:
+    """Return the nodes with truth values turned into the numbers 0 and 1."""
+    return elementwise(graph, as_number, nodes) if has_truths(graph, nodes) else nodes
+
+
+def converted(graph: Graph, nodes: Nodes, dtype: Any) -> Nodes:
+    """Return the nodes as `astype(dtype)` has them: float as 0 and 1 or unchanged, bool as u != 0, int truncated."""
+    kind = "f" if np.dtype(dtype) == object else np.dtype(dtype).kind
+    conversions: dict[str, Build] = {"f": as_number, "b": as_truth, "i": UFUNCS["trunc"], "u": UFUNCS["trunc"]}
+    if kind not in conversions:
+        raise TraceError(
+            f"astype({np.dtype(dtype)}) of a traced value", where=user_place(), why="traced values are real numbers"
+        )
+    return elementwise(graph, conversions[kind], nodes)
+
+
+def like(graph: Graph, target: Nodes, nodes: Nodes) -> Nodes:
+    """Return nodes as an array of the target's kind holds them: truth values, or numbers."""
+    return elementwise(graph, as_truth, nodes) if all_truths(graph, target) else numbers(graph, nodes)
+
+
+def has_truths(graph: Graph, nodes: Nodes) -> bool:
+    """Whether any node is a truth value."""
+    return nodes.size > 0 and not heads_of(graph, nodes).isdisjoint(MAYBE_BOOLEAN)
+
+
+def all_truths(graph: Graph, nodes: Nodes) -> bool:
+    """Whether the array is one of truth values, judged by its first element: arrays are kept homogeneous."""
+    return nodes.size > 0 and is_boolean(graph, int(nodes.flat[0]))
+
+
+def homogeneous(graph: Graph, parts: Sequence[Nodes]) -> list[Nodes]:
+    """Return the arrays unchanged when all hold numbers or all truth values, else all as numbers."""
+    truths = {all_truths(graph, part) for part in parts if part.size}
+    return [numbers(graph, part) for part in parts] if len(truths) > 1 else list(parts)
+
+
+def constants(graph: Graph, values: Any) -> Nodes:
+    """Return the constant leaves of an ordinary array of bools, ints or floats."""
+    array = np.asarray(values)
+    return np.array([graph.number(value) for value in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
+
+
+def require_float(name: str, dtype: Any) -> None:
+    """Raise TraceError for `dtype=` of another kind than float: traced values are float64."""
+    if dtype is not None and dtype is not np._NoValue and np.dtype(dtype).kind not in "fO":
+        raise TraceError(
+            f"{name} with dtype={np.dtype(dtype)} of a traced value",
+            where=user_place(),
+            why="traced values are float64",
+            do="leave dtype out; x.astype(int) truncates and x.astype(bool) is x != 0",
+        )

@@ -1,0 +1,155 @@
+"""From what a user may mix with traced values to node ids: numbers, arrays, lists, SymPy expressions, traced values.
+
+Traced arrays are recognised by their `nodes`, so that this module lies below the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.logic.boolalg import Boolean
+
+from codegen.expressions.sympy_forms import Form, array_of, is_input_head, read_form
+from codegen.expressions.sympy_in import entries, walk
+from symad.errors import LoweringError, TraceError
+from symad.graph.graph import Graph
+from symad.tracing.calling.scope import Scope, innermost_scope, join
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.constant_nodes import as_number, is_boolean
+from symad.tracing.values.node_arrays import Nodes, constants
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.sympy_symbols import TracedSymbol, traced_symbols
+from symad.tracing.values.traced import Traced
+
+
+class ExpressionError(TraceError):
+    """A SymPy expression has no value as a real number: an unevaluated integral, a unit, a complex number."""
+
+
+def scope_of(*values: Any, default: Scope | None = None) -> Scope:
+    """Return the deepest scope among the traced values in `values` (also inside lists and object arrays)."""
+    found = default
+    for scope in _scopes_in(values):
+        if found is not scope:
+            found = scope if found is None else join(found, scope)
+    found = innermost_scope() if found is None else found
+    if found is None:
+        raise TraceError("no traced value was found", where=user_place(), why="no trace is running", do="")
+    found.check_open()
+    return found
+
+
+def holds_traced(values: Any) -> bool:
+    """Whether there is a traced value among `values` (also inside lists and object arrays)."""
+    return next(_scopes_in(values), None) is not None
+
+
+def nodes_of(value: Any, scope: Scope) -> Nodes:
+    """Return the nodes of a value: shape () for a scalar, the array's shape for arrays and nested lists.
+
+    Plain numbers become constant leaves, SymPy expressions are added to the graph. TraceError for anything else.
+    """
+    if isinstance(value, Scalar):
+        return np.array(value.node, dtype=np.int64)
+    if isinstance(value, Traced):
+        nodes: Nodes = value.nodes  # type: ignore[attr-defined]
+        return nodes
+    if isinstance(value, sp.Basic | sp.MatrixBase | sp.NDimArray):
+        return _sympy_nodes(value, scope)
+    if isinstance(value, np.matrix | np.ma.MaskedArray):
+        raise _refusal(f"a {type(value).__name__}", "its own rules for * or for masks would be lost")
+    if isinstance(value, Fraction) or type(value) is int:  # NumPy has no integers beyond 64 bits
+        return np.array(scope.graph.number(value), dtype=np.int64)
+    return _array_nodes(value, scope)
+
+
+def _array_nodes(value: Any, scope: Scope) -> Nodes:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise _refusal("a ragged nested list", "its rows differ in length") from error
+    if array.dtype.kind in "biuf":
+        return constants(scope.graph, array)
+    if array.dtype.kind == "c":
+        raise _refusal("a complex number", "only real functions are differentiated")
+    if array.dtype != object:
+        raise _refusal(f"a value of type {type(value).__name__} ({array.dtype})", "it is no number")
+    if array.ndim == 0:
+        item = array.item()
+        if isinstance(value, np.ndarray) and item is not value:
+            return nodes_of(item, scope)
+        raise _refusal(f"a value of type {type(value).__name__}", "it is no number")
+    made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
+    if len({is_boolean(scope.graph, node) for node in made}) > 1:  # NumPy makes numbers of mixed elements
+        made = [as_number(scope.graph, node) for node in made]
+    return np.array(made, dtype=np.int64).reshape(array.shape)
+
+
+def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
+    """Add a SymPy expression, condition, matrix or array to the graph."""
+    graph = scope.graph
+    try:
+        shape, flat = _shaped(value, graph)
+        made = walk(
+            flat,
+            partial(_leaf, scope),
+            lambda head, operands: graph.node(head, *operands),
+            binary=True,
+            read=partial(_read, graph),
+        )
+    except LoweringError as error:
+        raise ExpressionError(
+            f"{error.what} met a traced value", where=user_place(), why=error.why, do=error.do
+        ) from error
+    return np.array(made, dtype=np.int64).reshape(shape)
+
+
+def _shaped(value: Any, graph: Graph) -> tuple[tuple[int, ...], list[sp.Basic]]:
+    """Return shape and entries of a SymPy object; a matrix expression is written out when its entries are inputs."""
+    if isinstance(value, sp.MatrixBase | sp.NDimArray):
+        return tuple(value.shape), entries(value)
+    if isinstance(value, sp.MatrixExpr | sp.IndexedBase):
+        written = array_of(value)
+        if written is not None and all(graph.has(array[0, 0]) for array in value.atoms(sp.MatrixSymbol)):
+            return written
+        raise _refusal(f"the matrix expression {value}", "its entries are not written out", "use .as_explicit()")
+    if isinstance(value, sp.Poly):
+        return (), [value.as_expr()]
+    if isinstance(value, sp.Expr | Boolean | sp.Lambda):
+        return (), [value]
+    raise _refusal(f"a SymPy object of type {type(value).__name__}", "it is no number")
+
+
+def _read(graph: Graph, expression: sp.Basic) -> Form | None:
+    """Return how an object is read: as an input of the graph, in a form of its own, or (None) as it is."""
+    if is_input_head(type(expression)) and graph.has(expression):
+        return None, ()
+    return None if isinstance(expression, TracedSymbol) else read_form(expression)
+
+
+def _leaf(scope: Scope, atom: sp.Basic) -> int:
+    return atom.node_in(scope) if isinstance(atom, TracedSymbol) else scope.graph.leaf(atom)
+
+
+def _refusal(what: str, why: str, do: str = "use numbers or NumPy arrays of them") -> TraceError:
+    return TraceError(f"{what} met a traced value", where=user_place(), why=why, do=do)
+
+
+def _scopes_in(values: Any) -> Iterator[Scope]:
+    """Yield the scopes of traced values, also of those inside SymPy expressions."""
+    for value in values:
+        if isinstance(value, Traced):
+            yield value.scope
+        elif isinstance(value, list | tuple):
+            yield from _scopes_in(value)
+        elif isinstance(value, np.ndarray) and value.dtype == object:
+            yield from _scopes_in(value.ravel().tolist())
+        elif isinstance(value, sp.MatrixBase | sp.NDimArray):
+            yield from _scopes_in(entries(value))
+        elif isinstance(value, sp.Basic):
+            yield from (symbol.scope for symbol in traced_symbols(value))

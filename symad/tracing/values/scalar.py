@@ -1,0 +1,327 @@
+"""Scalar: a traced number or truth value."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+import sympy as sp
+import sympy.core.cache
+
+import codegen.heads as h
+from symad.errors import TraceError
+from symad.tracing.calling.scope import Scope, join
+from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.constant_nodes import constant, is_boolean
+from symad.tracing.values.known_numbers import shown_value, truth_of, value_of
+from symad.tracing.values.node_arrays import converted
+from symad.tracing.values.traced import NumberError, Traced, refuse_number, store_error
+
+_SYMPY_CACHE = sympy.core.cache.__file__
+_NUMBERS = frozenset({int, float, bool})
+_NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
+_NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
+_WHOLE = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
+
+
+def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: Scalar, other: Any) -> Any:
+        kind, scope = type(other), self.scope
+        if kind is Scalar:
+            if other.scope is not scope:
+                scope = join(scope, other.scope)
+            right = other.node
+        elif kind in _NUMBERS:
+            right = scope.graph.number(other)
+        elif kind in _NUMPY_NUMBERS:
+            right = scope.graph.number(other.item())
+        elif isinstance(other, sp.MatrixBase):
+            return NotImplemented  # SymPy's rules for matrices: 2 * M is a matrix, and its * is the matrix product
+        else:
+            return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
+        if not scope.open:
+            scope.check_open()
+        node = build(scope.graph, self.node, right)
+        if node >= scope.graph.placed:
+            frame = sys._getframe(1)
+            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
+        return Scalar(node, scope)
+
+    return method
+
+
+def _equality(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    """== and != also answer (by identity) what is no number at all: None, texts, dicts, sets."""
+    compare, equal = _binary(ufunc), ufunc is np.equal
+
+    def method(self: Scalar, other: Any) -> Any:
+        if isinstance(other, _NO_NUMBERS):
+            return NotImplemented
+        if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
+            return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
+        return compare(self, other)
+
+    return method
+
+
+def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: Scalar, other: Any) -> Any:
+        scope = self.scope
+        if type(other) not in _NUMBERS:
+            return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
+        if not scope.open:
+            scope.check_open()
+        node = build(scope.graph, scope.graph.number(other), self.node)
+        if node >= scope.graph.placed:
+            scope.graph.place(sys._getframe(1))
+        return Scalar(node, scope)
+
+    return method
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Scalar], Scalar]:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: Scalar) -> Scalar:
+        scope = self.scope
+        if not scope.open:
+            scope.check_open()
+        node = build(scope.graph, self.node)
+        if node >= scope.graph.placed:
+            scope.graph.place(sys._getframe(1))
+        return Scalar(node, scope)
+
+    return method
+
+
+class Scalar(Traced):
+    """A traced number: node `node` of the graph of `scope`. Immutable; works with operators and NumPy functions.
+
+    >>> from symad.tracing.calling.scope import open_scope
+    >>> with open_scope() as scope:
+    ...     x = Scalar(scope.graph.leaf(sp.Symbol("x")), scope)
+    ...     y = 2 * np.sin(x) + x**2
+    ...     scope.graph.heads[y.node].__name__, y.shape
+    ('Add', ())
+    """
+
+    __slots__ = ("node", "scope")
+    shape: ClassVar[tuple[int, ...]] = ()
+    ndim: ClassVar[int] = 0
+    size: ClassVar[int] = 1
+
+    def __init__(self, node: int, scope: Scope) -> None:
+        self.node = node
+        self.scope = scope
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """For the user's code, which asks isinstance(x, float): the type that an element of an array has."""
+        if is_library(sys._getframe(1).f_code.co_filename):
+            return Scalar
+        return np.bool_ if is_boolean(self.scope.graph, self.node) else np.float64
+
+    __add__, __radd__ = _binary(np.add), _reflected(np.add)
+    __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
+    __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
+    __truediv__, __rtruediv__ = _binary(np.true_divide), _reflected(np.true_divide)
+    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
+    __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
+    __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
+    __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
+    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
+    _power, __rpow__ = _binary(np.power), _reflected(np.power)
+    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
+    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__, __ne__ = _equality(np.equal), _equality(np.not_equal)
+    __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+    __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return self._power(other) if modulus is None else NotImplemented
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __hash__(self) -> int:
+        if sys._getframe(1).f_code.co_filename == _SYMPY_CACHE:  # which would keep the graph and compare nodes by ==
+            raise TypeError("unhashable type: 'Scalar'")
+        if is_boolean(self.scope.graph, self.node):
+            return hash(truth_of(self.scope, self.node))  # {True: a, False: b}[x > 0] finds its key
+        self.scope.check_open()
+        known = constant(self.scope.graph, self.node)
+        if known is not None:
+            return hash(known)
+        if self.scope.graph.heads[self.node] in _WHOLE:  # whatever it is equal to has a derivative of zero
+            return hash(value_of(self.scope, self.node))
+        raise NumberError(
+            "a traced number as a key of a dict or an element of a set",
+            where=user_place(),
+            why="a key finds what is equal to it, and equal numbers may have different derivatives",
+            do="use int(x) as the key, or compare with the elements of a list or tuple",
+        )
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            build = UFUNCS.get(ufunc.__name__)
+            scope = self.scope
+            if build is not None and scope.open:
+                nodes = [self.node] if len(inputs) == 1 else quick_nodes(inputs, scope)
+                if nodes is not None:
+                    node = build(scope.graph, *nodes)
+                    if node >= scope.graph.placed:
+                        scope.graph.place(sys._getframe(1))
+                    return Scalar(node, scope)
+        return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
+
+    def __bool__(self) -> bool:
+        return truth_of(self.scope, self.node)
+
+    def __float__(self) -> float:
+        if formats_text():
+            shown = shown_value(self.scope, self.node)
+            return math.nan if isinstance(shown, str) else float(shown)
+        if stores_item():
+            raise store_error()
+        return float(self._constant("a float"))
+
+    def __int__(self) -> int:
+        """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
+        return int(value_of(self.scope, self.node))
+
+    def __complex__(self) -> complex:
+        return complex(self._constant("a complex number"))
+
+    def __index__(self) -> int:
+        graph = self.scope.graph
+        if graph.heads[self.node] in _WHOLE:
+            return int(value_of(self.scope, self.node))
+        known = constant(graph, self.node)
+        if isinstance(known, int):
+            return operator.index(known)
+        refuse_number("an integer index", "write int(...), which follows the value when the function gets numbers")
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return np.round(self, digits or 0)
+
+    def __repr__(self) -> str:
+        return f"<traced {self}>"
+
+    def __str__(self) -> str:
+        value = shown_value(self.scope, self.node)
+        return value if isinstance(value, str) else f"~{value}" if isinstance(value, bool) else f"~{value:.6g}"
+
+    def __format__(self, specification: str) -> str:
+        if not specification:
+            return str(self)
+        value = shown_value(self.scope, self.node)
+        try:
+            return format(value, specification) if isinstance(value, str) else f"~{value:{specification}}"
+        except ValueError:  # a format for integers, or one for numbers where the value is symbolic
+            return str(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer `.sin()`, `.arctan2(other)`...: what NumPy's loops over object arrays call, and ndarray methods."""
+        if name in UFUNCS and isinstance(getattr(np, name, None), np.ufunc):
+            ufunc = getattr(np, name)
+            return lambda *others: ufunc(self, *others)
+        if name in _ARRAY_METHODS:
+            whole = getattr(np, name)
+            return lambda *args, **keywords: whole(self, *args, **keywords)
+        raise AttributeError(f"a traced scalar has no attribute {name!r}")
+
+    def __copy__(self) -> Scalar:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Scalar:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TraceError(
+            "a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace", do="return it"
+        )
+
+    @property
+    def T(self) -> Scalar:  # noqa: N802 (NumPy's name)
+        """The scalar itself."""
+        return self
+
+    @property
+    def real(self) -> Scalar:
+        """The scalar itself: traced values are real."""
+        check_real(".real")
+        return self
+
+    @property
+    def imag(self) -> Scalar:
+        """Zero: traced values are real."""
+        check_real(".imag")
+        return Scalar(self.scope.graph.number(0), self.scope)
+
+    def flatten(self, order: str = "C") -> Any:
+        """Return an array of one element."""
+        return np.ravel(self)
+
+    def item(self) -> Scalar:
+        """Return the scalar itself (an element stays traced)."""
+        return self
+
+    tolist = copy = item
+
+    def conjugate(self) -> Scalar:
+        """Return the scalar: traced values are real."""
+        check_real(".conjugate()")
+        return self
+
+    conj = conjugate
+
+    def astype(self, dtype: Any, **keywords: Any) -> Scalar:
+        """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""
+        nodes = converted(self.scope.graph, np.array(self.node, dtype=np.int64), dtype)
+        return Scalar(int(nodes), self.scope)
+
+    def _constant(self, kind: str) -> float:
+        self.scope.check_open()
+        known = constant(self.scope.graph, self.node)
+        return refuse_number(kind) if known is None else float(known)
+
+
+numbers.Number.register(Scalar)  # np.isscalar asks for it
+
+
+def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
+    """Return the nodes of Scalars (none deeper than `scope`) and Python numbers; None when there is anything else."""
+    nodes = []
+    for value in values:
+        if type(value) is Scalar:
+            if value.scope is not scope and join(value.scope, scope) is not scope:
+                return None
+            nodes.append(value.node)
+        elif type(value) in _NUMBERS:
+            nodes.append(scope.graph.number(value))
+        else:
+            return None
+    return nodes
+
+
+# There is no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
+_ARRAY_METHODS = frozenset(
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "dot", "max", "mean", "min"}
+    | {"prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "take", "transpose"}
+    | {"var"}
+)

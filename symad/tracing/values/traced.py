@@ -1,0 +1,116 @@
+"""What traced scalars and traced arrays have in common: the way into NumPy's protocols, and their refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import sympy as sp
+
+from symad.errors import TraceError
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import source_segment, user_frame, user_place
+from symad.tracing.numpy.registry import FUNCTIONS, UFUNC_METHODS
+from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
+
+
+class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
+    """SymPy asked for an expression and got none; its operators catch this and let the traced value answer."""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
+        TraceError.__init__(self, what, where=where, why=why, do=do)
+        self.expr, self.base_exc = what, None
+
+    __str__ = Exception.__str__
+
+
+class NumberError(TraceError):
+    """A traced value was asked for a plain number."""
+
+
+class StoreError(TraceError):
+    """A traced value was stored into an ordinary array."""
+
+
+class Traced:
+    """A value that stands for nodes of a graph, usable until its scope closes."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+    scope: Scope
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        if not all(issubclass(kind, Traced | np.ndarray) for kind in types):
+            return NotImplemented
+        handler = FUNCTIONS.get(function)
+        if handler is None:
+            refuse_function(numpy_name(function), "it has no traced form")
+        start = len(self.scope.graph.marks)
+        result = handler(*args, **kwargs)
+        self.scope.graph.place_all(start, user_frame)
+        return result
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        start = len(self.scope.graph.marks)
+        result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
+        self.scope.graph.place_all(start, user_frame)
+        return result
+
+    def _sympy_(self) -> Any:
+        """Return an expression that stands for this value in SymPy functions; operators get none, and then ask here."""
+        if equality_asks():
+            return Equal(self)
+        node: int | None = getattr(self, "node", None)
+        if node is None:
+            raise SymPyRefusalError(
+                "a traced array was given to a SymPy function",
+                where=user_place(),
+                why="SymPy functions take scalars",
+                do="use the NumPy function (np.sin instead of sympy.sin), or give it one element at a time",
+            )
+        if operator_asks():
+            raise SymPyRefusalError("a traced value met an operator of SymPy")  # which is caught there
+        return expression_of(self.scope, node)
+
+
+def numpy_name(function: Callable[..., Any]) -> str:
+    """Return how a NumPy function is written in code: np.linalg.eig."""
+    return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+def refuse_function(
+    name: str, why: str, do: str = "write it with elementwise functions, sums and products"
+) -> NoReturn:
+    """Raise the TraceError for a NumPy function that cannot be traced."""
+    raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)
+
+
+def refuse_number(kind: str, do: str = "") -> NoReturn:
+    """Raise the TraceError for code that asks a traced value for a plain number."""
+    segment = source_segment()
+    asked = f"{segment!r} asks" if segment else "this asks"
+    raise NumberError(
+        f"{asked} for {kind} of a traced value",
+        where=user_place(),
+        why="a plain number would lose its derivative",
+        do=do or _way_out(segment),
+    )
+
+
+def _way_out(segment: str) -> str:
+    if segment.startswith(("math.", "float(", "complex(")) or "." not in segment.partition("(")[0]:
+        return "use the NumPy function (np.sin instead of math.sin), and leave out float(...)"
+    return "write this step with NumPy functions: what computes with plain numbers inside a library cannot be traced"
+
+
+def store_error() -> StoreError:
+    """Return the error for a traced value that is stored into an ordinary array."""
+    return StoreError(
+        "a traced value is stored into an ordinary float array",
+        where=user_place(),
+        why="the array can hold plain numbers only, and the derivative would be lost",
+        do="make the array inside the function, by np.zeros_like(x), np.array([...]) or np.copy(data), not data.copy()",
+    )

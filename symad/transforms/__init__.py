@@ -1,0 +1,1 @@
+"""Transforms: the public derivatives, a few lines of composition each."""

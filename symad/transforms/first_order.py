@@ -1,0 +1,359 @@
+"""The transforms: jvp, vjp, linearize, grad, derivative, Jacobians, Hessians. A few lines of composition each.
+
+Every transform takes a function and works on numbers, arrays, nested containers of them, SymPy expressions and traced
+values; each nests inside each. Names, argument order and `argnums` follow JAX; keyword arguments are passed on as they
+are. `wrt` chooses parts of arguments by their paths, as error messages write them: `wrt='params["layer"].weight'`, or
+a tuple of paths; everything else is constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from codegen.ir.sparsity import Format
+from symad.derivatives import in_code, modes
+from symad.derivatives.application import (
+    Function,
+    LinearFunction,
+    as_tuple,
+    call_scalar,
+    check_choice,
+    check_order,
+    close_blocks,
+    close_sparse,
+    fitting,
+    require_scalar,
+)
+from symad.derivatives.column_pushforward import Columns, with_columns
+from symad.derivatives.level import FunctionResultError, Level, open_level
+from symad.derivatives.recipe import Recipe, noted, recipe_of
+from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.sparse_matrix import Entries, Triangle, triangle_of
+
+HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
+JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """Return `(f(*primals), directional derivative along tangents)`: the pushforward, one forward pass.
+
+    `tangents` has the structure and shapes of `primals`; the results have those of f's result. ArgumentError when
+    they do not fit. A function-valued f gives a function-valued derivative (a fresh level for each application).
+
+    >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
+    (6.0, 3.0)
+    """
+    primals, tangents = as_tuple(primals, "primals"), as_tuple(tangents, "tangents")
+    if (written := in_code.pushforward(f, primals, tangents)) is not None:
+        return written
+    try:
+        with open_level(primals, argument_names(f, len(primals))) as level:
+            directions = fitting(level.scope, level.parameters, tangents, "tangents")
+            result = level.call(f)
+            linear = modes.derivative_of(level, result)
+            return level.close(result, result.refill(modes.push(level, linear, directions.flat)))
+    except FunctionResultError as error:
+        error.unless_from(f)
+        return f(*primals), lambda *more: jvp(lambda *p: f(*p)(*more), primals, tangents)[1]
+
+
+def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
+    """Return `(f(*primals), pushforward)`; the pushforward may be called with many tangents, f is traced once.
+
+    >>> value, pushforward = linearize(lambda x: x**3, 2.0)
+    >>> value, pushforward(1.0), pushforward(2.0)
+    (8.0, 12.0, 24.0)
+    """
+    return in_code.linear_map(f, primals, "pushforward", lambda: _linearize(f, primals)[1]) or _linearize(f, primals)
+
+
+def _linearize(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
+    with open_level(primals, argument_names(f, len(primals))) as level:
+        result = level.call(f)
+        pushforward = LinearFunction(
+            level, modes.derivative_of(level, result), level.parameters, result, pullback=False
+        )
+        (value,) = level.close(result)
+    return value, pushforward
+
+
+def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
+    """Return `(f(*primals), pullback)`; `pullback(cotangent)` returns one cotangent for each primal, as a tuple.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> value, pullback(1.0)
+    (6.0, (3.0, 2.0))
+    """
+    return in_code.linear_map(f, primals, "pullback", lambda: _vjp(f, primals)[1]) or _vjp(f, primals)
+
+
+def _vjp(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
+    with open_level(primals, argument_names(f, len(primals))) as level:
+        result = level.call(f)
+        transposed = modes.derivative_of(level, result).transpose()
+        pullback = LinearFunction(level, transposed, result, level.parameters, pullback=True)
+        (value,) = level.close(result)
+    return value, pullback
+
+
+def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+    """Return a function that gives `(f(*args), gradient)` of a scalar f by reverse mode.
+
+    The gradient has the structure of argument `argnums` (by default the first; a tuple of them for a tuple of
+    argnums), or of the part chosen by `wrt`. ArgumentError when f is not scalar: a gradient of a vector is not defined,
+    see `jacobian` and `vjp`.
+
+    >>> value_and_grad(lambda x: x[0] * x[1])([2.0, 3.0])
+    (6.0, [3.0, 2.0])
+    >>> value_and_grad(lambda p: p["a"] * p["b"][0], wrt='p["b"]')({"a": 2.0, "b": [3.0]})
+    (6.0, [2.0])
+    """
+
+    def apply(*args: Any, **keywords: Any) -> tuple[Any, Any]:
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
+        if (written := in_code.gradient(chosen)) is not None:
+            return written[0], chosen.as_asked(written[1])
+        with open_level(chosen.arguments, chosen.names) as level:
+            result = call_scalar(level, chosen.function, f)
+            value, cotangents = level.close(result, modes.gradient(level, result))
+        return value, chosen.as_asked(cotangents)
+
+    recipe = Recipe("value and gradient", f, argnums) if wrt is None else None
+    return described(apply, f, "value and gradient", recipe)
+
+
+def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+    """Return the gradient of a scalar function, by reverse mode; structure and errors as for `value_and_grad`.
+
+    >>> grad(lambda x: (x**2).sum())(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        try:
+            return value_and_grad(f, argnums, wrt=wrt)(*args, **keywords)[1]
+        except FunctionResultError as error:
+            error.unless_from(f)
+            return lambda *more: grad(wraps(f)(lambda *p: f(*p, **keywords)(*more)), argnums, wrt=wrt)(*args)
+
+    return described(apply, f, "gradient", Recipe("gradient", f, argnums) if wrt is None else None)
+
+
+def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Function:
+    """Return the derivative of a function of one scalar, of any order, by nested forward mode.
+
+    f may return arrays, containers, or a function (which is then differentiated at each application). With `wrt`, f
+    may have any arguments, and the path chooses the scalar.
+
+    >>> import sympy
+    >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))
+    (12.0, 2*x*sin(2))
+    """
+    check_order(order, 0)
+
+    if wrt is not None:
+        return _derivative_in_part(f, order, wrt)
+
+    def once(g: Function) -> Function:
+        def apply(x: Any, **keywords: Any) -> Any:
+            if np.ndim(x) != 0:
+                raise ArgumentError(
+                    f"an argument of shape {np.shape(x)} for derivative",
+                    why="derivative takes a function of one scalar",
+                    do="use grad, jacobian or jvp",
+                )
+            return jvp(partial(g, **keywords) if keywords else g, (x,), (1.0 if isinstance(x, float) else 1,))[1]
+
+        return described(apply, g, "derivative", Recipe("derivative", g))
+
+    result = f
+    for _ in range(order):
+        result = once(result)
+    return described(result, f, f"derivative of order {order}", recipe_of(result)) if order else f
+
+
+def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
+    if not isinstance(wrt, str):
+        raise ArgumentError(f"wrt={wrt!r}", why="derivative takes one scalar, so one path", do="use grad or jacobian")
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, FIRST, keywords, wrt)
+        return derivative(chosen.function, order)(*chosen.arguments)
+
+    return described(apply, f, f"derivative of order {order}")
+
+
+def jacfwd(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+    """Return the Jacobian by forward mode; for an output of shape s and an argument of shape t it has shape s + t.
+
+    >>> jacfwd(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [0., 1.]])
+    """
+    return jacobian(f, argnums, wrt=wrt, mode="fwd")
+
+
+def jacrev(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+    """Return the Jacobian by reverse mode; shapes as for `jacfwd`.
+
+    >>> jacrev(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([[3., 2.],
+           [0., 1.]])
+    """
+    return jacobian(f, argnums, wrt=wrt, mode="rev")
+
+
+def jacobian(
+    f: Function,
+    argnums: Argnums = FIRST,
+    *,
+    wrt: Paths = None,
+    mode: JacobianMode = "auto",
+    sparse: bool = False,
+    format: Format = "coo",
+) -> Function:
+    """Return the Jacobian; `mode="auto"` takes the mode with the fewest operations, which `choices` shows.
+
+    "fwd" takes one forward pass for each input, "rev" one backward pass for each output (both over what depends on it
+    only), "cross-country" eliminates the nodes between in the order of least fill. `sparse=True` gives a SparseMatrix
+    of shape (outputs, inputs) with the exact pattern over flat inputs and outputs, its entries in the order of `format`
+    ("coo", "csr" or "csc").
+
+    >>> jacobian(lambda x: x * x, sparse=True)(np.array([2.0, 3.0])).rows
+    array([0, 1])
+    >>> import symad as sa
+    >>> with sa.choices() as made:
+    ...     _ = jacobian(lambda x: np.exp(x.sum() ** 3 * x[0]) * np.ones(9) * x[0])(np.ones(9))
+    >>> made[0].chosen, sorted(made[0].operations)
+    ('cross-country', ['cross-country', 'fwd', 'rev'])
+    """
+    check_choice("mode", mode, get_args(JacobianMode))
+    check_choice("sparse", sparse, (False, True))
+    storage = storage_of(sparse, format)
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
+        written = in_code.matrix(chosen, "Jacobian", sparse, format) if mode == "auto" else None
+        if written is not None:
+            return written
+        with open_level(chosen.arguments, chosen.names) as level:
+            result = level.call(chosen.function)
+            return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
+
+    recipe = Recipe("Jacobian", f, argnums, sparse, format) if wrt is None and mode == "auto" else None
+    made = described(apply, f, "Jacobian", recipe)
+    if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
+        return made
+    return with_columns(made, Columns(partial(_column, f, argnums), argnums))
+
+
+def hessian(
+    f: Function,
+    argnums: Argnums = FIRST,
+    *,
+    wrt: Paths = None,
+    mode: HessianMode = "auto",
+    sparse: bool | Triangle = False,
+    format: Format = "coo",
+) -> Function:
+    """Return the Hessian of a scalar function; for an argument of shape s it has shape s + s.
+
+    `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
+    Mello 2012), "dyadic" a sum of dyads (Jackson and McCormick 1986); "auto" takes the one with fewer
+    operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact pattern, its entries in
+    the order of `format` ("coo", "csr" or "csc"), and never forms anything dense.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
+    array([[6., 4.],
+           [4., 0.]])
+    """
+    check_choice("mode", mode, ("auto", "edge", "dyadic", *_NESTED))
+    check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
+    storage = storage_of(sparse, format)
+    if mode in _NESTED:
+        if sparse:
+            raise ArgumentError(f"sparse={sparse!r} with mode={mode!r}", do='use mode="edge", which gives the pattern')
+        outer, inner = _NESTED[mode]
+        return described(outer(inner(require_scalar(f), argnums, wrt=wrt), argnums, wrt=wrt), f, "Hessian")
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
+        written = in_code.matrix(chosen, "Hessian", sparse, format) if mode == "auto" else None
+        if written is not None:
+            return written
+        with open_level(chosen.arguments, chosen.names) as level:
+            lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
+            return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
+
+    recipe = Recipe("Hessian", f, argnums, sparse, format) if wrt is None and mode == "auto" else None
+    made = described(apply, f, "Hessian", recipe)
+    if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
+        return made
+    return with_columns(made, Columns(partial(_column, grad(require_scalar(f), argnums), argnums), argnums))
+
+
+def _column(f: Function, argument: int, args: tuple[Any, ...], seed: Any) -> Any:
+    """Return the pushforward of f along a seed in one argument: a column of its Jacobian."""
+
+    def of_argument(x: Any) -> Any:
+        return f(*args[:argument], x, *args[argument + 1 :])
+
+    return jvp(of_argument, (args[argument],), (seed,))[1]
+
+
+def storage_of(sparse: bool | Triangle, format: Format) -> Format | None:
+    """Return the format of a sparse matrix, None for a dense one; ArgumentError for a format that cannot be."""
+    check_choice("format", format, get_args(Format))
+    if format != "coo" and not sparse:
+        raise ArgumentError(f"format={format!r} of a dense matrix", do="ask for a sparse one: sparse=True")
+    return format if sparse else None
+
+
+def close_matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selection, storage: Format | None) -> Any:
+    """Return the entries of a matrix (outputs x parameters) as a SparseMatrix, or as dense blocks without a format."""
+    shape = (len(outputs.flat), len(level.parameters.flat))
+    if storage is None:
+        return close_blocks(level, modes.dense(level, entries, shape), outputs, chosen)
+    return close_sparse(level, entries, shape, storage)
+
+
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Return the Hessian-vector product of a scalar f along tangents, forward over reverse, no matrix formed.
+
+    The result has the structure of the only primal, or is a tuple with one entry for each of several primals.
+
+    >>> hvp(lambda x: x[0] ** 2 * x[1], (np.array([2.0, 3.0]),), (np.array([1.0, 0.0]),))
+    array([6., 4.])
+    """
+    primals = as_tuple(primals, "primals")
+    gradient = grad(f, 0 if len(primals) == 1 else tuple(range(len(primals))))
+    return jvp(gradient, primals, tangents)[1]
+
+
+def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
+    """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
+    check_function(f)
+
+    @wraps(apply)
+    def transformed(*args: Any, **keywords: Any) -> Any:
+        return apply(*args, **keywords)
+
+    transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
+    transformed.__doc__ = f"The {what} of {name_of(f)}."
+    transformed.__wrapped__ = f
+    return transformed if recipe is None else noted(transformed, "__recipe__", recipe)
+
+
+_NESTED: dict[str, tuple[Callable[..., Function], Callable[..., Function]]] = {
+    "fwd-rev": (jacfwd, jacrev),
+    "rev-rev": (jacrev, jacrev),
+    "rev-fwd": (jacrev, jacfwd),
+    "fwd-fwd": (jacfwd, jacfwd),
+}

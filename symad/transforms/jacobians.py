@@ -1,0 +1,225 @@
+"""Jacobians with structure: of batches, and their sparsity patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from typing import Any, Literal, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+import symad.tracing.values.containers as containers
+from codegen.ir.sparsity import SparsityPattern
+from symad.derivatives import modes
+from symad.derivatives.application import Function, check_choice
+from symad.derivatives.level import open_level
+from symad.derivatives.probes import Directions, images
+from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
+from symad.errors import ArgumentError
+from symad.tracing.trace import trace
+from symad.transforms.first_order import JacobianMode, described, grad, hessian, jacobian, linearize, vjp
+
+Order = Literal[1, 2]
+Place = tuple[int, int]
+Vector = NDArray[np.float64]
+Push = Callable[[Directions], Directions]
+T = TypeVar("T")
+
+LARGEST_POWER = 50  # of two, which columns are multiplied by
+SIDE_BY_SIDE = 16  # groups of columns, or columns, in one pass
+
+
+def batched_jacobian(
+    f: Function, argnums: int = FIRST, *, wrt: str | None = None, mode: JacobianMode = "auto"
+) -> Function:
+    """Return the Jacobian of each row of a batch: shape (batch, out..., in...) for xs of shape (batch, in...).
+
+    f takes the whole batch and returns arrays with a leading batch axis, row k from row k alone (for a function g of
+    one row: `lambda xs: np.stack([g(x) for x in xs])`). Only these blocks are formed, no zeros between rows.
+    ArgumentError when a row of the result depends on another row of xs, as under batch normalisation in training:
+    `jacobian` has all the terms then.
+
+    >>> f = lambda xs: np.stack([xs[:, 0] * xs[:, 1], xs[:, 1]], axis=1)
+    >>> batched_jacobian(f)(np.array([[2.0, 3.0], [4.0, 5.0]]))
+    array([[[3., 2.],
+            [0., 1.]],
+    <BLANKLINE>
+           [[5., 4.],
+            [0., 1.]]])
+    """
+    check_choice("mode", mode, get_args(JacobianMode))
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        chosen = select_arguments(f, args, argnums, keywords, wrt)
+        with open_level(chosen.arguments, chosen.names) as level:
+            result = level.call(chosen.function)
+            _check_batch(level.parameters.shapes, result.shapes)
+            return level.close(modes.blocks(level, result, modes.jacobian_entries(level, result, mode)))[0]
+
+    return described(apply, f, "batched Jacobian")
+
+
+def sum_gradient(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+    """Return the gradient of the sum of all elements of f's result: what `tf.gradients` gives for a vector.
+
+    The gradient of a vector-valued f is not defined; its derivative is the Jacobian, whose rows are the gradients of
+    the elements. Pulling a vector of ones back through f adds these rows up, and that is the gradient of the sum.
+    `grad` refuses a vector, so that nobody takes the sum for something else; ask for it here, by its name. Twice in a
+    row it gives row sums of second derivatives, and not a Hessian.
+
+    >>> sum_gradient(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
+    array([3., 3.])
+    """
+
+    def total(*args: Any, **keywords: Any) -> Any:
+        return sum(np.sum(leaf) for leaf in containers.flatten(f(*args, **keywords))[0])
+
+    found: Function = described(grad(wraps(f)(total), argnums, wrt=wrt), f, "gradient of the sum")
+    return found
+
+
+def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "rev"] = "fwd") -> Any:
+    """Return the mean of v . f'(x) v over the probes v: an estimate of the trace of the Jacobian, which is not formed.
+
+    `probes` has shape (number, *shape of x), and f's result the shape of x (ArgumentError otherwise). The estimate has
+    no bias where the entries of the probes are independent, of mean 0 and variance 1, and the least variance for
+    entries of +1 and -1. Each probe costs one forward ("fwd") or backward pass ("rev"); the result is differentiable.
+
+    Source: Hutchinson, "A stochastic estimator of the trace of the influence matrix" (1990).
+
+    >>> probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(1000, 2))
+    >>> hutchinson_trace(lambda x: np.stack([2 * x[0], x[0] + 3 * x[1]]), np.ones(2), probes)
+    4.954
+    """
+    check_choice("mode", mode, ("fwd", "rev"))
+    value, apply = linearize(f, x) if mode == "fwd" else vjp(f, x)
+    shapes = np.shape(x), np.shape(value), np.shape(probes)[1:]
+    if len(set(shapes)) != 1 or not len(probes):
+        raise ArgumentError(
+            f"x of shape {shapes[0]}, a result of shape {shapes[1]} and probes of shape {np.shape(probes)}",
+            why="a trace is that of a square matrix, and each probe has the shape of x",
+            do="give probes of shape (number, *shape of x)",
+        )
+    images = [apply(probe) if mode == "fwd" else apply(probe)[0] for probe in probes]
+    mean = sum(np.sum(probe * image) for probe, image in zip(probes, images, strict=True)) / len(probes)
+    return mean.item() if isinstance(mean, np.floating) else mean
+
+
+def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST, wrt: Paths = None) -> SparsityPattern:
+    """Return the exact pattern of the Jacobian (order 1) or of a scalar's Hessian (order 2) over flat inputs.
+
+    The arguments give structure and shapes; their values are not used, and both branches of every `if` count. An entry
+    that is not in the pattern is a proved zero at every point; one that is in it may happen to be zero. Printed, it is
+    a picture; see `verify_sparsity` for a second opinion.
+
+    >>> pattern = sparsity(lambda x: (x[1:] - x[:-1] ** 2) ** 2, np.zeros(4))
+    >>> pattern
+    <SparsityPattern 3x4, 6 non-zeros, density 0.5, coo>
+    >>> print(pattern)
+    ⠙⠦
+    """
+    check_choice("order", order, (1, 2))
+    transform = jacobian(f, argnums, wrt=wrt, sparse=True)
+    if order == 2:
+        transform = hessian(f, argnums, wrt=wrt, mode="edge", sparse="full")
+    found = trace(transform, *args).outputs
+    pattern: SparsityPattern = containers.unflatten(found.structure, found.arrays).pattern
+    return pattern
+
+
+def verify_sparsity(
+    f: Function,
+    pattern: SparsityPattern,
+    *args: Any,
+    order: Order = 1,
+    argnums: Argnums = FIRST,
+    wrt: Paths = None,
+    points: int = 3,
+    spread: float = 0.5,
+    seed: int = 0,
+) -> list[Place]:
+    """Return the entries (row, column) outside of a pattern that are not zero at random points; none is expected.
+
+    The points lie around args (`spread` times max(1, |x|)), where f follows its conditions. At each, the columns are
+    put into groups of which no two share a row, and a forward pass along the columns of a group is compared with one
+    along multiples of them: a row that meets one column of the group is multiplied as that column is (by a power of
+    two, so exactly), and a row that meets none stays 0.
+
+    >>> f = lambda x: x[:-1] * x[1:]
+    >>> diagonal = SparsityPattern(np.arange(2), np.arange(2), (2, 3))
+    >>> verify_sparsity(f, sparsity(f, np.ones(3)), np.ones(3)), verify_sparsity(f, diagonal, np.ones(3))
+    ([], [(0, 1), (1, 2)])
+    """
+    check_choice("order", order, (1, 2))
+    chosen = select_arguments(f, args, argnums, {}, wrt)
+    every = tuple(range(len(chosen.arguments)))
+    function = chosen.function if order == 1 else grad(chosen.function, every)
+    generator, found = np.random.default_rng(seed), set[Place]()
+    for _ in range(points):
+        with open_level(_nearby(chosen.arguments, generator, spread), chosen.names) as level:
+            linear = modes.derivative_of(level, level.call(function))
+            shape = (len(linear.outputs), len(linear.inputs))
+            if shape != pattern.shape:
+                raise ArgumentError(f"a pattern of shape {pattern.shape}", why=f"the derivative has shape {shape}")
+            found |= _violations(partial(images, level, linear), pattern, generator)
+    return sorted(found)
+
+
+def _nearby(arguments: Any, generator: np.random.Generator, spread: float) -> Any:
+    """Return a random point around arguments."""
+    leaves, structure = containers.flatten(arguments)
+    arrays = [np.asarray(leaf, dtype=float) for leaf in leaves]
+    noise = [generator.uniform(-spread, spread, array.shape) for array in arrays]
+    moved = [array + np.maximum(1, np.abs(array)) * part for array, part in zip(arrays, noise, strict=True)]
+    return containers.unflatten(structure, [array[()] for array in moved])
+
+
+def _violations(push: Push, pattern: SparsityPattern, generator: np.random.Generator) -> set[Place]:
+    """Return non-zeros outside of the pattern: those of all columns in the groups that do not agree with it."""
+    groups, width = pattern.groups(generator.permutation(pattern.shape[1])), pattern.shape[1]
+    suspects: list[int] = []
+    for some in _portions(groups):
+        weights = [np.ldexp(1.0, generator.integers(1, LARGEST_POWER, len(group))) for group in some]
+        directions = np.zeros((width, 2 * len(some)))
+        for k, (group, weight) in enumerate(zip(some, weights, strict=True)):
+            directions[group, 2 * k], directions[group, 2 * k + 1] = 1.0, weight
+        passes = push(directions)
+        for k, group in enumerate(some):
+            if not _agrees(passes[:, 2 * k], passes[:, 2 * k + 1], pattern, directions[:, 2 * k + 1]):
+                suspects += group.tolist()
+    found = set[Place]()
+    for columns in _portions(suspects):
+        units = np.zeros((width, len(columns)))
+        units[columns, range(len(columns))] = 1.0
+        values = push(units)
+        values[np.isnan(values)] = 0.0  # NaN: the point is outside of f's domain
+        for column, image in zip(columns, values.T, strict=True):
+            outside = np.setdiff1d(np.flatnonzero(image), pattern.rows[pattern.columns == column])
+            found |= {(row, column) for row in outside.tolist()}
+    return found
+
+
+def _portions(items: list[T]) -> Iterator[list[T]]:
+    """Yield as many at a time as go side by side."""
+    return (items[start : start + SIDE_BY_SIDE] for start in range(0, len(items), SIDE_BY_SIDE))
+
+
+def _agrees(once: Vector, scaled: Vector, pattern: SparsityPattern, weight: Vector) -> bool:
+    """Whether a pass along weighted columns is what the pattern makes of the pass along the columns themselves."""
+    met = weight[pattern.columns] > 0
+    expected = np.zeros_like(once)
+    expected[pattern.rows[met]] = once[pattern.rows[met]] * weight[pattern.columns[met]]
+    return bool(np.all((scaled == expected) | np.isnan(scaled)))
+
+
+def _check_batch(inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]]) -> None:
+    """Raise ArgumentError unless one array goes in, and all arrays have its leading axis."""
+    if len(inputs) != 1:
+        raise ArgumentError(f"a batch of {len(inputs)} arrays", do="choose one of them by wrt")
+    if len({shape[:1] for shape in (*inputs, *outputs)}) != 1 or not inputs[0]:
+        raise ArgumentError(
+            f"a batch of shape {inputs[0]} and results of shapes {', '.join(map(str, outputs))}",
+            why="the first axis of all of them is that of the batch",
+            do="use jacobian for a function that is not of this form",
+        )

@@ -1,0 +1,201 @@
+"""The rooms of both storeys, lowest first, and what holds of the imports between them.
+
+python -m tests.rooms [FOLDER]     files, lines and arrows of each room
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+# A room imports only rooms of lines above its own. A line holds one room, or single files that lie at one height; files
+# of one line may import each other, if not in a circle. The package's own __init__ has the package's name.
+ORDER = {
+    "codegen": [
+        {"errors", "heads", "special_heads", "limits", "engine", "lanes", "dtypes", "options", "sealed"},
+        {"ir"},
+        {"functions"},
+        {"evaluation"},
+        {"expressions"},
+        {"lowering"},
+        {"emission"},
+        {"loops"},
+        {"machine"},
+        {"lambdify"},
+        {"codegen"},
+    ],
+    "symad": [
+        {"errors", "limits", "extras"},
+        {"display"},
+        {"formulas"},
+        {"graph"},
+        {"rules"},
+        {"tracing"},
+        {"derivatives"},
+        {"transforms"},
+        {"compiling"},
+        {"drawing"},
+        {"checking"},
+        {"teaching"},
+        {"symad"},
+        {"commands"},
+        {"cli", "__main__"},
+    ],
+}
+HEIGHT = {(package, name): h for package, rows in ORDER.items() for h, names in enumerate(rows) for name in names}
+SAME_THING = {"__init__", "__main__", "errors", "limits"}  # in two rooms; and a command has the name of what it shows
+REASON = re.compile(r"noqa: PLC0415\W+\w+")
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """Return the files of both packages by module name; a package's name stands for its __init__."""
+    found = {}
+    for package in ORDER:
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports(text: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Return all import statements of a file, wherever they stand, and whether that is inside a function."""
+    found, stack = [], [(ast.parse(text), False)]
+    while stack:
+        node, inside = stack.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append((node, inside))
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def targets(node: ast.Import | ast.ImportFrom, importer: str, is_package: bool) -> list[str]:
+    """Return the dotted names that a statement mentions; `from a import b` gives `a.b`, which may be a module."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    base = importer.split(".")
+    base = base[: len(base) - node.level + is_package] if node.level else []
+    stem = base + ([node.module] if node.module else [])
+    return [".".join([*stem, alias.name]) for alias in node.names]
+
+
+def mentioned(files: dict[str, Path], name: str) -> list[str]:
+    """Return the dotted names that the imports of a module mention."""
+    path = files[name]
+    nodes = [node for node, _ in imports(path.read_text(encoding="utf-8"))]
+    return [target for node in nodes for target in targets(node, name, path.name == "__init__.py")]
+
+
+def arrows(files: dict[str, Path]) -> dict[str, set[str]]:
+    """Return which modules of ours each module imports; a name that is no module counts for the module it is in."""
+    result: dict[str, set[str]] = {}
+    for name in files:
+        ours = {target if target in files else target.rpartition(".")[0] for target in mentioned(files, name)}
+        result[name] = {target for target in ours if target.split(".")[0] in ORDER} - {name}
+    return result
+
+
+def room(module: str) -> tuple[str, str]:
+    """Return the storey and the room of a module.
+
+    >>> room("codegen.ir.tables"), room("symad.errors"), room("symad")
+    (('codegen', 'ir'), ('symad', 'errors'), ('symad', 'symad'))
+    """
+    parts = module.split(".")
+    return parts[0], parts[1] if len(parts) > 1 else parts[0]
+
+
+def upward(graph: dict[str, set[str]]) -> Iterator[str]:
+    """Yield every arrow from a lower room to a higher one, and every module that has no room."""
+    for source, sinks in graph.items():
+        storey, name = room(source)
+        if (storey, name) not in HEIGHT:
+            yield f"{source} has no room: add {name!r} to ORDER"
+            continue
+        for sink in sorted(sinks):
+            below = room(sink)
+            if below[0] == storey and HEIGHT.get(below, 0) > HEIGHT[storey, name]:
+                yield f"{source} imports {sink}"
+            if (storey, below[0]) == ("codegen", "symad"):
+                yield f"{source} imports {sink}"
+
+
+def circles(graph: dict[str, set[str]]) -> Iterator[str]:
+    """Yield a circle of imports, if there is one."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        yield "circle: " + " <- ".join(error.args[1])
+
+
+def hidden_imports(files: dict[str, Path]) -> Iterator[str]:
+    """Yield imports inside functions, except of optional extras: lines with `noqa: PLC0415` and a reason."""
+    for name, path in files.items():
+        text = path.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        for node, inside in imports(text):
+            if inside and not REASON.search(lines[node.lineno - 1]):
+                yield f"{name}:{node.lineno} imports inside a function without a reason"
+
+
+def private_imports(files: dict[str, Path]) -> Iterator[str]:
+    """Yield imports of private names, or private modules, of another room."""
+    for name in files:
+        for target in mentioned(files, name):
+            ours = target.split(".")[0] in ORDER
+            if ours and room(target) != room(name) and any(re.match(r"_(?!_)", part) for part in target.split(".")):
+                yield f"{name} imports {target}, which is private to another room"
+
+
+def repeated_names(files: dict[str, Path]) -> Iterator[str]:
+    """Yield names of files that do not say which of several files is meant."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, path in files.items():
+        if room(name) != ("symad", "commands"):
+            found[path.stem].append(name)
+    for stem, names in found.items():
+        if len(names) > 1 and stem not in SAME_THING:
+            yield f"one name for several files: {', '.join(names)}"
+
+
+def complaints(root: Path) -> list[str]:
+    """Return all that is wrong with the rooms of a tree."""
+    files = modules(root)
+    graph = arrows(files)
+    every = [upward(graph), circles(graph), hidden_imports(files), private_imports(files), repeated_names(files)]
+    return sorted({line for lines in every for line in lines})
+
+
+def report(root: Path) -> Iterator[str]:
+    """Yield a line for each room, lowest first: its files and lines, and how often it imports which rooms."""
+    files = modules(root)
+    graph = arrows(files)
+    size = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in files.items()}
+    inside = defaultdict(list)
+    for name in files:
+        inside[room(name)].append(name)
+    for storey in ORDER:
+        yield (
+            f"{storey}: {sum(len(inside[r]) for r in inside if r[0] == storey)} files, "
+            f"{sum(size[name] for name in files if room(name)[0] == storey)} lines"
+        )
+        for key in sorted((r for r in inside if r[0] == storey), key=lambda r: (HEIGHT.get(r, -1), r)):
+            names = inside[key]
+            to = Counter(room(sink) for name in names for sink in graph[name] if room(sink) != key)
+            into = " ".join(
+                f"{below if where == storey else where + '.' + below}:{n}" for (where, below), n in sorted(to.items())
+            )
+            yield f"  {key[1]:14} {len(names):4} files {sum(size[name] for name in names):6} lines  -> {into}"
+
+
+if __name__ == "__main__":
+    print("\n".join(report(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)))
