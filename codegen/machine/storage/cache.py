@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+import codegen.errors
 from codegen.engine import identity
 from codegen.errors import ArgumentError
 from codegen.functions.vector_libm import FUNCTIONS, vector_symbol, widths
@@ -104,7 +105,9 @@ def _sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
-SOURCES = _sources(Path(__file__).parents[1])  # as they are imported: they may be edited while the process runs
+SOURCES = _sources(
+    Path(codegen.errors.__file__).parent
+)  # as they are imported: they may be edited while the process runs
 
 
 def key_of(portable: bytes) -> str:

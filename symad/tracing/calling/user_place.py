@@ -19,15 +19,16 @@ import numpy as np
 import sympy as sp
 
 import codegen
+import symad.errors
 from symad.errors import WorkbenchError
 from symad.graph.graph import Graph
 
 Failure = TypeVar("Failure", bound=WorkbenchError)
 
-_PACKAGES = ((__file__, 1), (codegen.__file__, 0), (np.__file__, 0), (sp.__file__, 0))
+_PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__)
 _OWN_FOLDERS = (
-    *[str(Path(file).absolute().parents[levels]) for file, levels in _PACKAGES],
-    *[str(Path(file).resolve().parents[levels]) for file, levels in _PACKAGES],
+    *[str(Path(file).absolute().parent) for file in _PACKAGES],
+    *[str(Path(file).resolve().parent) for file in _PACKAGES],
     contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
