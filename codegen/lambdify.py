@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import sympy as sp
 
-from codegen.dtypes import NumberType
+from codegen.dtypes import FLOAT64, NumberType
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import program_from_sympy
-from codegen.ir.program import Input
+from codegen.ir.program import Input, Program
+from codegen.ir.region import RolledProgram
+from codegen.loops.roll import StraightError, repeats_enough, roll_program
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.storage.cache import Setting
-from codegen.options import OptionFields
+from codegen.options import OptionFields, Options
+from codegen.pricing.cheapest import Way, cheapest
+from codegen.pricing.price import Price, price_rolled, price_straight
+
+Roll = Literal["auto", "never", "always"]
 
 
 class Lambdified:
@@ -82,17 +88,20 @@ def lambdify(
     expressions: Any,
     modules: Any = None,
     *,
+    roll: Roll = "auto",
     cache: Setting = None,
     **options: Unpack[OptionFields],
 ) -> Lambdified:
     """Return a function of numbers or arrays that evaluates SymPy expressions natively.
 
     `args` is one argument or a list of arguments: symbols, x(t) and its derivatives, (nested) lists or matrices of
-    these, an IndexedBase or MatrixSymbol of known shape.
-    `expressions` is a scalar (result: float), a list or tuple, possibly nested (same structure), or a matrix (2-D
-    array). An argument of shape s also takes arrays of shape s + points; all points broadcast. `modules` is accepted
-    for sympy.lambdify's sake and ignored; the options are those of `Options`, and `cache` that of `compile_program`.
-    UnboundSymbolError for a symbol that is no argument, LoweringError for a head without a native lowering.
+    these, an IndexedBase or MatrixSymbol of known shape. `expressions` is a scalar (result: float), a list or tuple,
+    possibly nested (same structure), or a matrix (2-D array). An argument of shape s also takes arrays of shape s +
+    points; all points broadcast. `modules` is accepted for sympy.lambdify's sake and ignored; the options are those of
+    `Options`, and `cache` that of `compile_program`. `roll` says whether what repeats becomes loops, whose code does
+    not grow with the number of repetitions: "auto" where that is cheaper to build and call, "always" (ArgumentError
+    with the reason where nothing repeats), or "never". UnboundSymbolError for a symbol that is no argument,
+    LoweringError for a head without a native lowering.
 
     >>> x, y = sp.symbols("x y")
     >>> f = lambdify([x, y], [x + y, sp.Matrix([[x, y]])])
@@ -106,8 +115,31 @@ def lambdify(
     shape = _describe(expressions, scalars, matrices)
     outputs = [*scalars, *matrices] if shape in (SCALAR, MATRIX) else [*([scalars] if scalars else []), *matrices]
     program = program_from_sympy(arguments, outputs, name="lambdified")
-    kernel = compile_program(program, cache=cache, **options)
+    kernel = compile_program(_with_loops(program, roll, Options(**options)), cache=cache, **options)
     return Lambdified(kernel, shape, bool(scalars))
+
+
+def _with_loops(program: Program, roll: Roll, options: Options) -> Program | RolledProgram:
+    """Return the program as loops where they are asked for, or cost less."""
+    if roll not in get_args(Roll):
+        raise ArgumentError(f"roll={roll!r}", do=f"use one of {', '.join(get_args(Roll))}")
+    if options.number is not FLOAT64 and roll == "always":
+        raise ArgumentError(
+            f'roll="always" with dtype={options.dtype!r}',
+            why="loops are written for float64",
+            do="leave one out",
+        )
+    if roll == "never" or options.number is not FLOAT64:
+        return program
+    try:
+        found = roll_program(program)
+    except StraightError as reason:
+        if roll == "always":
+            raise ArgumentError('roll="always"', why=str(reason), do="leave the option out") from None
+        return program
+    prices: dict[Way, Price] = {"straight": price_straight(program), "rolled": price_rolled(found, len(program))}
+    worth_it = repeats_enough(found) and cheapest(prices) == "rolled"
+    return found if roll == "always" or worth_it else program
 
 
 def _describe(value: Any, scalars: list[Any], matrices: list[Any]) -> Any:

@@ -10,7 +10,7 @@ higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond, sum_over, vmap, scan, fori_loop, while_loop
-native        compile, jit, Kernel, load
+native        plan, CompilationPlan, compile, jit, Kernel, load
 containers    register_container
 see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembly, Expansion, Explanation, Drawing,
               Spy, Growth, LoopReport, CodeReading
@@ -30,6 +30,8 @@ from symad.checking.verification.verification_result import BoxVerification
 from symad.checking.verification.verify import Verification, verify
 from symad.compiling.kernel_containers import load
 from symad.compiling.native import compile, jit
+from symad.compiling.plan import CompilationPlan
+from symad.compiling.planning import plan
 from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
@@ -92,16 +94,16 @@ from symad.transforms.lagrangian import value_gradient_hessian
 from symad.transforms.optimum import argmin
 
 __all__ = [
-    "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "ConvergenceError",
-    "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError", "LoopReport",
-    "LoweringError", "MixedPartials", "RangeEnclosure", "RuleError", "SparseMatrix", "SparsityPattern", "Spy",
-    "StepErrors", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError",
+    "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "CompilationPlan",
+    "ConvergenceError", "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError",
+    "LoopReport", "LoweringError", "MixedPartials", "RangeEnclosure", "RuleError", "SparseMatrix", "SparsityPattern",
+    "Spy", "StepErrors", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError",
     "argmin", "batched_jacobian", "biharmonic", "check_derivative", "check_expansion", "choices", "compare",
     "compile", "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "draw", "enclose",
     "enclose_range", "expand", "explain", "fixed_point", "fori_loop", "from_program", "from_sympy", "grad", "growth",
     "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
-    "load", "loops", "mixed_derivative", "mixed_partials", "read_assembly", "read_llvm", "register_container", "root",
-    "scan", "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over", "taylor",
-    "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv",
-    "vjp", "vmap", "while_loop",
+    "load", "loops", "mixed_derivative", "mixed_partials", "plan", "read_assembly", "read_llvm", "register_container",
+    "root", "scan", "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over",
+    "taylor", "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity",
+    "vhv", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

@@ -13,13 +13,13 @@ import numpy as np
 
 import codegen.loops.find.chains
 import codegen.loops.find.cover
+import codegen.loops.roll
 import symad as sa
-import symad.compiling.rolling
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Program
 from symad.compiling.native import compile_rolled
-from symad.compiling.rolling import Rolled, rolled
+from symad.compiling.planning import plan
 from symad.tracing.to_program import to_program
 from symad.tracing.trace import trace
 
@@ -263,12 +263,12 @@ def check(seed: int, *, native: bool = False) -> int:
     transforms = [("value", f), ("gradient", sa.value_and_grad(f)), ("Hessian", sa.hessian(f))]
     for name, transformed in transforms[: 3 if size < 13 else 2]:
         try:
-            found = rolled(transformed, (given[0],), "always")
+            found = plan(transformed, given[0], roll="always").candidate.rolled
         except sa.ArgumentError as reason:
             if "roll='always'" not in str(reason) and 'roll="always"' not in str(reason):
                 raise
             break
-        assert isinstance(found, Rolled)
+        assert found is not None
         straight = to_program(trace(transformed, given[0]))
         kernel = compile_rolled(found) if native else None
         done += 1
@@ -292,7 +292,7 @@ def flat(result: object) -> list[Point]:
 
 def small() -> None:
     """Take loops where they are not worth it, too."""
-    symad.compiling.rolling.FEWEST_ROWS = 0
+    codegen.loops.roll.FEWEST_ROWS = 0
     codegen.loops.find.cover.OPERATIONS = codegen.loops.find.chains.LEAST_OPERATIONS = 12
 
 

@@ -24,6 +24,7 @@ ORDER = {
         {"ir"},
         {"functions"},
         {"evaluation"},
+        {"pricing"},
         {"expressions"},
         {"lowering"},
         {"emission"},
@@ -197,5 +198,14 @@ def report(root: Path) -> Iterator[str]:
             yield f"  {key[1]:14} {len(names):4} files {sum(size[name] for name in names):6} lines  -> {into}"
 
 
+def files_of(folder: Path) -> Iterator[str]:
+    """Yield the files of a folder with their lines and the first line of their docstrings."""
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        owns = (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+        yield f"{path.relative_to(folder).as_posix():36} {len(text.splitlines()):5}  {owns}"
+
+
 if __name__ == "__main__":
-    print("\n".join(report(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)))
+    where = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+    print("\n".join(report(where) if (where / "codegen").is_dir() else files_of(where)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from exported import needs_compiler
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+PAGES = sorted((Path(__file__).parents[1] / "docs").rglob("*.md"))
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 

@@ -11,9 +11,9 @@ from fuzz_programs import SIZE, program_text
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from codegen.ir.cost import nanoseconds
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
+from codegen.pricing.price_table import nanoseconds
 from symad.tracing.to_program import to_program
 
 ROUNDING_UNIT = 2.0**-53

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rooms import ROOT, complaints, imports, modules, report, targets
+from tests.rooms import ORDER, ROOT, complaints, files_of, imports, modules, report, targets
 
 
 def test_imports_only_go_down() -> None:
@@ -81,6 +81,17 @@ def test_the_report_counts_every_line() -> None:
     lines = list(report(ROOT))
     total = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules(ROOT).values())
     assert sum(int(line.split()[3]) for line in lines if line.startswith("  ")) == total
+
+
+def test_the_page_has_every_room_and_every_file_says_what_it_owns() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = [name for rows in ORDER.values() for names in rows for name in names]
+    rooms = {name for name in folders for storey in ORDER if (ROOT / storey / name).is_dir()} - set(ORDER)
+    assert {name for name in rooms if f"| `{name}` |" not in page} == set()
+    named = [path.name for storey in ORDER for path in (ROOT / storey).rglob("*.py") if path.name != "__init__.py"]
+    owned = [line.split()[0].rpartition("/")[2] for line in files_of(ROOT / "codegen") if len(line.split()) > 2]
+    owned += [line.split()[0].rpartition("/")[2] for line in files_of(ROOT / "symad") if len(line.split()) > 2]
+    assert sorted(set(named) - set(owned)) == []
 
 
 def test_codegen_runs_alone() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.compiling import rolling, strategy
+from symad.compiling import planning
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.3, 1.2, 60)
@@ -149,14 +149,14 @@ def test_auto_takes_loops_where_there_is_much_to_do_and_lines_where_there_is_lit
     assert sa.compile(sa.grad(rosenbrock), short).stats.strategy == "straight"
     with sa.choices() as made:
         sa.compile(sa.grad(rosenbrock), long)
-    assert [choice.chosen for choice in made if choice.what.startswith("loops")] == ["rolled"]
+    assert [choice.chosen for choice in made if choice.what.startswith("kernel")] == ["rolled"]
 
 
 def test_the_code_does_not_grow():
     def lines(n):
         return sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(n), roll="always").llvm.count("\n")
 
-    assert lines(9000) < 1.5 * lines(900)
+    assert lines(90_000) < 1.2 * lines(9000)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +238,9 @@ def test_a_function_without_transforms_is_traced_once(size):
 
 def test_a_sweep_is_traced_once(monkeypatch):
     calls = []
-    made = rolling.seeded_program
-    for module in (rolling, strategy):
-        monkeypatch.setattr(module, "seeded_program", lambda *args: calls.append(1) or made(*args))
+    made = planning.seeded_program
+    monkeypatch.setattr(planning, "seeded_program", lambda *args: calls.append(1) or made(*args))
     weights = np.random.default_rng(0).normal(size=(16, 8))
     kernel = sa.compile(sa.hessian(lambda x: np.sum(np.tanh(weights.T @ np.tanh(weights @ x)))), np.ones(8))
-    assert (kernel.stats.strategy, len(calls)) == ("sweep", 1)
+    assert kernel.stats.strategy in ("sweep", "rolled")
+    assert len(calls) == 1

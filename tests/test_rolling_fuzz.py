@@ -7,14 +7,14 @@ import pytest
 
 import codegen.loops.find.chains
 import codegen.loops.find.cover
-import symad.compiling.rolling
+import codegen.loops.roll
 from tests.rolling_fuzz import check
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Loops are taken where they are not worth it, too."""
-    monkeypatch.setattr(symad.compiling.rolling, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(codegen.loops.roll, "FEWEST_ROWS", 0)
     monkeypatch.setattr(codegen.loops.find.cover, "OPERATIONS", 12)
     monkeypatch.setattr(codegen.loops.find.chains, "LEAST_OPERATIONS", 12)
 

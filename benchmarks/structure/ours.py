@@ -15,8 +15,8 @@ from benchmarks.problems import Vector
 from benchmarks.structure.cases import Case
 from benchmarks.structure.flat_peers import row_pattern
 from benchmarks.structure.problems import Function, momentum_step, settings
-from symad.compiling import rolling
-from symad.compiling.rolling import Roll
+from symad.compiling import loop_candidate
+from symad.compiling.planning import Roll
 from symad.tracing.control import scan, sum_over
 
 STAGES = {
@@ -24,7 +24,7 @@ STAGES = {
     "plain_rows": "detect",
     "find": "detect",
     "agree": "detect",
-}  # of symad.compiling.rolling
+}  # of symad.compiling.loop_candidate
 
 
 class Symad(Candidate):
@@ -140,14 +140,14 @@ class Stopwatch:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Put the functions on the clock."""
-        originals = {name: getattr(rolling, name) for name in STAGES}
+        originals = {name: getattr(loop_candidate, name) for name in STAGES}
         for name, original in originals.items():
-            setattr(rolling, name, self.timed(original, name))
+            setattr(loop_candidate, name, self.timed(original, name))
         try:
             yield
         finally:
             for name, original in originals.items():
-                setattr(rolling, name, original)
+                setattr(loop_candidate, name, original)
 
 
 def _arguments(case: Case, x: Vector) -> tuple[Any, ...]:

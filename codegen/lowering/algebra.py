@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from codegen.ir.cost import nanoseconds
 from codegen.lowering.algebra_products import share_products
 from codegen.lowering.algebra_signs import place_signs
 from codegen.lowering.algebra_subsums import share_sums
 from codegen.lowering.algebra_sums import collect_terms, factor_sums
 from codegen.lowering.fuse import merge_scales, sink_signs
 from codegen.lowering.lower import Lowered
+from codegen.pricing.price_table import nanoseconds
 
 Count: TypeAlias = Callable[[Lowered], Counter[str]]
 

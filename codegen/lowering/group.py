@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from codegen.functions.vector_libm import FUNCTIONS
-from codegen.ir.cost import NANOSECONDS, OTHERS
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of
 from codegen.lowering.lower import Lowered
+from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
 
 Pack: TypeAlias = tuple[int, ...]  # rows side by side; the last may be repeated to fill the lanes
 Find: TypeAlias = Callable[[str, int], str | None]  # (symbol, lanes): symbol of the vector function
@@ -42,10 +42,6 @@ ARITHMETIC = frozenset(
 )
 SEEDS = ("div", "sqrt")
 FEWEST = 3  # quotients, or calls of a function that has no row in the table of vector functions
-
-# Nanoseconds by throughput, as measured: an operation on a register, a value moved into or out of a lane, a call.
-WIDE, MOVE, VECTOR_CALL = 0.4, 0.3, 16.0
-SLOW = ("div", "sqrt")  # on a register, half of the time of a single one for each lane
 
 
 def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Lowered:
@@ -82,15 +78,17 @@ def _time(row: Row, find: Find) -> float:
     if code in LEAVES:
         return 0.0
     if code in ("gather", "spread", "lane"):
-        return MOVE * (len(row) - 2 if code == "gather" else 1)
+        return NANOSECONDS["move"] * (len(row) - 2 if code == "gather" else 1)
     width: int
     width, *shape = row[1] if code == "wide" else (1, *row[:2])
+    entry = entry_of(shape[1]) if shape[0] == "call" else shape[0]
     if shape[0] == "call" and not _is_operation(shape[1]):
         if width > 1 and find(shape[1], width) is not None:
-            return VECTOR_CALL
-        return width * (NANOSECONDS["call"] + (2 * MOVE if width > 1 else 0.0))
-    single = OTHERS if shape[0] == "call" else NANOSECONDS.get(shape[0], OTHERS)
-    return single if width == 1 else width / 2 * single if shape[0] in SLOW else WIDE
+            return NANOSECONDS["vector call"]
+        return width * (NANOSECONDS[entry] + (2 * NANOSECONDS["move"] if width > 1 else 0.0))
+    if width == 1:
+        return NANOSECONDS[entry if entry in SEEDS else "average"]
+    return NANOSECONDS[f"lanes {entry}"] * width / LANES_AT_ONCE if entry in SEEDS else NANOSECONDS["lanes operation"]
 
 
 def _is_operation(symbol: str) -> bool:

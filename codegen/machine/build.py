@@ -14,7 +14,6 @@ from codegen.dtypes import FLOAT64
 from codegen.emission.emit import Emitted, Form
 from codegen.engine import Library
 from codegen.errors import ArgumentError
-from codegen.ir.cost import nanoseconds
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.limits import check
@@ -31,6 +30,7 @@ from codegen.machine.storage.kernel_files import Restore, read_kernel
 from codegen.machine.storage.portable import Portable, decode
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, OptionFields, Options, Tier
+from codegen.pricing.price_table import nanoseconds
 
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
@@ -45,14 +45,15 @@ def compile_program(
     pack: Pack | None = None,
     unpack: Unpack | None = None,
     cache: Setting = None,
+    plan: object = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a program to a native kernel, a rolled one to loops.
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
-    structured arguments. `cache` says whether object code is kept on disk (`codegen.machine.storage.cache.chosen`).
-    ArgumentError for an option that does not exist, or numbers other than float64 in a rolled program; LoweringError
-    for a head without a native lowering.
+    structured arguments. `plan` is kept in the statistics. `cache` says whether object code is kept on disk
+    (`codegen.machine.storage.cache.chosen`). ArgumentError for an option that does not exist, or numbers other than
+    float64 in a rolled program; LoweringError for a head without a native lowering.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -72,9 +73,10 @@ def compile_program(
         code, emitted = _build(program, chosen)
         shelf.store(first, code)
         compiled = _compiled(first, program, chosen, shelf, code, code.linked())
-    kernel = make_kernel(compiled, pack, unpack)
+    stats = compiled.stats
+    kernel = make_kernel(replace(compiled, stats=replace(stats, plan=plan)), pack, unpack)
     if compiled.tier != final:
-        kernel.improve_later(partial(_optimised, program, chosen, shelf, compiled.stats, compiled.release, emitted))
+        kernel.improve_later(partial(_optimised, program, chosen, shelf, stats, compiled.release, emitted))
     return kernel
 
 

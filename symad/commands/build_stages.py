@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from codegen import Kernel
-from symad.tracing.trace import Trace
+from symad.compiling.plan import CompilationPlan
 
 VALUES = 23  # characters before the values of a report
 
@@ -43,8 +43,10 @@ class Stopwatch:
         start = perf_counter()
         found = action()
         seconds = perf_counter() - start
-        if isinstance(found, Trace):
-            self.stages.append(Stage(stage, seconds, len(found.graph), found.count_ops()))
+        if isinstance(found, CompilationPlan):
+            traced = found.candidate.traced
+            nodes = None if traced is None else len(traced.graph)
+            self.stages.append(Stage(stage, seconds, nodes, found.candidate.written))
         elif isinstance(found, Kernel):
             self.stages.extend(compile_stages(found, seconds))
         else:

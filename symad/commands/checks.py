@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import symad.tracing.values.containers as containers
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from symad.checking.verification.verify import exact_values, flat_floats
-from symad.compiling.rolling import Primal
+from symad.compiling.loop_candidate import Primal
 from symad.derivatives.loops.pullback import gradient
 from symad.derivatives.loops.pushforward import pushforward
 from symad.errors import ArgumentError

@@ -10,7 +10,7 @@ import sympy as sp
 
 from codegen.ir.region import RolledProgram
 from symad.commands.showing import add_output, add_target, add_transform, example, present, read_target, transformed
-from symad.compiling.rolling import Rolled, rolled
+from symad.compiling.planning import plan
 from symad.drawing.draw import draw
 from symad.teaching.explanation.explain import explain
 
@@ -39,8 +39,8 @@ def run_explain(options: argparse.Namespace) -> int:
 
 def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:
     """Return a function as a rolled program; ArgumentError with the reason where it has no loops."""
-    found = rolled(function, (example(argument),), "always")
-    assert isinstance(found, Rolled)
+    found = plan(function, example(argument), roll="always").candidate.rolled
+    assert found is not None
     return found.program
 
 

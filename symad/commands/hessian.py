@@ -19,16 +19,14 @@ from symad.checking.verification.verify import Verification, compare_exact, flat
 from symad.commands.build_stages import Stage, Stopwatch, fitted, show_progress, table, time_call
 from symad.commands.checks import DIGITS, check_finite, check_pattern, exact_matrix
 from symad.commands.loading import load_function
-from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops
-from symad.compiling.native import compile_trace
-from symad.compiling.strategy import cost_of, seeded_program
+from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops, ways
+from symad.compiling.native import carry_out
+from symad.compiling.plan import CompilationPlan
+from symad.compiling.planning import Roll, plan
 from symad.display.printers import Latex
 from symad.display.shown import write_text
 from symad.display.terminal import terminal_width
 from symad.errors import ArgumentError
-from symad.teaching.loops_report import LoopReport, loops
-from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.trace import Trace, trace
 from symad.tracing.values.sparse_matrix import Triangle
 from symad.transforms.first_order import HessianMode, hessian
 
@@ -68,11 +66,17 @@ def run(options: argparse.Namespace) -> int:
     function, arguments = load_function(options.target)
     how: dict[str, Any] = {
         "name": options.target.rpartition(":")[2], "tier": "fast" if options.fast else "default",
-        "accuracy": options.accuracy, "progress": show_progress,
+        "accuracy": options.accuracy,
     }  # fmt: skip
-    straight = _straight_option(options)
-    rolled = None if straight else study_loops(function, arguments, roll=options.roll, **how)
-    found = rolled or study(function, arguments, mode=options.mode, **how)
+    straight, timed = _straight_option(options), Stopwatch(show_progress)
+    planned = timed(
+        "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, bool(straight))
+    )
+    found = (
+        study_loops(function, arguments, planned, timed, **how)
+        if planned.chosen == "rolled"
+        else study(function, arguments, planned, timed, mode=options.mode, **how)
+    )
     show_progress("")
     told = report(found, straight) if isinstance(found, Study) else loop_report(found)
     print(fitted(told, terminal_width()) if sys.stdout.isatty() else told)
@@ -96,12 +100,26 @@ def _straight_option(options: argparse.Namespace) -> str:
     return option
 
 
+def _planned(
+    function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode, roll: Roll, straight: bool
+) -> CompilationPlan:
+    """Return the plan of the lower triangle, or of the whole matrix where that is swept, which is its own triangle."""
+    if straight:
+        sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
+        return plan(hessian(function, mode=mode, sparse=sparse), *arguments, strategy="straight")
+    if roll == "auto":
+        dense = plan(hessian(function), *arguments)
+        if dense.chosen == "sweep":
+            return dense
+    return plan(hessian(function, sparse="lower"), *arguments, roll=roll)
+
+
 @dataclass(frozen=True)
 class Study:
     """What `symad hessian` found out about a function: stages, kernel, pattern, values, check."""
 
     name: str
-    derivative: Trace
+    planned: CompilationPlan
     kernel: Kernel
     rows: Any
     columns: Any
@@ -109,9 +127,7 @@ class Study:
     verification: Verification
     other: str
     call_seconds: float
-    sweep: int | None
     stages: list[Stage]
-    loops: LoopReport
 
     @property
     def values(self) -> Any:
@@ -127,46 +143,31 @@ class Study:
 def study(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
+    planned: CompilationPlan,
+    timed: Stopwatch,
     *,
     name: str,
     mode: HessianMode = "auto",
     tier: Tier = "default",
     accuracy: Accuracy = "strict",
-    progress: Callable[[str], None] = lambda stage: None,
 ) -> Study:
-    """Trace, differentiate, compile, time and check the Hessian of a scalar function in its first argument.
+    """Compile, time and check the Hessian of a scalar function in its first argument, as it is planned.
 
-    ArgumentError when the function is not scalar, or the Hessian is not finite at the arguments.
+    ArgumentError when the Hessian is not finite at the arguments.
     """
-    timed = Stopwatch(progress)
-    sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
-    timed("trace", lambda: trace(function, *arguments))
-    derivative = timed("trace + differentiate", lambda: trace(hessian(function, mode=mode, sparse=sparse), *arguments))
-    kernel: Kernel = timed(
-        "lower + compile", lambda: compile_trace(derivative, tier=tier, accuracy=accuracy, name=name, cache=False)
-    )
+    kernel: Kernel = timed("compile", lambda: carry_out(planned, tier=tier, accuracy=accuracy, cache=False))
     size = len(flat_floats(arguments[:1]))
     rows, columns = kernel.sparsity or np.nonzero(np.tril(np.ones((size, size))))
     packed = np.asarray(kernel(*arguments))
     values = packed if kernel.sparsity else packed.reshape(size, size)[rows, columns]
     check_finite(values, rows, columns)
-    other = OTHER_ROUTE.get(mode, "fwd-rev")
+    other = "edge" if planned.chosen == "sweep" else OTHER_ROUTE.get(mode, "fwd-rev")
     exact = timed(f"check: {other} in {DIGITS} digits", lambda: exact_matrix(function, arguments, other))
     check_pattern(exact, rows, columns)
     verification = compare_exact(values.tolist(), exact[rows, columns].tolist())
     seconds = time_call(kernel, arguments)
     matrix = _full(values, rows, columns, size)
-    sweep = _sweep_operations(function, arguments)
-    repeats = loops(hessian(function), *arguments)
-    return Study(
-        name, derivative, kernel, rows, columns, matrix, verification, other, seconds, sweep, timed.stages, repeats
-    )  # fmt: skip
-
-
-def _sweep_operations(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int | None:
-    """Return what the dense matrix costs as a sweep over its columns, where it can be one."""
-    program = seeded_program(hessian(function), arguments, MAX_PATHS)
-    return None if program is None else cost_of(program).sweep
+    return Study(name, planned, kernel, rows, columns, matrix, verification, other, seconds, timed.stages)
 
 
 def report(found: Study, straight: str = "") -> str:
@@ -182,10 +183,8 @@ def report(found: Study, straight: str = "") -> str:
         f"non-zeros              {len(found.rows)} in the lower triangle, of {_lower(found.matrix.shape[0])}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",
     ]
-    lines.append("loops                  " + ("\n" + " " * 23).join(_loops(found, straight)))
-    if found.sweep is not None:
-        operations = found.derivative.count_ops()
-        lines.append(f"strategy               straight-line, {operations}; the dense matrix by a sweep: {found.sweep}")
+    lines += ways(found.planned)
+    lines.append("loops                  " + ("\n" + " " * 23).join(_loops(found.planned, straight)))
     lines.append("")
     rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
     lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
@@ -193,13 +192,10 @@ def report(found: Study, straight: str = "") -> str:
     return "\n".join(lines)
 
 
-def _loops(found: Study, straight: str) -> list[str]:
-    """The loops that were found, why straight lines are compiled, and which loops are carried out."""
-    repeats = found.loops
-    lines = [*repeats.lines[:SHOWN_LOOPS], *repeats.carried_out]
-    if straight or not repeats.kept:
-        lines.append(f"compiled in straight lines: {straight}" if straight else repeats.reason)
-    return lines
+def _loops(planned: CompilationPlan, straight: str) -> list[str]:
+    """The loops that were found, why none are compiled, and which loops are carried out."""
+    why = f"compiled in straight lines: {straight}" if straight else planned.reason
+    return [*planned.lines[:SHOWN_LOOPS], *planned.carried_out, why]
 
 
 def _passes(kernel: Kernel) -> list[str]:
@@ -223,7 +219,9 @@ def values(found: Study | LoopStudy, sparse: bool) -> str:
 
 
 def _let_lines(found: Study) -> list[tuple[sp.Symbol, sp.Expr]]:
-    replacements, reduced = found.derivative.let()
+    traced = found.planned.candidate.traced
+    assert traced is not None  # --emit let asks for straight lines
+    replacements, reduced = traced.let()
     size = found.matrix.shape[0]
     pattern = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
     places = pattern if len(reduced) == len(found.rows) else np.ndindex(size, size)

@@ -15,23 +15,9 @@ from codegen.options import Accuracy, Tier
 from symad.checking.verification.verify import compare_exact
 from symad.commands.build_stages import Stage, Stopwatch, table, time_call
 from symad.commands.checks import DIGITS, DIRECTIONS, along_directions, check_finite, check_pattern, exact_matrix
-from symad.compiling.native import compile_rolled
-from symad.compiling.rolling import (
-    Primal,
-    Roll,
-    Rolled,
-    StraightError,
-    differentiated_loops,
-    primal_of,
-    taken_apart,
-    traced_with_loops,
-    unrolled_lines,
-    worth_it,
-)
-from symad.errors import ArgumentError
-from symad.teaching.loops_report import line_of
-from symad.tracing.calling.user_place import written_at
-from symad.transforms.first_order import hessian
+from symad.compiling.loop_candidate import Primal, Rolled
+from symad.compiling.native import carry_out
+from symad.compiling.plan import WAYS, CompilationPlan
 
 FEW = 500_000  # operations times variables: 50 digits take seconds
 SHOWN_LOOPS = 8
@@ -42,7 +28,7 @@ class LoopStudy:
     """What was found out about a function whose Hessian is compiled as loops; values are of the lower triangle."""
 
     name: str
-    primal: Primal
+    planned: CompilationPlan
     found: Rolled
     kernel: Kernel
     values: NDArray[np.float64]
@@ -69,40 +55,25 @@ class LoopStudy:
 def study_loops(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
+    planned: CompilationPlan,
+    timed: Stopwatch,
     *,
     name: str,
-    roll: Roll,
     tier: Tier,
     accuracy: Accuracy,
-    progress: Callable[[str], None] = lambda stage: None,
-) -> LoopStudy | None:
-    """Return the study of a function whose Hessian has loops, None where straight lines are compiled.
-
-    ArgumentError for roll="always" of a function without loops, and for a Hessian that is not finite.
-    """
-    timed = Stopwatch(progress)
-    base, recipes = taken_apart(hessian(function, sparse="lower"))
-    traced = timed("trace", lambda: traced_with_loops(base, arguments))
-    try:
-        primal = timed("find loops", lambda: primal_of(traced, name, differentiated=True))
-        found = timed("differentiate bodies", lambda: differentiated_loops(primal, arguments, recipes))
-    except StraightError as reason:
-        if roll == "always":
-            why = "; ".join([str(reason), *unrolled_lines(traced)])
-            raise ArgumentError(
-                f"--roll always of {name}", where=written_at(base), why=why, do="leave the option out"
-            ) from None
-        return None
-    if roll == "auto" and not worth_it(found):
-        return None
-    kernel: Kernel = timed("compile", lambda: compile_rolled(found, tier=tier, accuracy=accuracy, cache=False))
+) -> LoopStudy:
+    """Return the study of a function whose Hessian is planned as loops; ArgumentError for one that is not finite."""
+    found, primal = planned.candidate.rolled, planned.primal
+    assert found is not None
+    assert primal is not None
+    kernel: Kernel = timed("compile", lambda: carry_out(planned, tier=tier, accuracy=accuracy, cache=False))
     values = np.asarray(kernel(*arguments))
     size = found.program.inputs[0].size
     assert kernel.sparsity is not None
     places = kernel.sparsity.rows, kernel.sparsity.columns
     check_finite(values, *places)
     check = timed("check", lambda: _check(function, arguments, primal, values, places))
-    return LoopStudy(name, primal, found, kernel, values, size, check, time_call(kernel, arguments), timed.stages)
+    return LoopStudy(name, planned, found, kernel, values, size, check, time_call(kernel, arguments), timed.stages)
 
 
 def _check(
@@ -122,19 +93,26 @@ def _check(
     return f"check against fwd-rev evaluated in {DIGITS} digits: {found.statement}"
 
 
+def ways(planned: CompilationPlan) -> list[str]:
+    """Return a line for each way that was priced, the one that is taken first."""
+    others = sorted(planned.candidates, key=lambda each: each.way != planned.chosen)
+    lines = [f"{WAYS[each.way]}, {each.executed} operations, {each.costs} by the price list" for each in others]
+    return [f"{'plan' if not k else '':22} {line}" for k, line in enumerate(lines)]
+
+
 def loop_report(found: LoopStudy) -> str:
     """Return the study as text: stages, loops, sizes, pattern, check."""
     program, stats = found.found.program, found.kernel.stats
     rows, columns = found.places
-    loops = [line_of(loop) for loop in found.primal.loops[:SHOWN_LOOPS]]
-    hidden = len(found.primal.loops) - len(loops)
+    loops = found.planned.lines[:SHOWN_LOOPS]
+    hidden = len(found.planned.loops) - len(loops)
     loops += [f"and {hidden} more"] if hidden > 0 else []
-    loops += unrolled_lines(found.primal.traced)
+    loops += found.planned.carried_out
     lines = [f"Hessian of {found.name}, {found.size} variables", ""]
     lines += table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
-    lines += ["", "loops                  " + ("\n" + " " * 23).join(loops)]
+    lines += ["", *ways(found.planned), "loops                  " + ("\n" + " " * 23).join(loops)]
     lines += [
-        f"operations traced      {found.primal.operations}",
+        f"operations traced      {found.planned.traced}",
         f"operations written     {program.operations} in the bodies of the Hessian's loops",
         f"operations carried out {program.executed} a call",
         f"machine operations     {stats.total}",

@@ -20,16 +20,15 @@ from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
-from symad.compiling.rolling import Roll, Rolled, rolled
-from symad.compiling.strategy import Strategy, choose
+from symad.compiling.loop_candidate import Rolled
+from symad.compiling.plan import CompilationPlan
+from symad.compiling.planning import Roll, Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.contraction import SAVED, windowed
 from symad.errors import ArgumentError, LoweringError
-from symad.tracing.calling.function_names import name_of
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.to_program import skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.trace import Trace
-from symad.tracing.values.complex_points import complex_points
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.tracing.values.traced import Traced
 
@@ -71,7 +70,8 @@ def compile(
     `tier="auto"` starts with that and swaps the other in when it is ready, with the same bits; `accuracy="fast"`
     allows rewriting to fewer operations and vector functions, which round differently; `fma=False` rounds every
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
-    column in vector lanes) or "auto", which counts operations and takes the cheaper one; `choices` shows it.
+    column in vector lanes) or "auto", which prices every way and takes the cheapest one; `plan` shows it, and does
+    everything but compile, `choices` and `kernel.stats.plan` have it afterwards.
     `roll` says whether what repeats becomes loops, whose bodies are differentiated once ("auto": where that is cheaper,
     "always", "never"; `loops` shows what repeats); a sum in a loop is added up in another order. `checkpoints` says
     what reverse mode keeps of a loop whose repetitions need each other: "all" of them, about "sqrt" of their number, or
@@ -93,20 +93,28 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    if options.get("dtype", "float64") != "float64":
-        example_args = _real(example_args)
-    with limits(max_ops, max_seconds), complex_points(options.get("dtype") == "complex128"):
-        found = _rolled(f, example_args, roll, strategy, max_paths, checkpoints, options)
-        if isinstance(found, Rolled):
-            return compile_rolled(found, cache=cache, **options)
-        if isinstance(found, Trace):
-            return compile_trace(found, name=name_of(f), cache=cache, **options)
-        if options.get("dtype", "float64") != "float64" and strategy == "auto":
-            strategy = "straight"
-        chosen = choose(f, example_args, strategy, max_paths, found)
-        if isinstance(chosen, Program):
-            return codegen.compile_program(chosen, cache=cache, **options)
-        return compile_trace(chosen, name=name_of(f), cache=cache, **options)
+    with limits(max_ops, max_seconds):
+        made = plan(
+            f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
+            dtype=options.get("dtype", "float64"),
+        )  # fmt: skip
+        return carry_out(made, cache=cache, **options)
+
+
+def carry_out(made: CompilationPlan, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
+    """Compile what a plan has chosen; see `compile`. The kernel keeps the plan in its statistics.
+
+    >>> kernel = carry_out(plan(lambda x, y: x * y, 0.0, 0.0))
+    >>> kernel(2.0, 3.0), kernel.stats.plan.chosen
+    (6.0, 'straight')
+    """
+    chosen = made.candidate
+    if chosen.rolled is not None:
+        return compile_rolled(chosen.rolled, cache=cache, plan=made.summary(), **options)
+    assert chosen.program is not None
+    if chosen.traced is None:
+        return codegen.compile_program(chosen.program, cache=cache, plan=made.summary(), **options)
+    return _compiled(chosen.traced, chosen.program, made.summary(), cache, options)
 
 
 def compile_trace(
@@ -118,9 +126,15 @@ def compile_trace(
     >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
     6.0
     """
+    return _compiled(traced, to_program(traced, name), None, cache, options)
+
+
+def _compiled(
+    traced: Trace, program: Program, made: CompilationPlan | None, cache: Setting, options: OptionFields
+) -> Kernel:
     pack, unpack = _containers(traced, skeleton(traced))
     try:
-        return codegen.compile_program(to_program(traced, name), pack=pack, unpack=unpack, cache=cache, **options)
+        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, plan=made, **options)
     except LoweringError as error:
         placed = with_place(error, traced)
         if placed is error:
@@ -128,18 +142,17 @@ def compile_trace(
         raise placed from error
 
 
-def compile_rolled(found: Rolled, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
-    """Compile a rolled program; see `compile`.
-
-    >>> from symad.compiling.rolling import rolled
-    >>> found = rolled(lambda x: np.sum(np.sin(x) * x), (np.zeros(200),), "always")
-    >>> assert isinstance(found, Rolled)
-    >>> compile_rolled(found).stats.strategy
-    'rolled'
-    """
+def compile_rolled(
+    found: Rolled,
+    *,
+    cache: Setting = None,
+    plan: CompilationPlan | None = None,
+    **options: typing.Unpack[OptionFields],
+) -> Kernel:
+    """Compile a rolled program; see `compile`."""
     pack, unpack = _containers(found.primal.traced, found.result)
     program = windowed(found.program, SAVED if found.checkpoints == "all" else 1)
-    return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, **options)
+    return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, plan=plan, **options)
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:
@@ -176,39 +189,6 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
         return kernel(*args) if kernel.sparsity is None else kernel.with_matrices(SparseMatrix, *args)
 
     return update_wrapper(call, function)
-
-
-def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments with the real parts of complex leaves."""
-    leaves, structure = containers.flatten(args)
-    real: tuple[Any, ...] = containers.unflatten(structure, [np.real(u) if np.iscomplexobj(u) else u for u in leaves])
-    return real
-
-
-def _rolled(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
-    roll: Roll,
-    strategy: Strategy,
-    max_paths: int,
-    checkpoints: Checkpoints,
-    options: OptionFields,
-) -> Rolled | Trace | Program | None:
-    """Return f as a rolled program, or what is known of it where it is compiled without loops."""
-    number = options.get("dtype", "float64")
-    without = {
-        f"strategy={strategy!r}": strategy != "auto", f"dtype={number!r}": number != "float64",
-        f"roll={roll!r}": roll == "never",
-    }  # fmt: skip
-    reasons = [option for option, holds in without.items() if holds]
-    asked = {f"roll={roll!r}": roll == "always", f"checkpoints={checkpoints!r}": checkpoints != "all"}
-    for option in (option for option, holds in asked.items() if holds and reasons):
-        raise ArgumentError(
-            f"{option} with {reasons[0]}",
-            why="loops are written for float64, and straight lines or a sweep have none",
-            do="leave out one of the two",
-        )
-    return None if reasons else rolled(f, args, "always" if any(asked.values()) else roll, max_paths, checkpoints)
 
 
 def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:

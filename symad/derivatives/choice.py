@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from symad.graph.graph import Graph
 
@@ -28,12 +28,27 @@ class Choice:
     operations: Mapping[str, int]
 
 
-_made: ContextVar[list[Choice] | None] = ContextVar("symad_choices", default=None)
+class Chosen(Protocol):
+    """What a choice says of itself: a `Choice`, or the `CompilationPlan` of a kernel."""
+
+    @property
+    def what(self) -> str: ...
+
+    @property
+    def chosen(self) -> str: ...
+
+    @property
+    def operations(self) -> Mapping[str, int]: ...
+
+
+_made: ContextVar[list[Chosen] | None] = ContextVar("symad_choices", default=None)
 
 
 @contextmanager
-def choices() -> Iterator[list[Choice]]:
+def choices() -> Iterator[list[Chosen]]:
     """Give a list that collects what `mode="auto"` chooses in this block, with the operations of the alternatives.
+
+    What `compile` chooses is a `CompilationPlan`, whose `operations` are those that each way carries out in a call.
 
     >>> import numpy as np
     >>> import symad as sa
@@ -43,7 +58,7 @@ def choices() -> Iterator[list[Choice]]:
     >>> made
     [Choice(what='Laplacian', chosen='collapsed', operations={'collapsed': 6, 'hessian': 7})]
     """
-    made: list[Choice] = []
+    made: list[Chosen] = []
     token = _made.set(made)
     try:
         yield made
@@ -66,14 +81,14 @@ def cheapest(
     made = {name: way() for name, way in ways.items() if mode in ("auto", name)}
     operations = {name: operations_of(graph, nodes_of(found), given) for name, found in made.items()}
     chosen = min(operations, key=operations.__getitem__)
-    record(what, chosen, operations)
+    record(Choice(what, chosen, operations))
     return made[chosen]
 
 
-def record(what: str, chosen: str, operations: Mapping[str, int]) -> None:
+def record(choice: Chosen) -> None:
     """Give a choice to `choices`, where that is listening."""
     if (listener := _made.get()) is not None:
-        listener.append(Choice(what, chosen, operations))
+        listener.append(choice)
 
 
 def operations_of(graph: Graph, nodes: Iterable[int | None], given: Sequence[int]) -> int:

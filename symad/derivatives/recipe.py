@@ -18,35 +18,41 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
+class Columns:
+    """How one column of a matrix is computed: `pushforward(args, seed)`, the seed shaped as argument `argument`."""
+
+    pushforward: Callable[[tuple[Any, ...], Any], Any]
+    argument: int
+
+
+@dataclass(frozen=True)
 class Recipe:
-    """A transform of `function` in arguments `argnums`, with the layout of its matrix."""
+    """A transform of `function` in arguments `argnums`, with the layout of its matrix, and how its columns are made.
+
+    Only a dense matrix in one argument has columns.
+    """
 
     transform: Literal["value and gradient", "gradient", "derivative", "Jacobian", "Hessian"]
     function: Function
     argnums: Argnums = FIRST
     sparse: bool | Triangle = False
     format: Format = "coo"
+    columns: Columns | None = None
 
 
-def noted(function: Function, name: str, value: object) -> Function:
-    """Return a function with a note on it."""
-    setattr(function, name, (function, value))
+def noted(function: Function, recipe: Recipe) -> Function:
+    """Return a function with its recipe noted on it."""
+    function.__recipe__ = (function, recipe)  # type: ignore[attr-defined]
     return function
 
 
-def note_on(function: Function, name: str) -> Any:
-    """Return a note on this very function, None where there is none, or another function's.
+def recipe_of(function: Function) -> Recipe | None:
+    """Return how a transform made this very function, None for any other function.
 
     >>> from functools import wraps
-    >>> f = noted(lambda x: x, "__recipe__", 1)
-    >>> note_on(f, "__recipe__"), note_on(wraps(f)(lambda x: 2 * x), "__recipe__")
-    (1, None)
+    >>> f = noted(lambda x: x, Recipe("gradient", abs))
+    >>> recipe_of(f).transform, recipe_of(wraps(f)(lambda x: 2 * x))
+    ('gradient', None)
     """
-    owner, value = getattr(function, name, (None, None))
-    return value if owner is function else None
-
-
-def recipe_of(function: Function) -> Recipe | None:
-    """Return how a transform made a function, None for any other function."""
-    found = note_on(function, "__recipe__")
-    return found if isinstance(found, Recipe) else None
+    owner, recipe = getattr(function, "__recipe__", (None, None))
+    return recipe if owner is function else None

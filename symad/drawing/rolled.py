@@ -79,8 +79,8 @@ def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDraw
     """Return the picture of a rolled program; `opened` says whether its bodies are drawn, by default if they are few.
 
     >>> import numpy as np
-    >>> from symad.compiling.rolling import rolled
-    >>> found = rolled(lambda x: np.sum(np.sin(x) * x), (np.ones(1000),), "always")
+    >>> from symad.compiling.planning import plan
+    >>> found = plan(lambda x: np.sum(np.sin(x) * x), np.ones(1000), roll="always").candidate.rolled
     >>> [frame.title for frame in loop_drawing(found.program).frames]
     ['', '1 000 times']
     """

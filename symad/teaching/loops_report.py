@@ -13,25 +13,13 @@ import sympy as sp
 from codegen.ir.program import Program
 from codegen.loops.loop import Block as InnerBlock
 from codegen.loops.loop import Loop, Reads, is_nodes
-from symad.compiling.rolling import (
-    Primal,
-    StraightError,
-    counted,
-    differentiated_loops,
-    operations_of,
-    primal_of,
-    taken_apart,
-    traced_with_loops,
-    unrolled_lines,
-    worth_it,
-)
+from symad.compiling.plan import CompilationPlan, counted, line_of
+from symad.compiling.planning import plan
 from symad.derivatives.loops.body_derivatives import replayed
-from symad.derivatives.recipe import Recipe
 from symad.display.document import Block, Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
 from symad.graph.graph import Graph
 from symad.graph.let import to_let
-from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import written_place
 
 SHOWN_LOOPS = 12
@@ -46,18 +34,42 @@ ENDS = 3  # how many places are written before the dots
 class LoopReport(Shown):
     """The loops of a function: how many repetitions of what, and whether `compile` keeps them.
 
-    `loops` are those of the traced function, before any derivative is taken (`codegen.loops.loop.Loop`); `kept` says
-    whether `compile(f, *args)` makes loops of them, and `reason` why, or why not. `carried_out` has a sentence for each
-    loop that was written down and is carried out repetition by repetition.
+    All of it is what the plan says: `loops` are those of the traced function, before any derivative is taken
+    (`codegen.loops.loop.Loop`); `kept` says whether `compile(f, *args)` makes loops of them, and `reason` why, or why
+    not. `carried_out` has a sentence for each loop that was written down and is carried out repetition by repetition.
     """
 
-    name: str
-    operations: int
-    loops: Sequence[Loop]
-    kept: bool
-    reason: str
-    primal: Primal | None = None
-    carried_out: Sequence[str] = ()
+    plan: CompilationPlan
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.plan.name
+
+    @property
+    def operations(self) -> int:
+        """Operations traced."""
+        return self.plan.traced
+
+    @property
+    def loops(self) -> Sequence[Loop]:
+        """The loops."""
+        return self.plan.loops
+
+    @property
+    def kept(self) -> bool:
+        """Whether they are compiled as loops."""
+        return self.plan.chosen == "rolled"
+
+    @property
+    def reason(self) -> str:
+        """Why, or why not."""
+        return self.plan.reason
+
+    @property
+    def carried_out(self) -> Sequence[str]:
+        """What is carried out repetition by repetition, and why."""
+        return self.plan.carried_out
 
     @property
     def title(self) -> str:
@@ -67,7 +79,7 @@ class LoopReport(Shown):
     @property
     def lines(self) -> list[str]:
         """One line for each loop: how many copies of which lines."""
-        return [line_of(loop) for loop in self.loops]
+        return self.plan.lines
 
     def document(self) -> Document:
         """Return what was found, and the first loops with their bodies."""
@@ -107,9 +119,10 @@ class LoopReport(Shown):
 
     def name_of(self, reads: Reads, k: int) -> str:
         """Return an input's name, a number, or which loop or line computed it."""
-        if not is_nodes(reads) or self.primal is None:
+        primal = self.plan.primal
+        if not is_nodes(reads) or primal is None:
             return f"{float(reads[k]):.6g}"
-        row, rows = int(reads[k]), self.primal.rows
+        row, rows = int(reads[k]), primal.rows
         for number, loop in enumerate(self.loops):
             for use in loop.results:
                 found = np.flatnonzero(use.nodes == row)
@@ -117,7 +130,7 @@ class LoopReport(Shown):
                     return f"out{use.output}{f'[{found[0]}]' if use.nodes.size > 1 else ''} of loop {number}"
         if row >= len(rows.node_of):
             return "a sum"
-        graph, node = self.primal.traced.graph, int(rows.node_of[row])
+        graph, node = primal.traced.graph, int(rows.node_of[row])
         if rows.operands[row]:
             return f"a value of {written_place(graph, node).rpartition('/')[2]}".removesuffix(" of ")
         atom = graph.atoms[node]
@@ -128,7 +141,7 @@ def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
     """Return what repeats in a function: loops that were found in its trace, or written down (`sum_over`, `scan`, ...).
 
     The arguments give structure and shapes, as for `compile`. Transforms around f are looked through: the loops are
-    those of the function itself, whose bodies are differentiated.
+    those of the function itself, whose bodies are differentiated. Whether they are kept says the plan (`plan`).
 
     >>> def energy(x):
     ...     return sum((x[i] - x[j]) ** 4 for i in range(20) for j in range(i))
@@ -136,40 +149,7 @@ def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
     >>> [(loop.count, loop.results[0].kind) for loop in found.loops], found.kept
     ([(190, 'sum')], True)
     """
-    base, recipes = taken_apart(f)
-    traced, name = traced_with_loops(base, args), name_of(f)
-    try:
-        primal = primal_of(traced, name, bool(recipes))
-    except StraightError as reason:
-        why = f"compiled in straight lines: {reason}"
-        return LoopReport(name, traced.count_ops(), (), False, why, None, unrolled_lines(traced))
-    return report_of(primal, name, args, recipes)
-
-
-def report_of(primal: Primal, name: str, args: tuple[Any, ...], recipes: Sequence[Recipe]) -> LoopReport:
-    """Return what repeats in a traced function, and whether it is compiled as loops."""
-    unrolled = unrolled_lines(primal.traced)
-    try:
-        found = differentiated_loops(primal, args, recipes)
-    except StraightError as reason:
-        why = f"compiled in straight lines: {reason}"
-        return LoopReport(name, primal.operations, primal.loops, False, why, primal, unrolled)
-    kept, program = worth_it(found), found.program
-    how = "compiled as loops" if kept else "compiled in straight lines, which are as fast for so little"
-    why = f"{how}: {program.executed} operations a call, {program.operations} of them written in bodies"
-    return LoopReport(name, primal.operations, primal.loops, kept, why, primal, unrolled)
-
-
-def line_of(loop: Loop) -> str:
-    """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
-    if isinstance(loop, InnerBlock):
-        return f"{loop.origin}: {'; '.join(map(line_of, loop.found))}"
-    where = f" of {loop.origin}" if loop.origin else ""
-    around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
-    operations = operations_of(loop.body)
-    if not operations and all(use.kind == "sum" for use in loop.results):
-        return f"{loop.count} terms{where} added up: one loop"
-    return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop{around}"
+    return LoopReport(plan(f, *args))
 
 
 def uses(loop: Loop) -> list[tuple[Any, Any]]:

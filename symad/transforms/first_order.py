@@ -28,9 +28,8 @@ from symad.derivatives.application import (
     fitting,
     require_scalar,
 )
-from symad.derivatives.column_pushforward import Columns, with_columns
 from symad.derivatives.level import FunctionResultError, Level, open_level
-from symad.derivatives.recipe import Recipe, noted, recipe_of
+from symad.derivatives.recipe import Columns, Recipe, noted, recipe_of
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
@@ -247,11 +246,9 @@ def jacobian(
             result = level.call(chosen.function)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
-    recipe = Recipe("Jacobian", f, argnums, sparse, format) if wrt is None and mode == "auto" else None
-    made = described(apply, f, "Jacobian", recipe)
-    if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
-        return made
-    return with_columns(made, Columns(partial(_column, f, argnums), argnums))
+    columns = None if sparse else _columns(f, argnums)
+    recipe = Recipe("Jacobian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
+    return described(apply, f, "Jacobian", recipe)
 
 
 def hessian(
@@ -292,11 +289,17 @@ def hessian(
             lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
 
-    recipe = Recipe("Hessian", f, argnums, sparse, format) if wrt is None and mode == "auto" else None
-    made = described(apply, f, "Hessian", recipe)
-    if sparse or mode != "auto" or wrt is not None or not isinstance(argnums, int) or argnums < 0:
-        return made
-    return with_columns(made, Columns(partial(_column, grad(require_scalar(f), argnums), argnums), argnums))
+    check_function(f)
+    columns = None if sparse else _columns(grad(require_scalar(f), argnums), argnums)
+    recipe = Recipe("Hessian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
+    return described(apply, f, "Hessian", recipe)
+
+
+def _columns(f: Function, argnums: Argnums) -> Columns | None:
+    """Return how the columns of the Jacobian of f in one argument are made."""
+    if not isinstance(argnums, int) or argnums < 0:
+        return None
+    return Columns(partial(_column, f, argnums), argnums)
 
 
 def _column(f: Function, argument: int, args: tuple[Any, ...], seed: Any) -> Any:
@@ -348,7 +351,7 @@ def described(apply: Function, f: Function, what: str, recipe: Recipe | None = N
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
     transformed.__wrapped__ = f
-    return transformed if recipe is None else noted(transformed, "__recipe__", recipe)
+    return transformed if recipe is None else noted(transformed, recipe)
 
 
 _NESTED: dict[str, tuple[Callable[..., Function], Callable[..., Function]]] = {

@@ -14,13 +14,13 @@ import pytest
 import sympy as sp
 
 from codegen import compile_program, lambdify, program_from_sympy
-from codegen.ir.cost import nanoseconds
 from codegen.ir.machine_rows import Row
 from codegen.lowering.algebra import PASSES, simplify
 from codegen.lowering.fuse import fuse
 from codegen.lowering.lower import Lowered, lower
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
+from codegen.pricing.price_table import nanoseconds
 
 a, b, c, d, e, x, y, z, w = sp.symbols("a b c d e x y z w")
 

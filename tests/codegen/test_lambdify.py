@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 from typing import Any
 
@@ -88,3 +89,36 @@ def test_a_pickled_function_gives_the_same_results(expressions: Any) -> None:
     for again in (pickle.loads(pickle.dumps(function)), copy.deepcopy(function)):
         for point in ((2.0, 3.0), (np.array([1.0, 2.0, 3.0]), 3.0)):
             assert repr(again(*point)) == repr(function(*point))
+
+
+def test_what_repeats_becomes_loops():
+    """The same numbers as straight lines and as SymPy's own lambdify, at many sizes; the code does not grow."""
+    lines = {}
+    for size in (60, 600):
+        x = sp.symbols(f"x:{size}")
+        energy = sp.Add(*[(a - b) ** 4 + sp.cos(a - b) for a, b in itertools.pairwise(x)], evaluate=False)
+        slopes = [4 * (a - b) ** 3 - sp.sin(a - b) for a, b in itertools.pairwise(x)]
+        given = [[list(x)], [energy, sp.Matrix(slopes), [sp.S.Zero, x[0]]]]
+        looped, straight = (lambdify(*given, roll=roll) for roll in ("always", "never"))
+        assert (looped.kernel.stats.strategy, straight.kernel.stats.strategy) == ("rolled", "straight")
+        point = np.linspace(0.1, 2.0, size)
+        for found, wanted, theirs in zip(looped(point), straight(point), sp.lambdify(*given)(point), strict=True):
+            np.testing.assert_allclose(np.ravel(found), np.ravel(wanted), rtol=1e-13)
+            np.testing.assert_allclose(np.ravel(found), np.ravel(np.array(theirs, dtype=float)), rtol=1e-11, atol=1e-12)
+        lines[size] = looped.kernel.llvm.count("\n")
+    assert lines[600] < 1.1 * lines[60]
+    assert lambdify([list(x)], energy).kernel.stats.strategy == "rolled"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"roll": "always"}, 'roll="always": too few operations for loops'),
+        ({"roll": "always", "dtype": "float32"}, "roll=\"always\" with dtype='float32': loops are written for float64"),
+        ({"roll": "maybe"}, "roll='maybe'; use one of auto, never, always"),
+    ],
+)
+def test_loops_that_there_are_not_are_refused_with_the_reason(options, message):
+    x = sp.Symbol("x")
+    with pytest.raises(ArgumentError, match=message):
+        lambdify(x, sp.sin(x) + 1, **options)

@@ -16,7 +16,7 @@ from codegen.ir.unroll import unroll
 from codegen.lowering.halves import split
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from symad.compiling.strategy import seeded_program
+from symad.compiling.sweep_candidate import seeded_program
 
 
 def network(x):

@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from codegen.ir.cost import nanoseconds, vector_operation
 from codegen.ir.region import Region
 from codegen.ir.tables import Affine, distinct, unique
 from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.lowering.lower import Lowered
+from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
 
-SPLIT = 150_000.0  # nanoseconds of a loop from which on it is cut: to wake a thread takes 20,000 to 50,000
-BLOCK = 30_000.0  # nanoseconds of a block
+SPLIT = 72_000.0  # nanoseconds of a loop from which on it is cut: to wake a thread takes 20,000 to 50,000
+BLOCK = 15_000.0  # nanoseconds of a block
 MOST = 256  # blocks
-MOVED = 0.1  # nanoseconds to bring a number from memory, or to it, with all others of its line
 WHOLE = 64  # repetitions of which blocks are multiples: whole vectors, and whole lines of the cache
 
 
@@ -45,7 +44,7 @@ class Blocks:
 def blocks_of(
     region: Region, lowered: Lowered, lanes: int, columns: Columns | None, stored: AbstractSet[int]
 ) -> Blocks | None:
-    """Return the blocks of a region, None where it is not cut: one of less than 150 us, or whose results may meet.
+    """Return the blocks of a region, None where it is not cut: one of less than 72 us, or whose results may meet.
 
     `stored` are the ids of sums of a single term. Functions of SciPy may ask for Python, so they stay on one thread.
     """
@@ -68,7 +67,7 @@ def _nanoseconds(region: Region, lowered: Lowered, lanes: int) -> float:
     """An estimate for one repetition."""
     uses: list[Use] = [*region.gathers, *region.results]
     moved = sum(not _is_one_place(use) for use in uses)
-    return nanoseconds(lowered.count()) * vector_operation(lanes) / lanes + MOVED * moved
+    return nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
 
 
 def _is_one_place(use: Use) -> bool:

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.ir.loop_cost import ROUND, rolled_nanoseconds, straight_nanoseconds
-from codegen.ir.region import RolledProgram, regions_of
+from codegen.ir.region import RolledProgram
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import find
 from codegen.loops.loop import Loop
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.nest_bodies import can_be_nest
 from codegen.loops.place.place_nodes import place
+from codegen.pricing.price import price_rolled, price_unrolled
 
 LONG = 500  # operations of a body in which loops are looked for,
 LEFT = 64  # and of one that has some already
@@ -47,5 +47,4 @@ def with_loops(loop: Loop) -> Loop:
 def _worth_it(program: RolledProgram) -> bool:
     if program.executed < FEWEST_COPIES * program.operations:
         return False
-    begin = ROUND * sum(1 for _ in regions_of(program.steps))
-    return rolled_nanoseconds(program) + begin <= straight_nanoseconds(program)
+    return price_rolled(program).call <= price_unrolled(program).call

@@ -19,7 +19,6 @@ from codegen.emission.emit import Form
 from codegen.emission.schedule import CHUNK
 from codegen.engine import Library, vector_bits
 from codegen.errors import ArgumentError
-from codegen.ir.cost import nanoseconds
 from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes
@@ -29,11 +28,10 @@ from codegen.machine.calls.arguments import Array, as_numbers, check_output, spl
 from codegen.machine.code_forms import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
+from codegen.pricing.price_table import NANOSECONDS, SECONDS, nanoseconds
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
-COMPILING, COMPILING_EACH = 2e7, 7e4  # nanoseconds to compile for lanes, and for each operation
-PATIENCE = 0.1  # of this time is spent on points one by one before it is compiled: a small batch is never kept waiting
-MOVING = 0.6  # nanoseconds to bring a number into lanes or back: 0.15 in cache, more where memory is the limit
+PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
 
 class Batch:
@@ -53,7 +51,8 @@ class Batch:
         self._lock = threading.Lock()
         self._code: Code | None = None
         at_once = options.lanes is not None or options.accuracy == "fast"
-        self._patience = 0.0 if at_once else PATIENCE * (COMPILING + COMPILING_EACH * sum(operations.values()))
+        seconds = SECONDS["kernel"] + SECONDS["emitted"] * sum(operations.values())
+        self._patience = 0.0 if at_once else 1e9 * PATIENCE * seconds
 
     def __call__(
         self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
@@ -141,14 +140,14 @@ def choose_lanes(program: Program | RolledProgram, options: Options, operations:
     calls = options.accuracy == "fast"
     arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if calls or kind != "call"})
     numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
-    worthwhile = arithmetic * (1 - 1 / lanes.width) > MOVING * number.parts * numbers
+    worthwhile = arithmetic * (1 - 1 / lanes.width) > NANOSECONDS["point"] * number.parts * numbers
     return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()
 
 
 def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:
     """Time for one point alone; a sweep repeats its operations for every column."""
     if isinstance(program, RolledProgram):
-        return 1.0 + nanoseconds({"operations": program.executed})
+        return 1.0 + nanoseconds({"average": program.executed})
     columns = program.inputs[-1].size if program.seeded else 1
     return 1.0 + columns * nanoseconds(operations)
 

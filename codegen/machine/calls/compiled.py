@@ -47,6 +47,7 @@ class Stats:
         tuple[str, int, int]
     ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
     regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
+    plan: Any = None  # why it was compiled so, from who asked for it; kept in no file
 
     @property
     def total(self) -> int:

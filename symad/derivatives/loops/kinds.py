@@ -1,11 +1,12 @@
 """Kinds: the derivatives that are taken of rolled programs, by name.
 
-A program has the arrays that are differentiated in as its first inputs; a kind adds inputs behind all of them.
+`active` are the numbers of the input arrays that are differentiated in; a kind adds inputs behind all of them.
+Transforms around a function that is compiled, and those in its code, are taken here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from codegen.ir.region import RolledProgram
@@ -21,47 +22,58 @@ from symad.tracing.values.sparse_matrix import Triangle
 Kind = Callable[..., RolledProgram | None]
 
 
-def _value(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram:
+def _value(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
     return program
 
 
-def _gradient(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram | None:
-    """Value and gradients."""
+def _gradient(
+    program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, value: bool = True
+) -> RolledProgram | None:
+    """Value and gradients, or gradients alone; those of what is no number are refused where they are traced."""
     if [output.shape for output in program.outputs] != [()]:
         return None
-    return gradient(program, range(active), value=True, checkpoints=checkpoints)
+    return gradient(program, active, value=value, checkpoints=checkpoints)
 
 
-def _pushforward(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram:
+def _pushforward(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
     """Values and tangents; further inputs are the tangents of the arrays."""
-    return pushforward(program, range(active))
+    return pushforward(program, active)
 
 
-def _pullback(program: RolledProgram, active: int, checkpoints: Checkpoints) -> RolledProgram:
+def _pullback(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
     """Cotangents of the arrays; further inputs are the cotangents of the outputs."""
-    pulled = pullback(program, range(active), checkpoints=checkpoints)
+    pulled = pullback(program, active, checkpoints=checkpoints)
     return select(pulled, range(len(program.outputs), len(pulled.outputs)), {})
 
 
+def _derivative(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram | None:
+    """The derivative in the only input, a number."""
+    if [array.shape for array in program.inputs] != [()]:
+        return None
+    width = len(program.outputs)
+    return select(pushforward(program, active), range(width, 2 * width), {1: 1.0})
+
+
 def _along(
-    program: RolledProgram, active: int, checkpoints: Checkpoints, order: int, scalar: bool
+    program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, order: int, scalar: bool
 ) -> RolledProgram | None:
     """Derivatives of orders 0, 1, ... along one direction; further inputs are the direction, once for each order."""
     if scalar and [output.shape for output in program.outputs] != [()]:
         return None
     width = len(program.outputs)
     for k in range(1, order + 1):
-        pushed = pushforward(program, range(active))
+        pushed = pushforward(program, active)
         program = select(pushed, [*range(k * width), *range((2 * k - 1) * width, 2 * k * width)], {})
     return program
 
 
-def matrix(
-    program: RolledProgram, number: int, second: bool, sparse: bool | Triangle = False, format: Format = "coo"
+def _matrix(
+    program: RolledProgram, active: Sequence[int], second: bool, sparse: bool | Triangle, format: Format
 ) -> RolledProgram | None:
-    """Return the Jacobian or the Hessian of one array in one input, None where it is not taken of loops."""
-    if len(program.outputs) != 1:
+    """The Jacobian or the Hessian of one array in one input."""
+    if len(program.outputs) != 1 or len(active) != 1:
         return None
+    (number,) = active
     source, output = program.inputs[number], program.outputs[0]
     if second:
         triangle = None if not sparse else "full" if sparse is True else sparse
@@ -77,9 +89,9 @@ def matrix(
 
 def _matrix_of(second: bool) -> Kind:
     def kind(
-        program: RolledProgram, active: int, checkpoints: Checkpoints, sparse: bool | Triangle, format: Format
+        program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, sparse: bool | Triangle, format: Format
     ) -> RolledProgram | None:
-        return matrix(program, 0, second, sparse, format) if active == 1 else None
+        return _matrix(program, active, second, sparse, format)
 
     return kind
 
@@ -87,6 +99,7 @@ def _matrix_of(second: bool) -> Kind:
 KINDS: dict[str, Kind] = {
     "value": _value,
     "gradient": _gradient,
+    "derivative": _derivative,
     "pushforward": _pushforward,
     "pullback": _pullback,
     "directional derivatives": _along,

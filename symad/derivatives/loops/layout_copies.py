@@ -15,12 +15,10 @@ import sympy as sp
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Gather, Region, Result
 from codegen.ir.tables import Affine, Places, table
+from codegen.pricing.price_table import NANOSECONDS
 
 MOST_STRETCHES = 8
 WIDEST = 8  # the step of places that one loop fills
-STRETCHED = 0.12  # nanoseconds for a number
-SIDE_BY_SIDE = 0.4  # from anywhere
-ANYWHERE = 0.7
 ORIGIN = "order"
 
 
@@ -68,8 +66,9 @@ def cost(source: Places, target: Places) -> float:
     if np.array_equal(source, target):
         return 0.0
     if stretches(source, target) is not None:
-        return STRETCHED * len(source)
-    return len(source) * (SIDE_BY_SIDE if len(target) == _extent(target) else ANYWHERE)
+        return NANOSECONDS["stride store"] * len(source)
+    anywhere = 0.0 if len(target) == _extent(target) else NANOSECONDS["table store"]
+    return len(source) * (NANOSECONDS["table"] + anywhere)
 
 
 def _extent(target: Places) -> int:

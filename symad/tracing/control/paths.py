@@ -51,6 +51,7 @@ class Paths:
     def __init__(self, graph: Graph, limit: int, name: str) -> None:
         self._graph, self._limit, self._name = graph, limit, name
         self._without_aliases: dict[int, int] = {}
+        self.explored = 0  # paths
         self._start(())
 
     def decide(self, node: int) -> bool:
@@ -88,6 +89,7 @@ class Paths:
             self._start(planned)
             values.append(self._result(run))
             paths.append(tuple(self._taken))
+            self.explored = len(paths)
             if len(paths) > self._limit:
                 raise self._too_many()
             planned = _next_plan(self._taken)

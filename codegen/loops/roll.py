@@ -1,0 +1,96 @@
+"""Roll: rows in straight lines become a rolled program, where something repeats in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import sympy as sp
+
+from codegen.ir.program import Output, Program, Rows
+from codegen.ir.region import RolledProgram
+from codegen.loops.find.agreement import agree
+from codegen.loops.find.find import Line, find
+from codegen.loops.find.plain_rows import PlainRows, plain_rows
+from codegen.loops.loop import Loop, Nodes
+from codegen.loops.place.buffers import Arrays
+from codegen.loops.place.place_nodes import place
+
+FEWEST_ROWS = 128  # fewer operations have no loops worth their while
+FEWEST_COPIES = 8  # operations carried out for one that is written
+
+
+class StraightError(Exception):
+    """Why something stays in straight lines: an expected reason, which plans and reports show."""
+
+
+def roll_rows(
+    rows: PlainRows, arrays: Arrays, written: Sequence[Loop], line_of: Line, name: str
+) -> tuple[list[Loop], RolledProgram]:
+    """Return the loops of rows, those `written` down first, and the rolled program; StraightError where none is."""
+    if len(rows.heads) < FEWEST_ROWS and not written:
+        raise StraightError(f"too few operations for loops ({operations_of(rows)})")
+    found = find(
+        rows,
+        _side_by_side(nodes for _, nodes in arrays.inputs),
+        _side_by_side(nodes for nodes, _ in arrays.outputs),
+        written,
+        line_of,
+    )
+    if not found.loops:
+        raise StraightError("nothing is repeated in it")
+    program = place(rows, arrays, found.loops, found.sums, name)
+    if not written and not agree(program, rows, arrays):
+        raise StraightError("the loops found did not give the values of the straight lines at a random point")
+    return found.loops, program
+
+
+def roll_program(program: Program) -> RolledProgram:
+    """Return a straight program as loops; StraightError with the reason where there are none.
+
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.symbols("x:100")
+    >>> energy = sum((a - b) ** 4 + sp.cos(a - b) for a, b in zip(x, x[1:]))
+    >>> found = roll_program(program_from_sympy([list(x)], [energy]))
+    >>> [step.count for step in found.steps], found.operations < 10
+    ([99, 1], True)
+    """
+    if program.seeded:
+        raise StraightError("a sweep is a loop over columns already")
+    zero = len(program)  # what structural zeros of outputs are filled with
+    table = replace(
+        program,
+        heads=[*program.heads, sp.core.numbers.Zero],
+        operands=[*program.operands, ()],
+        atoms={**program.atoms, zero: sp.S.Zero},
+    )
+    ends = np.cumsum([0, *(array.size for array in program.inputs)])
+    inputs = [np.arange(start, start + array.size) for start, array in zip(ends, program.inputs, strict=False)]
+    outputs = [_filled(output, zero) for output in program.outputs]
+    rows = plain_rows(table, _side_by_side(inputs), _side_by_side(outputs), [])
+    arrays = Arrays(
+        [(a.name, rows.row_of[nodes].reshape(a.shape)) for a, nodes in zip(program.inputs, inputs, strict=True)],
+        [(rows.row_of[nodes].reshape(o.shape), o.pattern) for o, nodes in zip(program.outputs, outputs, strict=True)],
+    )
+    return roll_rows(rows, arrays, (), lambda row: None, program.name)[1]
+
+
+def repeats_enough(program: RolledProgram) -> bool:
+    """Whether a call carries out many times what is written in bodies."""
+    return program.executed >= FEWEST_COPIES * program.operations
+
+
+def operations_of(rows: Rows) -> int:
+    """Return how many rows are operations."""
+    return sum(map(bool, rows.operands))
+
+
+def _filled(output: Output, zero: int) -> Nodes:
+    nodes = np.full(output.size, zero, dtype=np.int64)
+    nodes[slice(None) if output.positions is None else list(output.positions)] = output.rows
+    return nodes
+
+
+def _side_by_side(arrays: Iterable[Nodes]) -> Nodes:
+    return np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes in arrays)])

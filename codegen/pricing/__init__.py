@@ -1,0 +1,1 @@
+"""Pricing: what straight lines, sweeps and loops cost, to build and to call, before they are built."""

@@ -1,0 +1,381 @@
+"""Price: what a kernel costs, in nanoseconds a call and in seconds to build, before it is built.
+
+Straight lines, a sweep over columns and loops are priced in one unit, from one table (`codegen.pricing.price_table`);
+see docs/design/price.md. A price is a sum: `Work` says how much there is of each entry of the table, and its price is
+the sum over them. So prices can be added, and fitted. What a call from Python costs besides is `CALL`, and in no price.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, prod
+from typing import TypeAlias
+
+import sympy as sp
+
+from codegen.ir.affine_runs import Runs, runs
+from codegen.ir.program import Program, Rows, reachable
+from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.tables import Affine, Indexed, Table
+from codegen.pricing.price_table import (
+    CACHED,
+    LANES_AT_ONCE,
+    LONG,
+    NANOSECONDS,
+    NEAREST,
+    SECONDS,
+    Kind,
+    kind_of,
+    kinds,
+    on_lanes,
+    operations,
+    registers,
+)
+
+CALLS = 1e6  # that a kernel is expected to have
+AT_ONCE = 4  # operations that the processor begins in the time that one waits for another
+
+
+Use: TypeAlias = tuple[str, Table]  # "gather", "store", "add" or "last", and the places
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a kernel costs: nanoseconds of a call, and seconds to build it.
+
+    >>> Price(300.0, 0.1) + Price(200.0, 0.25), round(Price(500.0, 0.3).total(1e6), 6)
+    (Price(call=500.0, build=0.35), 0.8)
+    """
+
+    call: float
+    build: float
+
+    def __add__(self, other: Price) -> Price:
+        return Price(self.call + other.call, self.build + other.build)
+
+    def total(self, calls: float = CALLS) -> float:
+        """Seconds to build and to call so many times."""
+        return self.build + 1e-9 * calls * self.call
+
+
+@dataclass(frozen=True)
+class Work:
+    """How much there is of each entry of the table of prices, to call and to build."""
+
+    call: Counter[str] = field(default_factory=Counter)
+    build: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.call + other.call, self.build + other.build)
+
+    @property
+    def price(self) -> Price:
+        """The sum over the entries."""
+        return Price(
+            sum(NANOSECONDS[name] * amount for name, amount in self.call.items()),
+            sum(SECONDS[name] * amount for name, amount in self.build.items()),
+        )
+
+
+def price_straight(program: Program) -> Price:
+    """Return what a program costs in straight lines.
+
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> plain, dear = (price_straight(program_from_sympy([x], [f])) for f in (x + 1, sp.exp(x) + 1))
+    >>> plain.call < dear.call, plain.build < dear.build
+    (True, True)
+    """
+    return straight_work(program).price
+
+
+def price_rows(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0) -> Price:
+    """Return what straight lines cost of which only the number of rows of each kind is known.
+
+    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before.
+
+    >>> price_rows({(sp.tan, 1): 2}) == price_rows({(sp.tan, 1): 1}) + price_rows({(sp.tan, 1): 1})
+    False
+    >>> price_rows({(sp.tan, 1): 2}).call == 2 * price_rows({(sp.tan, 1): 1}).call
+    True
+    """
+    return rows_work(counted, stored, zeros, waits).price
+
+
+def price_sweep(program: Program, lanes: int) -> Price:
+    """Return what a seeded program costs as a sweep over its columns, `lanes` at once."""
+    return sweep_work(program, lanes).price
+
+
+def price_rolled(program: RolledProgram, traced: int = 0) -> Price:
+    """Return what the loops of a rolled program cost, and the trace of so many operations in which they were found.
+
+    >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.program import Input, Output
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> def maps(n, f):
+    ...     all_of_them = Affine(0, 1, n)
+    ...     body, result = program_from_sympy([x], [f]), Result(0, 1, all_of_them, "store")
+    ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
+    ...     buffers = (Buffer("input", n), Buffer("output", n))
+    ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
+    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
+    >>> [price_rolled(program).call < price_unrolled(program).call for program in programs]
+    [False, True, True]
+    """
+    return rolled_work(program, traced).price
+
+
+def price_unrolled(program: RolledProgram) -> Price:
+    """Return what the straight lines cost that a rolled program stands for, before any two of them are shared."""
+    return unrolled_work(program).price
+
+
+def straight_work(program: Program) -> Work:
+    """What a program has in straight lines."""
+    order = reachable(program, [row for output in program.outputs for row in output.rows])
+    stored = sum(len(output.rows) for output in program.outputs)
+    zeros = sum(output.size - len(output.rows) for output in program.outputs)
+    found = rows_work(kinds(program, order), stored, zeros, longest_chain(program, order))
+    return found + Work(Counter(sum=_sums(program, order)))
+
+
+def _sums(rows: Rows, order: Sequence[int]) -> int:
+    """Return how many additions go on with a sum."""
+    heads, operands = rows.heads, rows.operands
+    return sum(1 for row in order if heads[row] is sp.Add and any(heads[part] is sp.Add for part in operands[row]))
+
+
+def rows_work(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0) -> Work:
+    """What straight lines have of which only the number of rows of each kind is known."""
+    found = operations(counted)
+    total, rows = found.total(), sum(counted.values())
+    dear = {name: found[name] for name in ("div", "sqrt") if found[name] >= LANES_AT_ONCE}
+    call = found - Counter(dear)  # they go into groups: see `codegen.lowering.group`
+    call += Counter({f"lanes {name}": ceil(count / LANES_AT_ONCE) for name, count in dear.items()})
+    call += Counter(store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG))
+    call["wait"] = max(0, round(waits - total / AT_ONCE))
+    grouped = total - found["operation"]
+    return Work(call, Counter({"kernel": 1, "row": rows, "emitted": total, "grouped": grouped, "result": stored}))
+
+
+def _zero(numbers: int) -> int:
+    """How much it is to clear numbers."""
+    return numbers if numbers > NEAREST else numbers // LANES_AT_ONCE
+
+
+def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int] | None = None) -> int:
+    """Return how many operations wait for each other on the longest way through rows, from `given` rows or from any.
+
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> program = program_from_sympy([x, y], [sp.exp(x + 1) * y])
+    >>> longest_chain(program, range(len(program))), longest_chain(program, range(len(program)), [1])
+    (3, 1)
+    """
+    longest = dict.fromkeys(order, 0) if given is None else dict.fromkeys(given, 0)
+    operands = rows.operands
+    for row in order:
+        known = [longest[part] for part in operands[row] if part in longest]
+        if known:
+            longest[row] = max(known) + 1
+    return max(longest.values(), default=0)
+
+
+def sweep_work(program: Program, lanes: int) -> Work:
+    """What a sweep has, and what the same has in straight lines is `written_out`."""
+    halves = halves_of(program)
+    once, columns = operations(halves.once), on_lanes(operations(halves.columns))
+    emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
+    grouped = emitted - once["operation"] - columns["lanes operation"]
+    blocks = ceil(program.inputs[-1].size / lanes) * registers(lanes)
+    stored = sum(len(output.rows) if output.swept else 0 for output in program.outputs)
+    columns += Counter({"lanes load": halves.crossing, "lanes store": stored})
+    call = once + Counter({name: round(blocks * count) for name, count in columns.items()})
+    call += Counter(store=halves.crossing)
+    return Work(call, Counter({"kernel": 1, "row": rows, "emitted": emitted, "grouped": grouped, "result": stored}))
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Rows of a sweep by kind: done once, done for every column, and for the columns that need them.
+
+    `crossing` values of the first half are read by the second one.
+    """
+
+    once: Counter[Kind]
+    columns: Counter[Kind]
+    entries: Counter[Kind]
+    crossing: int
+
+    @property
+    def written_out(self) -> Counter[Kind]:
+        """The rows when every column is written out."""
+        return self.once + self.entries
+
+
+def halves_of(program: Program) -> Halves:
+    """Count the rows of a seeded program.
+
+    A column needs the rows that its unit vector reaches: each row carries a bit for every column.
+    """
+    columns, start = program.inputs[-1].size, program.input_count - program.inputs[-1].size
+    reached, full = [0] * len(program), (1 << columns) - 1
+    once, swept, entries = Counter[Kind](), Counter[Kind](), Counter[Kind]()
+    crossing: set[int] = set()
+    for row, operands in enumerate(program.operands):
+        if start <= row < start + columns:
+            reached[row] = 1 << (row - start)
+        elif operands:
+            mask = 0
+            for operand in operands:
+                mask |= reached[operand]
+            reached[row], kind = mask, kind_of(program, row)
+            if not mask:
+                once[kind] += 1
+                continue
+            swept[kind] += 1
+            entries[kind] += mask.bit_count()
+            given = [u for u in operands if not reached[u] and u not in program.atoms]
+            crossing.update(given)
+            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.guards`)
+                swept[sp.Mul, 2] += 1
+    return Halves(once, swept, entries, len(crossing))
+
+
+def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
+    """What the loops of a rolled program have, and the trace in which they were found."""
+    found = Work(Counter(zero=_cleared(program)), Counter(kernel=1, traced=traced, nest=_nests(program.steps)))
+    for region, counts in regions_of(program.steps):
+        found += _region_work(program, region, prod(counts))
+    return found
+
+
+def unrolled_work(program: RolledProgram) -> Work:
+    """What the straight lines have that a rolled program stands for."""
+    counted, waits, sums = Counter[Kind](), 0, 0
+    for region, counts in regions_of(program.steps):
+        times = prod(counts) * region.count
+        for kind, count in kinds(region.body, range(len(region.body))).items():
+            counted[kind] += times * count
+        added = sum(use.kind == "add" for use in region.results)
+        counted[sp.Add, 2] += times * added
+        sums += times * (added + _sums(region.body, range(len(region.body))))
+        waits += prod(counts) * _waits(region)
+    stored, zeros = _stored(program)
+    return rows_work(counted, stored, zeros, waits) + Work(Counter(sum=sums))
+
+
+def _waits(region: Region) -> int:
+    """Operations of a region that wait for each other: from what is carried on to what is carried on."""
+    if region.parallel or region.count == 1:
+        return 0
+    carried = range(len(region.gathers), len(region.gathers) + len(region.carries))
+    slots = [slot for slot, carry in zip(carried, region.carries, strict=True) if carry.lag == 1]
+    return region.count * longest_chain(region.body, range(len(region.body)), slots)
+
+
+def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
+    """What a region has that is run so many times."""
+    counted = kinds(region.body, range(len(region.body)))
+    found = operations(counted)
+    uses: list[Gather | Result] = [*region.gathers, *region.results]
+    grouped = found.total() - found["operation"]
+    index = sum(use.table.count for use in uses if isinstance(use.table, Indexed))
+    build = Counter(region=1, row=sum(counted.values()), emitted=found.total(), grouped=grouped, index=index)
+    once = _on_lanes(region, found) if region.parallel and region.count > 1 else _one_by_one(region, found)
+    once["region"] += 1
+    for use in uses:
+        size = program.buffers[use.buffer].size
+        if size > NEAREST and _moves(use.table):
+            once["memory" if size > CACHED else "cache"] += region.count
+    return Work(Counter({name: rounds * amount for name, amount in once.items()}), build)
+
+
+def _one_by_one(region: Region, found: Counter[str]) -> Counter[str]:
+    """One repetition after the other: every number is read and stored."""
+    uses = len(region.gathers) + len(region.results)
+    call = Counter({name: region.count * count for name, count in found.items()})
+    call["store"] += region.count * uses
+    call["wait"] += max(0, _waits(region) - region.count * found.total() // AT_ONCE)
+    return call
+
+
+def _on_lanes(region: Region, found: Counter[str]) -> Counter[str]:
+    """Repetitions side by side, in stretches in which all tables have a step."""
+    uses: list[Use] = [("gather", use.table) for use in region.gathers]
+    uses += [(use.kind, use.table) for use in region.results]
+    vectors = _vectors(region.count, runs([table for _, table in uses], region.count))
+    call = Counter({name: vectors * count for name, count in on_lanes(found).items()})
+    return call + places_work(region.count, uses)
+
+
+def places_work(count: int, uses: Sequence[Use]) -> Counter[str]:
+    """What so many repetitions side by side have of reading numbers at places, and of storing or adding them there.
+
+    >>> sorted(places_work(8, [("gather", Affine(0, 1, 8)), ("add", Affine(0, 3, 8))]).items())
+    [('lanes load', 2), ('run', 2), ('stride add', 8)]
+    """
+    found = runs([table for _, table in uses], count)
+    vectors, call = _vectors(count, found), Counter[str]()
+    for number, (kind, table) in enumerate(uses):
+        step = found.steps[number] if found is not None else table.step if isinstance(table, Affine) else None
+        if step == 0:  # in a register
+            call += Counter({"lanes operation": vectors * (kind == "add")})
+        elif step == 1:
+            call += Counter({"lanes load": vectors * (kind != "store"), "lanes store": vectors * (kind != "gather")})
+        else:
+            call[("table" if step is None else "stride") + ("" if kind == "gather" else f" {kind}")] += count
+    call["run"] += len(uses) * (1 if found is None else len(found))
+    return call
+
+
+def _vectors(count: int, found: Runs | None) -> int:
+    """Registers that so many repetitions fill, in stretches."""
+    lengths = [count] if found is None else found.lengths.tolist()
+    return sum(ceil(length / LANES_AT_ONCE) for length in lengths)
+
+
+def _moves(table: Table) -> bool:
+    return not (isinstance(table, Affine) and table.step == 0)
+
+
+def _nests(steps: Sequence[Step]) -> int:
+    """Return how many nests there are."""
+    stack, found = list(steps), 0
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Nest):
+            found += 1
+            stack += step.steps
+    return found
+
+
+def _stored(program: RolledProgram) -> tuple[int, int]:
+    """Numbers of the outputs that are written, as far as the number of stores shows it, and the others."""
+    written: Counter[int] = Counter()
+    for region, counts in regions_of(program.steps):
+        for use in region.results:
+            written[use.buffer] += use.table.count * prod(counts)
+    sizes = {program.first_output + k: output.size for k, output in enumerate(program.outputs)}
+    stored = sum(min(size, written[buffer]) for buffer, size in sizes.items())
+    return stored, sum(sizes.values()) - stored
+
+
+def _cleared(program: RolledProgram) -> int:
+    """Numbers of the buffers that are cleared: those with sums, and those with fewer stores than places."""
+    written: Counter[int] = Counter()
+    added = set()
+    for region, counts in regions_of(program.steps):
+        for use in region.results:
+            written[use.buffer] += use.table.count * prod(counts)
+            if use.kind == "add":
+                added.add(use.buffer)
+    return sum(
+        _zero(buffer.size)
+        for number, buffer in enumerate(program.buffers)
+        if buffer.kind in ("workspace", "output") and (number in added or written[number] < buffer.size)
+    )

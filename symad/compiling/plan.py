@@ -1,0 +1,159 @@
+"""The plan of a compilation: every way in which a function can be compiled with its price, and the choice.
+
+A way is straight lines (an operation for all that any entry of the result needs), a sweep (a dense matrix column by
+column, several side by side) or loops (`rolled`). Each is priced in one unit (`codegen.pricing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from codegen.ir.program import Program
+from codegen.loops.loop import Block, Loop
+from codegen.loops.roll import operations_of
+from codegen.pricing.cheapest import Way
+from codegen.pricing.price import Price
+from symad.compiling.loop_candidate import Primal, Rolled
+from symad.display.document import Block as Part
+from symad.display.document import Document, Heading, Paragraph, Table
+from symad.display.shown import Shown
+from symad.tracing.trace import Trace
+
+WAYS: dict[Way, str] = {"straight": "straight lines", "sweep": "a sweep over columns", "rolled": "loops"}
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way to compile a function: operations of a call, those of them that are written down, and the price.
+
+    Without `program` it was not written down itself, and its numbers are estimates from another candidate.
+    """
+
+    way: Way
+    executed: int
+    written: int
+    price: Price
+    program: Program | None = None
+    traced: Trace | None = None
+    rolled: Rolled | None = None
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the numbers are those of another candidate's operations."""
+        return self.program is None and self.rolled is None
+
+    @property
+    def costs(self) -> str:
+        """The price in words."""
+        return f"{time_text(self.price.call)} a call and {time_text(1e9 * self.price.build)} to build"
+
+    def summary(self) -> Candidate:
+        """Return the numbers alone."""
+        return Candidate(self.way, self.executed, self.written, self.price)
+
+
+@dataclass(frozen=True, eq=False)
+class CompilationPlan(Shown):
+    """What `compile` does with a function, and why: what repeats, every way with its price, the choice.
+
+    `operations` are those of a call, by way; `traced` is how many the function has, before any derivative. `loops`
+    are those of the function itself (`codegen.loops.loop.Loop`), `carried_out` has a sentence for each one that was
+    written down and is carried out repetition by repetition, and `refused` says why a way is none.
+    """
+
+    name: str
+    traced: int
+    loops: Sequence[Loop]
+    candidates: Sequence[Candidate]
+    refused: Mapping[Way, str]
+    chosen: Way
+    reason: str
+    carried_out: Sequence[str] = ()
+    primal: Primal | None = field(default=None, repr=False)
+
+    @property
+    def what(self) -> str:
+        """What was planned, as `choices` says it."""
+        return f"kernel of {self.name}"
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """Operations that a call carries out, by way."""
+        return {each.way: each.executed for each in self.candidates}
+
+    @property
+    def title(self) -> str:
+        """A line above the page."""
+        return f"Plan of {self.name}"
+
+    @property
+    def candidate(self) -> Candidate:
+        """The way that was chosen."""
+        return next(each for each in self.candidates if each.way == self.chosen)
+
+    @property
+    def lines(self) -> list[str]:
+        """One line for each loop: how many copies of which lines."""
+        return [line_of(loop) for loop in self.loops]
+
+    def summary(self) -> CompilationPlan:
+        """Return the plan without the programs and traces, which may be large."""
+        return replace(self, candidates=tuple(each.summary() for each in self.candidates), loops=(), primal=None)
+
+    def document(self) -> Document:
+        """Return what was found, the ways with their prices, and the choice."""
+        found = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
+        head = f"{counted(self.traced, 'operation')} traced; {found}. {sentence(self.reason)}"
+        parts: list[Part] = [Heading(self.title, 1), Paragraph(head), Table(_HEADER, tuple(map(self._row, WAYS)))]
+        return (*parts, *(Paragraph(sentence(line)) for line in (*self.lines, *self.carried_out)))
+
+    def _row(self, way: Way) -> tuple[Any, ...]:
+        for each in self.candidates:
+            if each.way == way:
+                note = "chosen" if way == self.chosen else "estimated" if each.estimated else ""
+                return (
+                    WAYS[way], str(each.executed), str(each.written), time_text(each.price.call),
+                    time_text(1e9 * each.price.build), note,
+                )  # fmt: skip
+        return (WAYS[way], "", "", "", "", self.refused.get(way, "not looked at"))
+
+
+_HEADER = ("way", "operations", "written", "a call", "to build", "")
+
+
+def line_of(loop: Loop) -> str:
+    """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
+    if isinstance(loop, Block):
+        return f"{loop.origin}: {'; '.join(map(line_of, loop.found))}"
+    where = f" of {loop.origin}" if loop.origin else ""
+    around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
+    operations = operations_of(loop.body)
+    if not operations and all(use.kind == "sum" for use in loop.results):
+        return f"{loop.count} terms{where} added up: one loop"
+    return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop{around}"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "loop"), counted(2, "loop")
+    ('1 loop', '2 loops')
+    """
+    return f"{number} {what}{'s'[: number != 1]}"
+
+
+def time_text(nanoseconds: float) -> str:
+    """Return a time in a unit that fits, with two digits.
+
+    >>> time_text(31.4), time_text(2170.0), time_text(4.8e7), time_text(2e9)
+    ('31 ns', '2.2 us', '48 ms', '2.0 s')
+    """
+    unit, scale = next((pair for pair in (("s", 1e9), ("ms", 1e6), ("us", 1e3)) if nanoseconds >= pair[1]), ("ns", 1.0))
+    value = nanoseconds / scale
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -1,0 +1,322 @@
+"""Planning: one trace, every way to compile it looked at and priced, one decision.
+
+A way is priced from its own program where that is there, else from another way's: straight lines of a large matrix need
+not be written down to be refused.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+import symad.tracing.values.containers as containers
+from codegen.ir.program import Program
+from codegen.loops.loop import Loop
+from codegen.loops.roll import StraightError, operations_of, repeats_enough
+from codegen.lowering.halves import columns_at_once
+from codegen.pricing.cheapest import Way, cheapest
+from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled
+from symad.compiling.loop_candidate import (
+    Primal,
+    differentiated_loops,
+    primal_of,
+    taken_apart,
+    traced_with_loops,
+    unrolled_lines,
+    written_operations,
+)
+from symad.compiling.plan import WAYS, Candidate, CompilationPlan
+from symad.compiling.recalled import can_be_recalled, recalled
+from symad.compiling.sweep_candidate import seeded_program
+from symad.derivatives.choice import record
+from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
+from symad.derivatives.recipe import Recipe
+from symad.errors import ArgumentError, WorkbenchError
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.user_place import written_at
+from symad.tracing.control.paths import MAX_PATHS
+from symad.tracing.to_program import to_program
+from symad.tracing.trace import StructuredTrace, Trace, trace
+from symad.tracing.values.complex_points import complex_points
+from symad.transforms.first_order import derivative, grad, hessian, jacobian, value_and_grad
+
+Function = Callable[..., Any]
+Strategy = Literal["auto", "straight", "sweep"]
+Roll = Literal["auto", "never", "always"]
+
+CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
+FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
+LARGEST_SWEEP = 5000  # operations of a function with loops whose matrix may be swept
+LOGGER = logging.getLogger("symad.plan")
+
+
+def plan(
+    f: Function,
+    *example_args: Any,
+    strategy: Strategy = "auto",
+    roll: Roll = "auto",
+    checkpoints: Checkpoints = "all",
+    max_paths: int = MAX_PATHS,
+    dtype: str = "float64",
+) -> CompilationPlan:
+    """Return what `compile` does with a function and arguments like the examples, and why; nothing is compiled.
+
+    The options are those of `compile`. The function is run once; only where it has several paths, custom rules or loops
+    that were written down is it run again for straight lines. The choice minimises the time to build and a
+    million calls; loops are taken unless straight lines are one and a half times as fast to call. Times are
+    predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that exclude
+    each other, or ask for a way that there is not.
+
+    >>> found = plan(grad(lambda x: np.sum(np.sin(x) * x)), np.ones(1000))
+    >>> found.chosen, [each.way for each in found.candidates], found.refused
+    ('rolled', ['straight', 'rolled'], {'sweep': 'only a dense Hessian or Jacobian in one array has columns'})
+    """
+    asked = _Asked(strategy, roll, checkpoints, max_paths, dtype)
+    asked.check()
+    if dtype != "float64":
+        example_args = _real(example_args)
+    with complex_points(dtype == "complex128"):
+        made = _Search(f, example_args, asked).plan()
+    record(made)
+    LOGGER.info("%s: %s", made.what, made.reason)
+    return made
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options of a plan."""
+
+    strategy: Strategy
+    roll: Roll
+    checkpoints: Checkpoints
+    max_paths: int
+    dtype: str
+
+    def check(self) -> None:
+        check_checkpoints(self.checkpoints)
+        for name, value, words in (("strategy", self.strategy, Strategy), ("roll", self.roll, Roll)):
+            if value not in get_args(words):
+                raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(get_args(words))}")
+        if self.without_loops and self.needs_loops:
+            raise ArgumentError(
+                f"{self.needs_loops} with {self.without_loops}",
+                why="loops are written for float64, and straight lines or a sweep have none",
+                do="leave out one of the two",
+            )
+
+    @property
+    def without_loops(self) -> str:
+        """The option that has no loops, "" where none does."""
+        if self.strategy != "auto":
+            return f"strategy={self.strategy!r}"
+        return f"dtype={self.dtype!r}" if self.dtype != "float64" else "roll='never'" if self.roll == "never" else ""
+
+    @property
+    def needs_loops(self) -> str:
+        """The option that asks for loops, "" where none does."""
+        if self.roll == "always":
+            return "roll='always'"
+        return "" if self.checkpoints == "all" else f"checkpoints={self.checkpoints!r}"
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether a sweep may be taken."""
+        return self.strategy == "sweep" or (
+            self.strategy == "auto" and self.dtype == "float64" and not self.needs_loops
+        )
+
+
+class _Search:
+    """The ways of one function, looked at one after the other."""
+
+    def __init__(self, f: Function, args: tuple[Any, ...], asked: _Asked) -> None:
+        self.f, self.args, self.asked, self.name = f, args, asked, name_of(f)
+        self.base, self.recipes = taken_apart(f)
+        self.refused: dict[Way, str] = {}
+        self.primal: Primal | None = None
+
+    @cached_property
+    def traced(self) -> Trace:
+        """The one trace of the function below all transforms."""
+        if self.asked.without_loops:
+            return trace(self.base, *self.args, max_paths=self.asked.max_paths)
+        return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints)
+
+    @property
+    def written_down(self) -> Sequence[Loop]:
+        """Loops that stand in the trace as they were written."""
+        return self.traced.loops if isinstance(self.traced, StructuredTrace) else ()
+
+    @cached_property
+    def again(self) -> Function:
+        """The function with its transforms, on the nodes of the trace; itself, where they do not say all of it."""
+        if not self.recipes or self.written_down or not can_be_recalled(self.traced):
+            return self.f
+        function = recalled(self.traced, name_of(self.base))
+        for recipe in self.recipes:
+            function = _TRANSFORMS[recipe.transform](function, recipe)
+        return function
+
+    def plan(self) -> CompilationPlan:
+        loops = None if self.asked.without_loops else self.loops()
+        if self.asked.needs_loops:
+            ways = [each for each in (loops,) if each is not None]
+        else:
+            sweep = self.sweep(loops)
+            only = self.asked.strategy == "sweep"
+            straight = None if only else self.straight(loops, sweep)
+            ways = [each for each in (straight, sweep, loops) if each is not None]
+        chosen = _chosen(ways)
+        if chosen.estimated:  # it has to be written down, and is looked at once more
+            ways = [self.written_straight(), *ways[1:]]
+            chosen = _chosen(ways)
+        written = [written_operations(loop) for loop in self.written_down]
+        return CompilationPlan(
+            self.name,
+            operations_of(self.primal.rows) + sum(written) if self.primal else self.traced.count_ops(),
+            self.primal.loops if self.primal else (),
+            tuple(ways),
+            self.refused,
+            chosen.way,
+            self.reason(chosen, ways),
+            unrolled_lines(self.traced) if isinstance(self.traced, StructuredTrace) else (),
+            self.primal,
+        )
+
+    def loops(self) -> Candidate | None:
+        """Loops that were found or written down; the reason where there are none."""
+        assert isinstance(self.traced, StructuredTrace)
+        try:
+            self.primal = primal_of(self.traced, self.name, bool(self.recipes))
+            found = differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
+        except StraightError as reason:
+            self.refuse("rolled", str(reason))
+            return None
+        program = found.program
+        if not self.asked.needs_loops and not repeats_enough(program):
+            self.refuse(
+                "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
+            )
+            return None
+        return Candidate(
+            "rolled", program.executed, program.operations, price_rolled(program, self.primal.operations), rolled=found
+        )
+
+    def refuse(self, way: Way, reason: str) -> None:
+        """Note why a way is none; ArgumentError where it was asked for."""
+        if way == "rolled" and self.asked.needs_loops:
+            option = self.asked.needs_loops.replace("'", '"')
+            why = (
+                "; ".join([reason, *unrolled_lines(self.traced)])
+                if isinstance(self.traced, StructuredTrace)
+                else reason
+            )
+            raise ArgumentError(
+                f"{option} of {self.name}",
+                where=written_at(self.base),
+                why=why,
+                do="leave the option out, or write the loop down, with one body for all repetitions",
+            ) from None
+        if way == "sweep" and self.asked.strategy == "sweep":
+            raise ArgumentError(
+                'strategy="sweep"',
+                why=reason,
+                do='compile hessian(f) or jacobian(f) of one array, or use strategy="auto"',
+            )
+        self.refused[way] = reason
+
+    def sweep(self, loops: Candidate | None) -> Candidate | None:
+        """A dense matrix by its columns."""
+        if not self.asked.sweeps:
+            return None
+        if self.primal is not None and self.primal.operations > LARGEST_SWEEP and loops is not None:
+            self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
+            return None
+        try:
+            program = seeded_program(self.again, self.args, self.asked.max_paths)
+        except WorkbenchError as error:
+            if self.asked.strategy == "sweep":
+                raise
+            self.refuse("sweep", f"forward over reverse mode is refused: {error}")
+            return None
+        if program is None:
+            self.refuse("sweep", "only a dense Hessian or Jacobian in one array has columns")
+            return None
+        columns = program.inputs[-1].size
+        if self.asked.strategy != "sweep" and columns < FEWEST_COLUMNS:
+            self.refuse("sweep", f"{columns} columns are too few")
+            return None
+        lanes, halves = columns_at_once(program), halves_of(program)
+        once, each = halves.once.total(), halves.columns.total()
+        executed = once + -(-columns // lanes) * each  # one on the registers of several columns counts once
+        return Candidate("sweep", executed, once + each, price_sweep(program, lanes), program)
+
+    def straight(self, loops: Candidate | None, sweep: Candidate | None) -> Candidate:
+        """Straight lines: counted where they are written down, or cannot be told from another way."""
+        if not self.recipes and not self.written_down and not self.asked.without_loops:
+            return self.counted(self.traced)
+        if loops is not None and loops.rolled is not None:
+            rolled = loops.rolled.program
+            return Candidate("straight", rolled.executed, rolled.executed, price_unrolled(rolled))
+        if sweep is not None and sweep.program is not None:
+            written_out = _written_out(sweep.program)
+            tall = (
+                len(sweep.program.outputs[0].rows) >= sweep.program.inputs[-1].size
+            )  # else reverse mode may cost far less
+            if tall and CLEARLY * sweep.price.total() < written_out.price.total():
+                return written_out
+        return self.written_straight()
+
+    def written_straight(self) -> Candidate:
+        """Straight lines, written down."""
+        if not self.recipes and not self.written_down:
+            return self.counted(self.traced)
+        return self.counted(trace(self.again, *self.args, max_paths=self.asked.max_paths))
+
+    def counted(self, traced: Trace) -> Candidate:
+        program = to_program(traced, self.name)
+        size = operations_of(program)
+        return Candidate("straight", size, size, price_straight(program), program, traced)
+
+    def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
+        """Return why a way is taken: what was asked for, or that the others cost more."""
+        how = f"compiled {'in' if chosen.way == 'straight' else 'as'} {WAYS[chosen.way]}"
+        if option := self.asked.needs_loops or self.asked.without_loops:
+            return f"{how}: {option}"
+        if len(ways) == 1:
+            return f"{how}: {self.refused['rolled']}"
+        others = [each for each in ways if each is not chosen]
+        return f"{how}: {'; '.join(f'{WAYS[each.way]} {each.costs}' for each in (chosen, *others))}"
+
+
+def _chosen(ways: Sequence[Candidate]) -> Candidate:
+    way = cheapest({each.way: each.price for each in ways})
+    return next(each for each in ways if each.way == way)
+
+
+def _written_out(program: Program) -> Candidate:
+    """Return what a sweep comes to when every column is written out."""
+    output, rows = program.outputs[0], halves_of(program).written_out
+    size = rows.total()
+    return Candidate("straight", size, size, price_rows(rows, len(output.rows) * program.inputs[-1].size))
+
+
+def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with the real parts of complex leaves."""
+    leaves, structure = containers.flatten(args)
+    real: tuple[Any, ...] = containers.unflatten(structure, [np.real(u) if np.iscomplexobj(u) else u for u in leaves])
+    return real
+
+
+_TRANSFORMS: dict[str, Callable[[Function, Recipe], Function]] = {
+    "value and gradient": lambda f, recipe: value_and_grad(f, recipe.argnums),
+    "gradient": lambda f, recipe: grad(f, recipe.argnums),
+    "derivative": lambda f, recipe: derivative(f),
+    "Jacobian": lambda f, recipe: jacobian(f, recipe.argnums, sparse=bool(recipe.sparse), format=recipe.format),
+    "Hessian": lambda f, recipe: hessian(f, recipe.argnums, sparse=recipe.sparse, format=recipe.format),
+}

@@ -1,0 +1,90 @@
+"""Recalled: a traced function as a function again, whose nodes are copied; what it computes is not run once more.
+
+So the ways in which a function may be compiled share one trace of it: a transform of the recalled function sees the
+nodes, aliases included, in the order in which the user's code made them, and the same lines stand behind them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.containers as containers
+from codegen.heads import Alias
+from codegen.ir.program import reachable
+from symad.errors import ArgumentError
+from symad.graph.graph import Graph
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.trace import Trace
+from symad.tracing.values.node_operands import nodes_of
+
+Function = Callable[..., Any]
+
+
+def can_be_recalled(traced: Trace) -> bool:
+    """Whether the nodes of a trace say all about it: it has one path, and no rules of single nodes."""
+    return traced.paths == 1 and not traced.graph.rules
+
+
+def recalled(traced: Trace, name: str) -> Function:
+    """Return a traced function as a function of traced values, under the names of its arguments.
+
+    >>> from symad.tracing.trace import trace
+    >>> calls = []
+    >>> square = trace(lambda x: (calls.append(1), x * x)[1], 1.0)
+    >>> trace(recalled(square, "square"), 1.0).expr(), len(calls)
+    (x**2, 1)
+    """
+
+    def function(*args: Any) -> Any:
+        scope = innermost_scope()
+        leaves, structure = containers.flatten(args)
+        if scope is None or structure != traced.inputs.structure:
+            raise ArgumentError("a recalled function, called with other arguments than it was traced with")
+        given = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
+        copied = _copied(traced, scope.graph, given.tolist())
+        arrays = [containers.from_nodes(np.array(nodes), scope) for nodes in _refilled(traced, copied)]
+        return containers.unflatten(traced.outputs.structure, arrays)
+
+    parameters = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in traced.names]
+    function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    function.__name__ = name
+    return function
+
+
+def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
+    """Return the nodes of a graph that stand for those that the results of a trace need, with the user's lines."""
+    source = traced.graph
+    made = dict(zip(traced.inputs.flat, given, strict=True))
+    instruction = None
+    for node in reachable(source, traced.outputs.flat):
+        if node in made:
+            continue
+        now = source.instruction_of(node)
+        if now != instruction:
+            _marked(graph, instruction)
+            instruction = now
+        head, operands = source.heads[node], [made[operand] for operand in source.operands[node]]
+        if head is Alias:
+            made[node] = graph.alias(operands[0])
+        else:
+            made[node] = graph.node(head, *operands) if operands else graph.leaf(source.atoms[node])
+    _marked(graph, instruction)
+    return made
+
+
+def _marked(graph: Graph, instruction: Any) -> None:
+    if instruction is not None and graph.placed < len(graph.heads) and graph.placed != sys.maxsize:
+        graph.placed = len(graph.heads)
+        graph.marks.append((graph.placed, *instruction))
+
+
+def _refilled(traced: Trace, made: dict[int, int]) -> list[Any]:
+    return [
+        np.array([made[node] for node in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
+        for array in traced.outputs.arrays
+    ]
