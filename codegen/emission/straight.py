@@ -12,6 +12,7 @@ from codegen.ir.program import Program
 from codegen.lanes import SCALAR
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
+from codegen.stages import carried_out, observed
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,12 @@ class StraightPlan:
         """Return the IR."""
         form = replace(form, vector_libm=self.vector_libm)
         if form.lanes != SCALAR:
+            observed(self.order, "schedule")
             return emit(self.program, self.lowered, self.order, form)
         find = vector_symbol if self.vector_libm else no_vector_symbol
-        grouped = group_operations(self.lowered, widths(), find)
-        return emit(self.program, grouped, schedule(grouped, self.chunk), form)
+        grouped = carried_out("groups", lambda rows: group_operations(rows, widths(), find), self.lowered)
+        order = observed(schedule(grouped, self.chunk), "schedule")
+        return emit(self.program, grouped, order, form)
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind."""

@@ -18,6 +18,7 @@ from codegen.ir.program import Input, Output, Program
 from codegen.lanes import Lanes, Layout
 from codegen.lowering.halves import columns_at_once, executed_halves, split
 from codegen.lowering.lower import Lowered
+from codegen.stages import observed, part
 
 
 def lanes_of(program: Program) -> Lanes:
@@ -46,6 +47,8 @@ class SweepPlan:
         """Split a seeded program, and schedule both halves."""
         seed = program.inputs[-1]
         halves = split(program, lowered)
+        observed(halves.once, "sweep split, what is done once")
+        observed(halves.columns, "sweep split, what is done for every column")
         fixed = tuple(output for output in program.outputs if not output.swept)
         swept = tuple(replace(output, positions=None) for output in program.outputs if output.swept)
         kept = Output((halves.residuals,), ())
@@ -74,7 +77,10 @@ class SweepPlan:
         else:
             rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
             second = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
-        emitted = self.once.emit(Form("once", form.lanes)) + self.columns.emit(second)
+        with part("once"):
+            emitted = self.once.emit(Form("once", form.lanes))
+        with part("columns"):
+            emitted += self.columns.emit(second)
         kernel = driver(self.program, self.residuals, 1 if points > 1 else self.lanes.width, form.lanes)
         unit = unit_vectors(columns, form.lanes.scalar)
         return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})

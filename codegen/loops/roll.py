@@ -16,6 +16,7 @@ from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Loop, Nodes
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
+from codegen.stages import observed, stage
 
 FEWEST_ROWS = 128  # fewer operations have no loops worth their while
 FEWEST_COPIES = 8  # operations carried out for one that is written
@@ -31,6 +32,7 @@ def roll_rows(
     """Return the loops of rows, those `written` down first, and the rolled program; StraightError where none is."""
     if len(rows.heads) < FEWEST_ROWS and not written:
         raise StraightError(f"too few operations for loops ({operations_of(rows)})")
+    stage("rows", lambda: _flat_program(rows, arrays))
     found = find(
         rows,
         _side_by_side(nodes for _, nodes in arrays.inputs),
@@ -38,9 +40,11 @@ def roll_rows(
         written,
         line_of,
     )
+    lines = (f"{loop.count} times {len(loop.body)} rows of {loop.origin}" for loop in found.loops)
+    stage("loops", lambda: "\n".join(lines))
     if not found.loops:
         raise StraightError("nothing is repeated in it")
-    program = place(rows, arrays, found.loops, found.sums, name)
+    program = observed(place(rows, arrays, found.loops, found.sums, name), "place")
     if not written and not agree(program, rows, arrays):
         raise StraightError("the loops found did not give the values of the straight lines at a random point")
     return found.loops, program
@@ -94,3 +98,14 @@ def _filled(output: Output, zero: int) -> Nodes:
 
 def _side_by_side(arrays: Iterable[Nodes]) -> Nodes:
     return np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes in arrays)])
+
+
+def _flat_program(rows: PlainRows, arrays: Arrays) -> Program:
+    """Return the rows that structure is looked for in as a program, to be seen."""
+    names = {
+        row: sp.Symbol(f"{name}[{place}]")
+        for name, nodes in arrays.inputs
+        for place, row in enumerate(nodes.ravel().tolist())
+    }
+    outputs = tuple(Output(nodes.shape, tuple(nodes.ravel().tolist())) for nodes, _ in arrays.outputs)
+    return Program(rows.heads, rows.operands, {**rows.atoms, **names}, (), outputs)

@@ -19,6 +19,7 @@ from codegen.lowering.algebra_sums import collect_terms, factor_sums
 from codegen.lowering.fuse import merge_scales, sink_signs
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import nanoseconds
+from codegen.stages import allowed, carried_out, observed
 
 Count: TypeAlias = Callable[[Lowered], Counter[str]]
 
@@ -111,12 +112,15 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
     """
     if accuracy == "strict":
         for step in PASSES:
-            lowered = step.function(lowered) if step.exact else lowered
+            lowered = carried_out(step.name, step.function, lowered) if step.exact else lowered
         return lowered, ()
     best = current = (lowered, count(lowered))
     effects = []
     for step in PASSES:
         before = current[1].total()
+        if not allowed(step.name):
+            effects.append(Effect(step.name, before, before))
+            continue
         for rows, _ in (current, best) if current is not best else (best,):
             changed = step.function(rows)
             found = changed, count(changed)
@@ -124,7 +128,7 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
                 break
         else:
             found = best
-        current = found
+        current = (observed(found[0], step.name), found[1])
         best = current if nanoseconds(current[1]) <= nanoseconds(best[1]) else best
         effects.append(Effect(step.name, before, current[1].total()))
     return best[0], tuple(effects)

@@ -19,6 +19,7 @@ from codegen.lowering.fuse import fuse
 from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
 from codegen.options import Options
+from codegen.stages import carried_out, observed
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,17 @@ def prepare(program: Program, options: Options) -> Prepared:
     2
     """
     program, lowered = _lowered(program, options)
+    observed(lowered, "lower")
     real = options.number.parts == 1  # a zero and its sign decide on a branch cut: they stay as written
     fused, accuracy = real and options.fma and has_fma(), options.accuracy if real else "strict"
     plain, effects = simplify(lowered, accuracy, lambda rows: _executed(program, rows, fused))
-    return Prepared(program, options, plain, fuse(plain) if fused else plain, effects)
+    return Prepared(program, options, plain, carried_out("multiply-add", fuse, plain) if fused else plain, effects)
 
 
 def _lowered(program: Program, options: Options) -> tuple[Program, Lowered]:
     if options.number is FLOAT64:
         return program, lower(program)
-    program = unroll(program)  # columns side by side are written for float64
+    program = observed(unroll(program), "unroll")  # columns side by side are written for float64
     if options.number.parts == 1:
         return program, lower(program)
     return in_parts(program), split(lower(program, complex_head))

@@ -12,7 +12,8 @@ from itertools import pairwise
 import codegen.machine.storage.cache
 from codegen.dtypes import FLOAT64
 from codegen.emission.emit import Emitted, Form
-from codegen.engine import Library
+from codegen.emission.modules import modules
+from codegen.engine import Library, assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
@@ -24,6 +25,7 @@ from codegen.lowering.prepare import Prepared, prepare
 from codegen.machine.calls.compiled import Compiled, Pack, RegionStats, Stats, Unpack
 from codegen.machine.calls.kernel import Kernel, make_kernel
 from codegen.machine.code_forms import Plan, plan, write
+from codegen.machine.listing import LISTING
 from codegen.machine.rolled_stats import sizes
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_kernel
@@ -31,6 +33,7 @@ from codegen.machine.storage.portable import Portable, decode
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, OptionFields, Options, Tier
 from codegen.pricing.price_table import nanoseconds
+from codegen.stages import LOG, Compilation, stage, watched, within_compilation
 
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
@@ -45,13 +48,13 @@ def compile_program(
     pack: Pack | None = None,
     unpack: Unpack | None = None,
     cache: Setting = None,
-    plan: object = None,
+    planned: object = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a program to a native kernel, a rolled one to loops.
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
-    structured arguments. `plan` is kept in the statistics. `cache` says whether object code is kept on disk
+    structured arguments. `planned` is kept in the statistics. `cache` says whether object code is kept on disk
     (`codegen.machine.storage.cache.chosen`). ArgumentError for an option that does not exist, or numbers other than
     float64 in a rolled program; LoweringError for a head without a native lowering.
 
@@ -63,7 +66,24 @@ def compile_program(
     """
     chosen = Options(**options)
     _check(program, chosen)
-    shelf = Shelf(codegen.machine.storage.cache.chosen(cache), program, chosen)
+    with within_compilation(program.name, LISTING) as opened:
+        stage("program", program)
+        found = codegen.machine.storage.cache.chosen(cache)
+        shelf = Shelf(None if watched() else found, program, chosen)
+        return _kernel(program, chosen, shelf, opened, pack, unpack, planned)
+
+
+def _kernel(
+    program: Program | RolledProgram,
+    chosen: Options,
+    shelf: Shelf,
+    opened: Compilation,
+    pack: Pack | None,
+    unpack: Unpack | None,
+    planned: object,
+) -> Kernel:
+    """Return the kernel, from the shelf or built."""
+    bisection = opened.bisection.copy()  # other forms of the code go the same way from here
     first, final = TIERS[chosen.tier]
     compiled = _stored(final, program, chosen, shelf) or (
         _stored(first, program, chosen, shelf) if first != final else None
@@ -74,7 +94,7 @@ def compile_program(
         shelf.store(first, code)
         compiled = _compiled(first, program, chosen, shelf, code, code.linked())
     stats = compiled.stats
-    kernel = make_kernel(replace(compiled, stats=replace(stats, plan=plan)), pack, unpack)
+    kernel = make_kernel(replace(compiled, bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
         kernel.improve_later(partial(_optimised, program, chosen, shelf, stats, compiled.release, emitted))
     return kernel
@@ -165,7 +185,9 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
         counted = _sizes(prepared)
     emitted = planned.emit(Form(lanes=options.number.lanes()))
     clock.append(time.perf_counter())
+    stage("llvm", lambda: emitted.text)
     code = ObjectCode.of(emitted, options.level)
+    stage("assembly", lambda: "\n".join(assembly(text, options.level) for text in modules(emitted)))
     seconds = dict(zip(STAGES, [*(b - a for a, b in pairwise(clock)), *code.image.seconds], strict=True))
     stats = replace(
         counted,
@@ -176,6 +198,8 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
         strategy=planned.strategy,
         executed=sum(planned.executed().values()),
     )
+    built = 1000 * sum(seconds.values())
+    LOG.info("%s: %s, %d operations a call, built in %.1f ms", program.name, stats.strategy, stats.executed, built)
     return _with_facts(code, stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
 
 

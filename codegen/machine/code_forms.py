@@ -12,6 +12,7 @@ from codegen.ir.region import RolledProgram
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
+from codegen.stages import allowed
 
 Plan: TypeAlias = StraightPlan | SweepPlan | RolledPlan
 
@@ -28,7 +29,7 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     'straight'
     """
     made = SweepPlan if prepared.program.seeded else StraightPlan
-    fast = prepared.options.accuracy == "fast"
+    fast = prepared.options.accuracy == "fast" and allowed("vector-library")
     return made.of(prepared.program, prepared.fused, prepared.options.chunk, vector_libm=fast)
 
 

@@ -17,8 +17,10 @@ from codegen import Kernel
 from codegen.ir.program import Program
 from codegen.limits import limits
 from codegen.machine.calls.compiled import Pack, Unpack
+from codegen.machine.listing import LISTING
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields
+from codegen.stages import carried_out, compilation, stage
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
 from symad.compiling.loop_candidate import Rolled
 from symad.compiling.plan import CompilationPlan
@@ -26,6 +28,7 @@ from symad.compiling.planning import Roll, Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.contraction import SAVED, windowed
 from symad.errors import ArgumentError, LoweringError
+from symad.tracing.calling.function_names import name_of
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.to_program import skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.trace import Trace
@@ -93,7 +96,7 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    with limits(max_ops, max_seconds):
+    with limits(max_ops, max_seconds), compilation(name_of(f), LISTING):
         made = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             dtype=options.get("dtype", "float64"),
@@ -110,10 +113,10 @@ def carry_out(made: CompilationPlan, *, cache: Setting = None, **options: typing
     """
     chosen = made.candidate
     if chosen.rolled is not None:
-        return compile_rolled(chosen.rolled, cache=cache, plan=made.summary(), **options)
+        return compile_rolled(chosen.rolled, cache=cache, planned=made.summary(), **options)
     assert chosen.program is not None
     if chosen.traced is None:
-        return codegen.compile_program(chosen.program, cache=cache, plan=made.summary(), **options)
+        return codegen.compile_program(chosen.program, cache=cache, planned=made.summary(), **options)
     return _compiled(chosen.traced, chosen.program, made.summary(), cache, options)
 
 
@@ -133,8 +136,9 @@ def _compiled(
     traced: Trace, program: Program, made: CompilationPlan | None, cache: Setting, options: OptionFields
 ) -> Kernel:
     pack, unpack = _containers(traced, skeleton(traced))
+    stage("graph", traced.text)
     try:
-        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, plan=made, **options)
+        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=made, **options)
     except LoweringError as error:
         placed = with_place(error, traced)
         if placed is error:
@@ -146,13 +150,14 @@ def compile_rolled(
     found: Rolled,
     *,
     cache: Setting = None,
-    plan: CompilationPlan | None = None,
+    planned: CompilationPlan | None = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a rolled program; see `compile`."""
     pack, unpack = _containers(found.primal.traced, found.result)
-    program = windowed(found.program, SAVED if found.checkpoints == "all" else 1)
-    return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, plan=plan, **options)
+    saved = SAVED if found.checkpoints == "all" else 1
+    program = carried_out("contraction", lambda program: windowed(program, saved), found.program)
+    return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:

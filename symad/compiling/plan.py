@@ -109,6 +109,9 @@ class CompilationPlan(Shown):
         parts: list[Part] = [Heading(self.title, 1), Paragraph(head), Table(_HEADER, tuple(map(self._row, WAYS)))]
         return (*parts, *(Paragraph(sentence(line)) for line in (*self.lines, *self.carried_out)))
 
+    def __str__(self) -> str:
+        return f"{self.what}: {self.reason}"
+
     def _row(self, way: Way) -> tuple[Any, ...]:
         for each in self.candidates:
             if each.way == way:

@@ -6,7 +6,6 @@ not be written down to be refused.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from codegen.loops.roll import StraightError, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.pricing.cheapest import Way, cheapest
 from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled
+from codegen.stages import allowed, stage
 from symad.compiling.loop_candidate import (
     Primal,
     differentiated_loops,
@@ -40,6 +40,7 @@ from symad.errors import ArgumentError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.paths import MAX_PATHS
+from symad.tracing.control.written_bodies import ENDLESS
 from symad.tracing.to_program import to_program
 from symad.tracing.trace import StructuredTrace, Trace, trace
 from symad.tracing.values.complex_points import complex_points
@@ -52,7 +53,8 @@ Roll = Literal["auto", "never", "always"]
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 LARGEST_SWEEP = 5000  # operations of a function with loops whose matrix may be swept
-LOGGER = logging.getLogger("symad.plan")
+LEFT_OUT = "SYMAD_BISECT leaves it out"
+WIDTH = 160  # of the text of a plan in a file
 
 
 def plan(
@@ -83,7 +85,7 @@ def plan(
     with complex_points(dtype == "complex128"):
         made = _Search(f, example_args, asked).plan()
     record(made)
-    LOGGER.info("%s: %s", made.what, made.reason)
+    stage("plan", lambda: made.text(WIDTH))
     return made
 
 
@@ -148,6 +150,11 @@ class _Search:
         return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints)
 
     @property
+    def has_columns(self) -> bool:
+        """Whether the outermost transform makes a matrix that has columns."""
+        return bool(self.recipes) and self.recipes[-1].columns is not None
+
+    @property
     def written_down(self) -> Sequence[Loop]:
         """Loops that stand in the trace as they were written."""
         return self.traced.loops if isinstance(self.traced, StructuredTrace) else ()
@@ -164,13 +171,7 @@ class _Search:
 
     def plan(self) -> CompilationPlan:
         loops = None if self.asked.without_loops else self.loops()
-        if self.asked.needs_loops:
-            ways = [each for each in (loops,) if each is not None]
-        else:
-            sweep = self.sweep(loops)
-            only = self.asked.strategy == "sweep"
-            straight = None if only else self.straight(loops, sweep)
-            ways = [each for each in (straight, sweep, loops) if each is not None]
+        ways = [loops] if loops is not None and self.asked.needs_loops else self.ways(loops)
         chosen = _chosen(ways)
         if chosen.estimated:  # it has to be written down, and is looked at once more
             ways = [self.written_straight(), *ways[1:]]
@@ -188,9 +189,21 @@ class _Search:
             self.primal,
         )
 
+    def ways(self, loops: Candidate | None) -> list[Candidate]:
+        """All ways that may be taken, loops among them where there are some."""
+        sweep = self.sweep(loops)
+        if sweep is not None and self.asked.strategy == "sweep":
+            return [sweep]
+        return [self.straight(loops, sweep), *(each for each in (sweep, loops) if each is not None)]
+
     def loops(self) -> Candidate | None:
         """Loops that were found or written down; the reason where there are none."""
+        rolling = allowed("rolling")
         assert isinstance(self.traced, StructuredTrace)
+        stage("graph", self.traced.text)
+        if not rolling and not any(loop.count == ENDLESS for loop in self.written_down):
+            self.refused["rolled"] = LEFT_OUT
+            return None
         try:
             self.primal = primal_of(self.traced, self.name, bool(self.recipes))
             found = differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
@@ -233,6 +246,12 @@ class _Search:
     def sweep(self, loops: Candidate | None) -> Candidate | None:
         """A dense matrix by its columns."""
         if not self.asked.sweeps:
+            return None
+        if not self.has_columns:
+            self.refuse("sweep", "only a dense Hessian or Jacobian in one array has columns")
+            return None
+        if not allowed("sweep"):
+            self.refused["sweep"] = LEFT_OUT
             return None
         if self.primal is not None and self.primal.operations > LARGEST_SWEEP and loops is not None:
             self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")

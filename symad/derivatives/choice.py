@@ -5,6 +5,7 @@ What was not kept stays on the graph unused, and costs nothing later. `choices()
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +15,7 @@ from typing import Protocol, TypeVar
 from symad.graph.graph import Graph
 
 T = TypeVar("T")
+LOG = logging.getLogger("symad")
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Choice:
     what: str
     chosen: str
     operations: Mapping[str, int]
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{name} {count}" for name, count in self.operations.items())
+        return f"{self.what}: {self.chosen}; operations: {counts}"
 
 
 class Chosen(Protocol):
@@ -86,7 +92,8 @@ def cheapest(
 
 
 def record(choice: Chosen) -> None:
-    """Give a choice to `choices`, where that is listening."""
+    """Give a choice to `choices`, where that is listening, and to the log."""
+    LOG.info("%s", choice)
     if (listener := _made.get()) is not None:
         listener.append(choice)
 

@@ -16,6 +16,7 @@ from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Function, Job, Written
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
+from codegen.stages import carried_out
 
 LONG = 200  # rows of a body from which on it is read and stored in place, and equal operations share registers
 
@@ -35,7 +36,8 @@ class _Straight(Function):
         outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, stores)))}
         places = [(inputs[self.view(use)], _place(use)) for use in reads]
         lowered = self.in_place(outputs, places, len(inputs))
-        lowered = group_operations(lowered, widths(), vector_symbol if job.fast else no_vector_symbol)
+        find = vector_symbol if job.fast else no_vector_symbol
+        lowered = carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
         plan = schedule(lowered, CHUNK if len(lowered.stores) > MOST else None)
         kept, copies = split_stores(plan.chunks, lowered.stores)
         count = len(inputs) + len(outputs)  # sums are read where they stand

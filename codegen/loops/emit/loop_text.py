@@ -21,6 +21,7 @@ from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.loops.emit.thread_blocks import Blocks
 from codegen.loops.emit.workspace import Memory, Tables
 from codegen.lowering.lower import Lowered
+from codegen.stages import allowed
 
 PART = ",i64 %first,i64 %last,ptr %sums,ptr %own"  # of a block: its units, places of its sums, memory of the thread
 STORES = ("store ", "call void @llvm.masked.store")
@@ -156,7 +157,9 @@ class Function(Frame):
         self.stored = {array: row for array, _, row in job.lowered.stores}
         self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
-        form = Form(job.name, lanes, vector_libm=job.fast, formulas=lanes != SCALAR)
+        calls = any(row[0] == "call" for row in job.lowered.rows)
+        formulas = lanes != SCALAR and (not calls or allowed("lane-functions"))
+        form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
         self.writer = Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results
         for c, use in enumerate(job.region.results):

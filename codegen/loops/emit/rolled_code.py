@@ -29,7 +29,9 @@ from codegen.loops.optimise.packing import COPY, pack
 from codegen.lowering.lower import Lowered
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
+from codegen.stages import allowed, carried_out, part
 
+PASSES = (("sharing", share), ("interchange", turn))
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
 
@@ -46,7 +48,10 @@ class RolledPlan:
     @classmethod
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
-        program = turn(share(program))
+        for name, change in PASSES:
+            program = carried_out(name, change, program)
+        if lanes is None and not allowed("vectorization"):
+            lanes = 1
         return cls(program, options, _prepared(program, options, {}), lanes)
 
     def emit(self, form: Form = POINT) -> Emitted:
@@ -58,14 +63,14 @@ class RolledPlan:
         """The plan with the workspaces of `codegen.loops.optimise.packing`."""
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
         vectors = [region for (region, _), prepared in self.regions if self.lanes_of(region, prepared.fused) != SCALAR]
-        packed = pack(self.program, set(map(id, vectors)))
+        packed = carried_out("packing", lambda program: pack(program, set(map(id, vectors))), self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
     def functions(self, form: Form) -> Emitted:
         """Return the functions of the regions, and the kernel that calls them."""
         tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
         memory, known, columns = Memory.of(self.program, tables), self.writes, self.columns
-        extra, fast = 0, self.options.accuracy == "fast"
+        extra, fast = 0, self.options.accuracy == "fast" and allowed("vector-library")
         for number, ((region, counts), prepared) in enumerate(self.regions):
             blocks = self.blocks[number]
             if blocks is not None and self.threads == 1 and not blocks.sums:
@@ -74,7 +79,8 @@ class RolledPlan:
                 f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
                 memory.workspace, fast, columns[number], blocks,
             )  # fmt: skip
-            written = _write(job, self.lanes_of(region, prepared.fused))
+            with part(f"region {number}"):
+                written = _write(job, self.lanes_of(region, prepared.fused))
             if blocks is not None:
                 written = in_blocks(job, blocks, written, self.threads)
             emitted += written.emitted
@@ -168,9 +174,10 @@ class RolledPlan:
 def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepared]) -> tuple[Prepared, ...]:
     """Prepare all bodies; `known` has some by their id, and gets the others."""
     bodies = [region.body for region, _ in regions_of(program.steps)]
-    for body in bodies:
+    for number, body in enumerate(bodies):
         if id(body) not in known:
-            known[id(body)] = prepare(body, options)
+            with part(f"region {number}"):
+                known[id(body)] = prepare(body, options)
     return tuple(known[id(body)] for body in bodies)
 
 

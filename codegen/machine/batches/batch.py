@@ -7,7 +7,8 @@ does what the kernel for one point does, operation by operation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -29,6 +30,7 @@ from codegen.machine.code_forms import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import NANOSECONDS, SECONDS, nanoseconds
+from codegen.stages import stage
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
@@ -40,15 +42,20 @@ class Batch:
     Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
     """
 
-    __slots__ = ("_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
+    __slots__ = ("_again", "_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
 
     def __init__(
-        self, program: Program | RolledProgram, options: Options, operations: Mapping[str, int], shelf: Shelf
+        self,
+        program: Program | RolledProgram,
+        options: Options,
+        operations: Mapping[str, int],
+        shelf: Shelf,
+        again: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         self.program, self.options, self.shelf = program, options, shelf
         self.nanoseconds = _nanoseconds(program, operations)
         self.lanes = choose_lanes(program, options, operations)
-        self._lock = threading.Lock()
+        self._again, self._lock = again, threading.Lock()
         self._code: Code | None = None
         at_once = options.lanes is not None or options.accuracy == "fast"
         seconds = SECONDS["kernel"] + SECONDS["emitted"] * sum(operations.values())
@@ -98,7 +105,10 @@ class Batch:
 
     def _object_code(self, level: int) -> ObjectCode:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)
-        return ObjectCode.of(planned(self.program, options).emit(Form(lanes=self.lanes)), level)
+        with self._again("batch"):
+            emitted = planned(self.program, options).emit(Form(lanes=self.lanes))
+            stage("llvm", lambda: emitted.text)
+        return ObjectCode.of(emitted, level)
 
     def _task(
         self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], *, fresh: bool

@@ -93,7 +93,8 @@ class CFunction:
         """
         evaluate: Any = self if self._flat is None else self._flat
         material = Material(self._compiled.program, self._compiled.options, evaluate)
-        return export(material, directory, name, cpu=cpu, library=library, source=source, points=points)
+        with self._compiled.again("export"):
+            return export(material, directory, name, cpu=cpu, library=library, source=source, points=points)
 
     def _plain_library(self) -> tuple[Library, Compiled]:
         """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""

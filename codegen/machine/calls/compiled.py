@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 from codegen.engine import Library
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
+from codegen.machine.listing import LISTING
 from codegen.machine.storage.shelf import Shelf
 from codegen.options import Options, Tier
+from codegen.stages import Bisection, Compilation, compilation
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
@@ -67,3 +70,9 @@ class Compiled:
     shelf: Shelf  # of the object code of other forms
     tier: Tier = "default"  # of this machine code, "default" or "fast"
     revive: Callable[..., Any] | None = None  # makes the kernel again, from portable bytes: what its pickles call
+    bisection: Bisection | None = None  # what the first code left out
+
+    def again(self, what: str) -> AbstractContextManager[Compilation]:
+        """Open the stages of more code for the program, with the same optional passes as the first."""
+        kept = None if self.bisection is None else self.bisection.copy()
+        return compilation(f"{self.program.name} {what}", LISTING, kept)

@@ -79,7 +79,9 @@ class Kernel(CFunction):
         structured = pack is not None or unpack is not None
         gate = not structured and compiled.options.number is FLOAT64
         self._table = describe(self.address, program.arguments, program.outputs, compiled.release) if gate else None
-        self._batch = Batch(program, compiled.options, compiled.stats.machine_operations, compiled.shelf)
+        self._batch = Batch(
+            program, compiled.options, compiled.stats.machine_operations, compiled.shelf, compiled.again
+        )
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -268,7 +270,8 @@ class Kernel(CFunction):
     @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel (written anew)."""
-        return write(self.program, self.options).text
+        with self._compiled.again("llvm"):
+            return write(self.program, self.options).text
 
     @property
     def assembly(self) -> str:

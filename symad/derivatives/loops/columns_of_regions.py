@@ -65,7 +65,7 @@ def by_rounds(
     )
     draft.steps = [*before, Nest(rounds, tuple(inside))] if inside else before
     inputs = [(array, number) for number, array in enumerate(program.inputs) if number != seed]
-    return draft.finish(inputs, [(Output(shape, ()), target)])
+    return draft.finish(inputs, [(Output(shape, ()), target)], "columns")
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine
+from codegen.stages import carried_out, observed
 from symad.derivatives.loops.body_derivatives import body_part
 from symad.derivatives.loops.dead_code import tidied
 from symad.derivatives.loops.fusion import joined
+
+Pass = Callable[[Sequence[Step]], Sequence[Step]]
 
 
 class Draft:
@@ -47,10 +51,29 @@ class Draft:
             self.numbers[value] = len(self.buffers) - 1
         return Gather(self.numbers[value], Affine(0, 0, count))
 
-    def finish(self, inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]]) -> RolledProgram:
-        """Return the program of the steps with these arrays, without what the outputs do not need."""
+    def finish(
+        self, inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]], name: str
+    ) -> RolledProgram:
+        """Return the program of the steps with these arrays, without what the outputs do not need.
+
+        `name` is that of the pass whose steps they are.
+        """
         wanted = [buffer for _, buffer in outputs]
-        steps = tidied(joined(tidied(self.steps, wanted)), wanted)
+
+        def whole(steps: Sequence[Step]) -> RolledProgram:
+            return self.program_of(steps, inputs, outputs)
+
+        tidy: Pass = partial(tidied, wanted=wanted)
+        passes: list[tuple[str, Pass]] = [("dead-code", tidy), ("loop-fusion", joined), ("dead-code", tidy)]
+        steps: Sequence[Step] = observed(self.steps, name, whole=whole)
+        for each, change in passes:
+            steps = carried_out(each, change, steps, whole=whole)
+        return whole(steps)
+
+    def program_of(
+        self, steps: Sequence[Step], inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]]
+    ) -> RolledProgram:
+        """Return the program of some steps, with the buffers that they use."""
         ends = {buffer for _, buffer in (*inputs, *outputs)}
         used = {buffer for region, _ in regions_of(steps) for buffer in buffers_of(region)}
         middle = [buffer for buffer in range(len(self.buffers)) if buffer in used and buffer not in ends]

@@ -48,7 +48,8 @@ class Assembly:
                 self.draft.steps.append(step)
             elif step.results:
                 self.draft.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
-        return self.draft.finish([(array, number) for number, array in enumerate(self.program.inputs)], outputs)
+        inputs = [(array, number) for number, array in enumerate(self.program.inputs)]
+        return self.draft.finish(inputs, outputs, "scattered matrix")
 
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Gather, Region, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine
+from codegen.stages import allowed, observed
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, segmented, segments_of
 from symad.derivatives.loops.checkpoints_nests import cut_nests
 from symad.derivatives.loops.draft import Draft, buffers_read, each_region, fresh_name
@@ -37,7 +38,7 @@ def pullback(
         fresh = fresh_name(name, [found for found, _ in inputs])
         inputs.append((Input(fresh, array.shape), seeds[number].buffer))
     outputs = list(zip(program.outputs, range(program.first_output, len(program.buffers)), strict=True))
-    return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds, checkpoints)])
+    return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds, checkpoints)], "pullback")
 
 
 def gradient(
@@ -53,7 +54,7 @@ def gradient(
         raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")
     draft = Draft(program)
     gradients = _run_back(draft, active, {first: Place(first, one=True)}, checkpoints)
-    return draft.finish(_inputs(program), [(array, first), *gradients] if value else gradients)
+    return draft.finish(_inputs(program), [(array, first), *gradients] if value else gradients, "gradient")
 
 
 def _inputs(program: RolledProgram) -> list[tuple[Input, int]]:
@@ -65,10 +66,14 @@ def _run_back(
 ) -> list[tuple[Output, int]]:
     """Write the steps forward and backward; return the buffers of the cotangents of the active inputs."""
     check_checkpoints(checkpoints)
+    if checkpoints != "all" and not allowed("checkpoints"):
+        checkpoints = "all"
     single = [each_region(step, single_lags) for step in draft.program.steps]
     places, copies = _cotangents_of_outputs(draft, seeds)
     steps, cuts = cut_nests(draft, with_own_rounds(draft, single), checkpoints, 0)
     steps = _cut(draft, steps, checkpoints)
+    ends = list(zip(draft.program.outputs, range(draft.program.first_output, len(draft.program.buffers)), strict=True))
+    observed(steps, "checkpoints", whole=lambda cut: draft.program_of(cut, _inputs(draft.program), ends))
     reverse = Reverse(draft, steps, active, places, checkpoints, cuts=cuts)
     there, back = reverse.both_ways(steps, ())
     draft.steps = [*there, *copies, *back]

@@ -39,7 +39,7 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
         inputs.append((Input(name, array.shape), tangents.get(number) or draft.like(number)))
     outputs = [(array, first + number) for number, array in enumerate(program.outputs)]
     outputs += [(Output(array.shape, (), None, array.pattern), tangents[buffer]) for array, buffer in outputs]
-    return draft.finish(inputs, outputs)
+    return draft.finish(inputs, outputs, "pushforward")
 
 
 class _Pushed:

@@ -24,5 +24,5 @@ def select(program: RolledProgram, outputs: Sequence[int], constants: Mapping[in
         flat = np.ravel(np.asarray(values, dtype=np.float64)).copy()
         draft.buffers[number] = Buffer("constant", len(flat), flat)
     inputs = [(array, number) for number, array in enumerate(program.inputs) if number not in constants]
-    found = draft.finish(inputs, [(program.outputs[k], program.first_output + k) for k in outputs])
+    found = draft.finish(inputs, [(program.outputs[k], program.first_output + k) for k in outputs], "selection")
     return found if found.name == program.name else replace(found, name=program.name)
