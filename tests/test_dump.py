@@ -190,12 +190,14 @@ def without_the_last(steps: Any) -> Any:
 
 
 def test_a_wrong_fusion_of_loops_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symad.derivatives.loops.draft, "joined", without_the_last)
+    monkeypatch.setattr(symad.derivatives.loops.draft, "fused", without_the_last)
     assert first_wrong(right_numbers("Hessian of pairs")) == "loop-fusion"
 
 
 def test_wrong_elimination_of_dead_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symad.derivatives.loops.draft, "tidied", lambda steps, wanted: tuple(without_the_last(steps)))
+    monkeypatch.setattr(
+        symad.derivatives.loops.draft, "without_dead_code", lambda steps, wanted: tuple(without_the_last(steps))
+    )
     assert first_wrong(right_numbers("value and gradient in time")) == "dead-code"
 
 
@@ -203,7 +205,7 @@ def test_a_wrong_contraction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(program: RolledProgram, saved: int) -> RolledProgram:
         return replace(program, steps=program.steps[:-1])
 
-    monkeypatch.setattr(symad.compiling.native, "windowed", wrong)
+    monkeypatch.setattr(symad.compiling.native, "contracted", wrong)
     assert first_wrong(right_numbers("value and gradient in time")) == "contraction"
 
 

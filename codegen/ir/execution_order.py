@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from codegen.ir.readdress import shift_at
 from codegen.ir.region import Region, Step
 from codegen.ir.tables import Affine, Places, Table
 
@@ -47,6 +48,19 @@ def places_in(table: Table, rounds: Sequence[int], block: slice) -> Places:
 def place_in(table: Table, rounds: Sequence[int]) -> int:
     """Return the first place of a table in a round of the nests around."""
     return table.first + sum(shift * k for shift, k in zip(table.shifts, rounds, strict=False))
+
+
+def all_places(table: Table, counts: Sequence[int]) -> Places:
+    """Return the places of a table in all rounds of the nests around.
+
+    >>> all_places(Affine(0, 1, 2, (10,)), (3,)).tolist()
+    [0, 1, 10, 11, 20, 21]
+    """
+    places = table.places()
+    for depth in reversed(range(len(counts))):
+        rounds = shift_at(table, depth) * np.arange(counts[depth], dtype=np.int64)
+        places = (rounds[:, None] + places[None, :]).ravel()
+    return places
 
 
 def _steps(steps: Sequence[Step], rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:

@@ -91,6 +91,11 @@ class Region:
     origin: str = ""
 
     @property
+    def reads(self) -> tuple[Gather, ...]:
+        """All that is read: by slots in every repetition, then the initial values of carries."""
+        return (*self.gathers, *(use for carry in self.carries for use in carry.initial))
+
+    @property
     def parallel(self) -> bool:
         """Whether the repetitions know nothing of each other."""
         return not self.carries and self.stop is None

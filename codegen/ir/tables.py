@@ -6,7 +6,10 @@ one number for each nest around it, the outermost first. A missing number is 0.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
@@ -35,6 +38,11 @@ class Affine:
         return self.start + self.step * np.arange(self.count, dtype=np.int64)
 
     @property
+    def key(self) -> Hashable:
+        """What is equal for equal places."""
+        return self.start, self.step, self.count, self.shifts
+
+    @property
     def first(self) -> int:
         """The place of the first repetition."""
         return self.start
@@ -57,6 +65,11 @@ class Indexed:
     def count(self) -> int:
         """Number of repetitions."""
         return len(self.index)
+
+    @cached_property
+    def key(self) -> Hashable:
+        """What is equal for equal places."""
+        return self.count, blake2b(np.ascontiguousarray(self.index).tobytes()).digest(), self.shifts
 
     def places(self) -> Places:
         """All places in order."""

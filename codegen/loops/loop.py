@@ -8,8 +8,8 @@ the nodes between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -79,6 +79,21 @@ class Block(Loop):
 
     program: RolledProgram
     found: tuple[Loop, ...] = ()
+
+
+def between(loop: Loop, nodes_for: Callable[[Nodes], Nodes]) -> Loop:
+    """Return a loop between other nodes: those that a function gives for nodes."""
+
+    def column(reads: Reads) -> Reads:
+        if not is_nodes(reads):
+            return reads
+        if reads.strides == (0,):  # the same node always, in no memory
+            return np.broadcast_to(nodes_for(reads[:1]), reads.shape)
+        return nodes_for(reads)
+
+    results = tuple(replace(use, nodes=nodes_for(use.nodes)) for use in loop.results)
+    carries = tuple(replace(use, initial=nodes_for(use.initial)) for use in loop.carries)
+    return replace(loop, reads=tuple(map(column, loop.reads)), results=results, carries=carries)
 
 
 def is_nodes(reads: Reads) -> TypeGuard[Nodes]:

@@ -16,6 +16,7 @@ import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.ir.program import Program
 from codegen.limits import limits
+from codegen.loops.optimise.contraction import SAVED, contracted
 from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.listing import LISTING
 from codegen.machine.storage.cache import Setting
@@ -26,7 +27,6 @@ from symad.compiling.loop_candidate import Rolled
 from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import Roll, Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints
-from symad.derivatives.loops.contraction import SAVED, windowed
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.control.paths import MAX_PATHS
@@ -156,7 +156,7 @@ def compile_rolled(
     """Compile a rolled program; see `compile`."""
     pack, unpack = _containers(found.primal.traced, found.result)
     saved = SAVED if found.checkpoints == "all" else 1
-    program = carried_out("contraction", lambda program: windowed(program, saved), found.program)
+    program = carried_out("contraction", lambda program: contracted(program, saved), found.program)
     return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
 
 

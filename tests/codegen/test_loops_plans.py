@@ -31,8 +31,8 @@ def chain(count, *extra):
 def known(rolled, width=8):
     regions = [region for region, _ in regions_of(rolled.steps)]
     found = writes(rolled, [columns_of(region, width) if width > 1 else None for region in regions])
-    uses = [use for region in regions for use in region.results]
-    return found.cleared, [id(use) in found.stored for use in uses]
+    pairs = zip(regions, found.stored, strict=True)
+    return found.cleared, [c in stored for region, stored in pairs for c in range(len(region.results))]
 
 
 def test_what_is_written_once_is_stored_and_not_cleared():
@@ -66,7 +66,7 @@ def names(rolled):
 
 
 def packed(rolled):
-    return pack(rolled, {id(step) for step in rolled.steps})
+    return pack(rolled, set(range(len(rolled.steps))))
 
 
 def test_pairs_read_and_add_side_by_side():

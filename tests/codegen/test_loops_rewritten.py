@@ -11,7 +11,7 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.region import Buffer, Gather, Region, Result, regions_of
 from codegen.ir.tables import Affine, table
 from codegen.loops.optimise.common_rows import share
-from codegen.loops.optimise.interchange import turn
+from codegen.loops.optimise.interchange import interchanged
 from tests.codegen.test_loops import A, B, C, check, program
 
 N, M = 11, 9
@@ -91,7 +91,7 @@ def test_loops_of_other_lengths_or_little_work_are_left_alone():
 @pytest.mark.parametrize("permuted", [False, True])
 def test_sums_are_turned(permuted):
     rolled = layer(permuted=permuted)
-    turned = turn(share(rolled))
+    turned = interchanged(share(rolled))
     regions = [region for region, _ in regions_of(turned.steps)]
     assert [region.count for region in regions] == [N, N, M]
     assert [len(region.results) for region in regions] == [1, 1, 1]
@@ -100,7 +100,7 @@ def test_sums_are_turned(permuted):
 
 def test_few_sums_and_many_repetitions_are_not_turned():
     for rolled in (layer(width=7), layer(count=65)):
-        assert turn(rolled) is rolled
+        assert interchanged(rolled) is rolled
 
 
 def test_sums_to_one_place_and_products_of_variables_are_not_turned():
@@ -111,7 +111,7 @@ def test_sums_to_one_place_and_products_of_variables_are_not_turned():
         reads = (*(Gather(buffer, Affine(9 * k, 1, 9)) for k in range(8)), Gather(0, Affine(0, 1, 9)))
         results = tuple(Result(k, 2, Affine(first * k, 0, 9), "add") for k in range(8))
         rolled = program([72], [8], [weights], Region(body, 9, reads, results))
-        assert turn(rolled) is rolled
+        assert interchanged(rolled) is rolled
 
 
 def test_a_factor_that_is_read_needs_no_loop_of_its_own():
@@ -124,6 +124,6 @@ def test_a_factor_that_is_read_needs_no_loop_of_its_own():
     )
     results = tuple(Result(k, 2, Affine(k, 0, 9), "add") for k in range(8))
     rolled = program([9], [8], [weights], Region(body, 9, reads, results))
-    turned = turn(rolled)
+    turned = interchanged(rolled)
     assert [region.count for region, _ in regions_of(turned.steps)] == [8]
     same(rolled, turned)

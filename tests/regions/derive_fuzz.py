@@ -25,9 +25,9 @@ import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.ir.region import Carry, Gather, Nest, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
+from codegen.loops.optimise.contraction import contracted
 from codegen.machine.build import compile_program
 from symad.derivatives.loops.checkpoints import Checkpoints
-from symad.derivatives.loops.contraction import windowed
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 
@@ -228,7 +228,7 @@ def check(seed: int, *, native: bool = False) -> None:
     made = gradient(program, active, checkpoints=random.choice(POLICIES))
     agree(run(made, arrays, scratch=True), gradients)
     agree(evaluate_rolled(made, arrays), gradients)
-    agree(evaluate_rolled(windowed(made, 1), arrays), gradients)
+    agree(evaluate_rolled(contracted(made, 1), arrays), gradients)
     if native and all(np.abs(values).max() < LARGEST for values in gradients):
         agree(_outputs(compile_program(made, cache=False)(*arrays)), gradients)
     pushed = pushforward(program, active)
@@ -251,7 +251,7 @@ def second(inner: RolledProgram, outer: Callable[[RolledProgram, Sequence[int]],
         values, pull = sa.vjp(flat_function(inner), *own)
         found = pull(tuple(given))
     agree(run(made, arrays, scratch=True), (*values, *found))
-    agree(evaluate_rolled(windowed(made, 1), arrays), (*values, *found))
+    agree(evaluate_rolled(contracted(made, 1), arrays), (*values, *found))
 
 
 def _outputs(found: object) -> list[np.ndarray]:

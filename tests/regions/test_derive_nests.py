@@ -13,8 +13,8 @@ import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.ir.region import Carry, Nest, RolledProgram, Step
 from codegen.ir.tables import Affine
+from codegen.loops.optimise.contraction import contracted
 from symad.derivatives.loops.checkpoints import memory
-from symad.derivatives.loops.contraction import windowed
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 
@@ -69,7 +69,7 @@ def test_any_number_of_rounds(rounds: int, lag: int, policy: str) -> None:
         plain, made = (pullback(program, range(3), checkpoints=name) for name in ("all", policy))
         arrays = points(made)
         expected = evaluate_rolled(plain, arrays)
-        for found in (evaluate_rolled(made, arrays), evaluate_rolled(windowed(made, 1), arrays)):
+        for found in (evaluate_rolled(made, arrays), evaluate_rolled(contracted(made, 1), arrays)):
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-14)
         if rounds < 6 or not kept:
@@ -93,12 +93,12 @@ def test_derivatives_of_what_was_cut(policy: str) -> None:
         arrays = points(expected)
         if policy == "sqrt":
             agree(run(found, arrays, scratch=True), evaluate_rolled(expected, arrays))
-        agree(evaluate_rolled(windowed(found, 1), arrays), evaluate_rolled(expected, arrays))
+        agree(evaluate_rolled(contracted(found, 1), arrays), evaluate_rolled(expected, arrays))
 
 
 def test_memory() -> None:
     def numbers(policy: str, rounds: int) -> float:
-        return memory(windowed(gradient(rows(rounds), [0, 2], checkpoints=policy), 1)) / 8 / WIDTH
+        return memory(contracted(gradient(rows(rounds), [0, 2], checkpoints=policy), 1)) / 8 / WIDTH
 
     assert numbers("all", 10_000) > 10_000
     assert numbers("sqrt", 10_000) < 10 * 100

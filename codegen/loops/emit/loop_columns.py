@@ -23,8 +23,12 @@ LONGEST_ROW = 8  # numbers that are stored side by side
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A table in a loop: the places in a run are `start + step * k`, or `start + index[k]`."""
+    """A table in a loop: the places in a run are `start + step * k`, or `start + index[k]`.
 
+    The columns of a region are numbered, gathers first.
+    """
+
+    number: int
     use: Use
     step: int
     starts: Places
@@ -79,9 +83,9 @@ def columns_of(region: Region, width: int) -> Columns:
     uses: list[Use] = [*region.gathers, *region.results]
     found = runs([use.table for use in uses], region.count)
     if found is None:
-        found, columns = Runs(np.array([region.count]), (), ()), [_whole(use) for use in uses]
+        found, columns = Runs(np.array([region.count]), (), ()), [_whole(*use) for use in enumerate(uses)]
     else:
-        columns = [Column(*parts) for parts in zip(uses, found.steps, found.starts, strict=True)]
+        columns = [Column(*parts) for parts in zip(range(len(uses)), uses, found.steps, found.starts, strict=True)]
     results = columns[len(region.gathers) :]
     overlaps = _overlaps(region.results, results, width)
     return Columns(found, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
@@ -108,12 +112,12 @@ def _follows(column: Column, before: Column) -> bool:
     return same and len(column.starts) == len(before.starts) and bool((column.starts == before.starts + 1).all())
 
 
-def _whole(use: Use) -> Column:
+def _whole(number: int, use: Use) -> Column:
     """The column of one run, with an index where the table is not affine."""
     if isinstance(use.table, Affine):
-        return Column(use, use.table.step, np.array([use.table.start]))
+        return Column(number, use, use.table.step, np.array([use.table.start]))
     first = int(use.table.index[0])
-    return Column(use, 0, np.array([first]), use.table.index - first)
+    return Column(number, use, 0, np.array([first]), use.table.index - first)
 
 
 def _overlaps(results: Sequence[Result], columns: Sequence[Column], width: int) -> list[Overlap]:

@@ -22,7 +22,6 @@ class LaneFunction(Function):
     length: str  # repetitions of the run
     mask: str  # which lanes have a repetition; empty where all have
     numbers: list[str]  # the repetition of each lane, as soon as it is needed
-    names: dict[int, str]  # by id of a column: its pointer
 
     @property
     def zero(self) -> str:
@@ -30,7 +29,8 @@ class LaneFunction(Function):
         return self.lanes.splat("-0.0")
 
     def name(self, column: Column) -> str:
-        return self.names[id(column)]
+        """The pointer to where a column starts."""
+        return f"%p{column.number}"
 
     def vector_of(self, kind: str, value: str) -> str:
         """One number in all lanes."""

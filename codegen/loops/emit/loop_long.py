@@ -60,10 +60,10 @@ class _Straight(Function):
         rows = list(self.job.lowered.rows)
         stores: list[tuple[int, int, int]] = []
         sums: dict[Place, int] = {}
-        for use in self.region.results:
+        for c, use in enumerate(self.region.results):
             place = (outputs[self.view(use)], _place(use))
             row = self.stored[use.output]
-            if self.job.adds(use):
+            if self.job.adds(c):
                 if place not in sums:
                     rows.append(("input", len(places)))
                     places.append((first + place[0], place[1]))

@@ -37,7 +37,7 @@ class _Scalar(Function):
         for use in uses:
             self.view(use)
         fixed = {c: self.load(self.fixed(use)) for c, use in enumerate(region.gathers) if self.is_fixed(use)}
-        self.sums = [c for c, use in enumerate(region.results) if self.job.adds(use) and self.is_fixed(use)]
+        self.sums = [c for c, use in enumerate(region.results) if self.job.adds(c) and self.is_fixed(use)]
         initial = [[self.load(self.fixed(use)) for use in carry.initial] for carry in region.carries]
         rings = {c: self.ring(values) for c, values in enumerate(initial) if len(values) > LONGEST_LAG}
         self.write("br label %loop", "loop:")
@@ -80,7 +80,7 @@ class _Scalar(Function):
                 totals[c] = self.new(f"fadd double %s{c},{value}") if self.region.count > 1 else value
             else:
                 place = self.fixed(use) if self.region.count == 1 else self.place(use)
-                if self.job.adds(use):
+                if self.job.adds(c):
                     self.add_to(place, value)
                 else:
                     self.write(f"store double {value},ptr {place},align 8")

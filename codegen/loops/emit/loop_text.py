@@ -15,7 +15,7 @@ from codegen.emission.schedule import schedule
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Region, Result
+from codegen.ir.region import Region
 from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.loops.emit.thread_blocks import Blocks
@@ -39,7 +39,7 @@ class Job:
     rounds: int  # nests around it
     memory: Memory
     tables: Tables
-    stored: frozenset[int]
+    stored: frozenset[int]  # numbers of results
     scratch: int  # where in %work a long body keeps its values
     fast: bool = False
     columns: Columns | None = None  # where repetitions run side by side
@@ -50,9 +50,9 @@ class Job:
         """What a function of the region takes."""
         return f"ptr %in,ptr %out,ptr %work{''.join(f',i64 %r{k}' for k in range(self.rounds))}"
 
-    def adds(self, use: Result) -> bool:
-        """Whether a result is added to what is there."""
-        return use.kind == "add" and id(use) not in self.stored
+    def adds(self, c: int) -> bool:
+        """Whether result c is added to what is there."""
+        return self.region.results[c].kind == "add" and c not in self.stored
 
 
 @dataclass(frozen=True, eq=False)

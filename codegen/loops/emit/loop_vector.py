@@ -21,7 +21,7 @@ import numpy as np
 
 from codegen.ir.affine_runs import runs
 from codegen.ir.machine_rows import LEAVES, operands_of
-from codegen.ir.region import Region, Result
+from codegen.ir.region import Region
 from codegen.ir.tables import Places
 from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Column, Columns, Overlap, rows_of
@@ -63,10 +63,9 @@ class _Vector(LaneFunction):
         self.columns, self.runs = columns, columns.runs
         self.reads, self.results, self.overlaps = columns.reads, columns.results, columns.overlaps
         self.overlapping = {c: overlap for overlap in self.overlaps for c in overlap.distances}
-        self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(self.region.results[c])]
+        self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(c)]
         self.kept = [c for c in self.sums if len(self.runs) > 1 and _same(self.results[c].starts)]
-        self.names = {id(column): f"%p{c}" for c, column in enumerate((*self.reads, *self.results))}
-        self.strided = [c for c, use in enumerate(self.region.results) if self.is_strided(c, use)]
+        self.strided = [c for c, column in enumerate(self.results) if _in_steps(column) and not job.adds(c)]
         self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
         self.passed: Left = {}  # by result: what the vectors before leave, a sum or the lanes that move up
@@ -100,7 +99,7 @@ class _Vector(LaneFunction):
         self.length = "%last" if self.in_parts else self.of_run(self.runs.lengths)
         for column in (*self.reads, *self.results):
             start = self.of_run(column.starts)
-            self.write(f"{self.names[id(column)]}=getelementptr double,ptr {self.view(column.use)},i64 {start}")
+            self.write(f"{self.name(column)}=getelementptr double,ptr {self.view(column.use)},i64 {start}")
         self.run("run" if several else "entry")
         for c in self.sums:
             if not several:
@@ -199,9 +198,6 @@ class _Vector(LaneFunction):
         number, width = self.plus(number, more), self.lanes.width
         return str(int(number) // width * width) if number.isdigit() else self.new(f"and i64 {number},{-width}")
 
-    def is_strided(self, c: int, use: Result) -> bool:
-        return _in_steps(self.results[c]) and not self.job.adds(use)
-
     def store_in_steps(self) -> None:
         """Store what goes to places in steps: vectors turned into rows, a row for each lane."""
         for group in rows_of([self.results[c] for c in self.strided]):
@@ -224,7 +220,7 @@ class _Vector(LaneFunction):
 
     def leave_one(self, c: int, value: str) -> None:
         column = self.results[c]
-        adds = self.job.adds(self.region.results[c])
+        adds = self.job.adds(c)
         if c in self.sums:
             self.passed[c] = self.new(f"fadd {self.lanes.type} {self.passed[c]},{self.switched(value)}")
         elif c in self.overlapping:
@@ -266,7 +262,7 @@ class _Vector(LaneFunction):
         total, *others = terms
         for term in others:
             total = self.new(f"fadd {self.lanes.type} {total},{term}")
-        adds = any(self.job.adds(self.region.results[c]) for c in overlap.distances)
+        adds = any(map(self.job.adds, overlap.distances))
         self.store_some(self.results[overlap.first], total, mask, k, adds=adds)
 
     def moved_up(self, distance: int, before: str, value: str) -> str:

@@ -24,14 +24,14 @@ from codegen.loops.emit.thread_blocks import Blocks, blocks_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
 from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
 from codegen.loops.optimise.common_rows import share
-from codegen.loops.optimise.interchange import turn
+from codegen.loops.optimise.interchange import interchanged
 from codegen.loops.optimise.packing import COPY, pack
 from codegen.lowering.lower import Lowered
 from codegen.lowering.prepare import Prepared, prepare
 from codegen.options import Options
 from codegen.stages import allowed, carried_out, part
 
-PASSES = (("sharing", share), ("interchange", turn))
+PASSES = (("sharing", share), ("interchange", interchanged))
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
 
@@ -62,8 +62,10 @@ class RolledPlan:
     def packed(self) -> RolledPlan:
         """The plan with the workspaces of `codegen.loops.optimise.packing`."""
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
-        vectors = [region for (region, _), prepared in self.regions if self.lanes_of(region, prepared.fused) != SCALAR]
-        packed = carried_out("packing", lambda program: pack(program, set(map(id, vectors))), self.program)
+        outside = [at for at, step in enumerate(self.program.steps) if isinstance(step, Region)]  # of nests
+        lanes = [self.lanes_of(region, prepared.fused) for (region, counts), prepared in self.regions if not counts]
+        wide = {at for at, each in zip(outside, lanes, strict=True) if each != SCALAR}
+        packed = carried_out("packing", lambda program: pack(program, wide), self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
     def functions(self, form: Form) -> Emitted:
@@ -76,8 +78,8 @@ class RolledPlan:
             if blocks is not None and self.threads == 1 and not blocks.sums:
                 blocks = None  # the bits are the same
             job = Job(
-                f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables, known.stored,
-                memory.workspace, fast, columns[number], blocks,
+                f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables,
+                known.stored[number], memory.workspace, fast, columns[number], blocks,
             )  # fmt: skip
             with part(f"region {number}"):
                 written = _write(job, self.lanes_of(region, prepared.fused))
@@ -120,10 +122,10 @@ class RolledPlan:
     @cached_property
     def blocks(self) -> list[Blocks | None]:
         """The blocks of each region, see `codegen.loops.emit.thread_blocks`."""
-        pairs = zip(self.regions, self.columns, strict=True)
+        known = zip(self.regions, self.columns, self.writes.stored, strict=True)
         return [
-            blocks_of(region, prepared.fused, self.lanes_of(region, prepared.fused).width, found, self.writes.stored)
-            for ((region, _), prepared), found in pairs
+            blocks_of(region, prepared.fused, self.lanes_of(region, prepared.fused).width, found, stored)
+            for ((region, _), prepared), found, stored in known
         ]
 
     @property

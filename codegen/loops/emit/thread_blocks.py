@@ -46,7 +46,7 @@ def blocks_of(
 ) -> Blocks | None:
     """Return the blocks of a region, None where it is not cut: one of less than 72 us, or whose results may meet.
 
-    `stored` are the ids of sums of a single term. Functions of SciPy may ask for Python, so they stay on one thread.
+    `stored` are the numbers of sums of one term. Functions of SciPy may ask for Python, so they stay on one thread.
     """
     work = region.count * _nanoseconds(region, lowered, lanes)
     scipy = any(row[0] == "call" and str(row[1]).startswith("scipy.") for row in lowered.rows)
@@ -77,7 +77,7 @@ def _is_one_place(use: Use) -> bool:
 def _is_sum(region: Region, c: int, columns: Columns | None, stored: AbstractSet[int]) -> bool:
     """Whether a result is added to one place in all repetitions."""
     use = region.results[c]
-    if use.kind != "add" or id(use) in stored:
+    if use.kind != "add" or c in stored:
         return False
     if columns is None:
         return _is_one_place(use)
@@ -93,7 +93,7 @@ def _is_apart(region: Region, c: int, columns: Columns | None, stored: AbstractS
     use = region.results[c]
     if use.kind == "last":
         return False
-    if use.kind == "store" or id(use) in stored:
+    if use.kind == "store" or c in stored:
         return True
     beside = {d for d, other in enumerate(region.results) if other.buffer == use.buffer}
     if columns is None:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.region import Region, Result, RolledProgram, regions_of
+from codegen.ir.execution_order import all_places
+from codegen.ir.readdress import buffers_read
+from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.ir.tables import Places
 from codegen.loops.emit.loop_columns import Columns
 
@@ -57,7 +59,7 @@ class Memory:
     @classmethod
     def of(cls, program: RolledProgram, tables: Tables) -> Memory:
         """Give every buffer its place."""
-        pointers, size, outputs, used = [], 0, 0, _used(program)
+        pointers, size, outputs, used = [], 0, 0, buffers_read(program.steps)
         for number, buffer in enumerate(program.buffers):
             if buffer.values is not None:
                 values = buffer.values if number in used else np.empty(0)
@@ -78,7 +80,7 @@ class Writes:
     """What is known of all writes: buffers with places that are not stored (they start at 0), adds that are stores."""
 
     cleared: frozenset[int]
-    stored: frozenset[int]  # ids of results whose places are written once only
+    stored: tuple[frozenset[int], ...]  # for each region, the numbers of its results whose places are written once
 
 
 def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
@@ -87,10 +89,10 @@ def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
     A place is stored once or added to; so a place that is written once may be stored, and needs no zero before.
     """
     writers: dict[int, list[_Writer]] = {}
-    for (region, counts), found in zip(regions_of(program.steps), columns, strict=True):
-        for writer in _writers(region, counts, found):
-            writers.setdefault(writer.uses[0].buffer, []).append(writer)
-    cleared, stored = set(), set()
+    for number, ((region, counts), found) in enumerate(zip(regions_of(program.steps), columns, strict=True)):
+        for writer in _writers(number, region, counts, found):
+            writers.setdefault(region.results[writer.results[0]].buffer, []).append(writer)
+    cleared, stored = set(), [set[int]() for _ in columns]
     for number, buffer in enumerate(program.buffers):
         if buffer.kind in ("input", "constant"):
             continue
@@ -103,53 +105,33 @@ def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
         once = [
             not writer.stops and bool((times[where] == 1).all()) for writer, where in zip(known, places, strict=True)
         ]
-        stored |= {id(use) for writer, single in zip(known, once, strict=True) if single for use in writer.uses}
+        for writer, single in zip(known, once, strict=True):
+            stored[writer.region].update(writer.results if single else ())
         if not all(once) or not (times > 0).all():
             cleared.add(number)
-    return Writes(frozenset(cleared), frozenset(stored))
+    return Writes(frozenset(cleared), tuple(map(frozenset, stored)))
 
 
 @dataclass(frozen=True)
 class _Writer:
-    """Results that go to memory together: how many places they write in all, and which."""
+    """Results of a region, by number, that go to memory together: how many places they write in all, and which."""
 
-    uses: tuple[Result, ...]
+    region: int
+    results: tuple[int, ...]
     work: int
     places: Callable[[], Places]
     stops: bool = False  # perhaps before it has written all
 
 
-def _writers(region: Region, counts: tuple[int, ...], columns: Columns | None) -> Iterator[_Writer]:
+def _writers(number: int, region: Region, counts: tuple[int, ...], columns: Columns | None) -> Iterator[_Writer]:
     rounds = int(np.prod(counts))
     together: set[int] = set()
     for overlap in columns.overlaps if columns is not None and not any(counts) else ():
         assert columns is not None
-        uses = tuple(region.results[c] for c in overlap.distances)
-        yield _Writer(uses, region.count + len(columns.runs) * overlap.longest, partial(columns.places, overlap))
+        work = region.count + len(columns.runs) * overlap.longest
+        yield _Writer(number, tuple(overlap.distances), work, partial(columns.places, overlap))
         together |= set(overlap.distances)
     for c, use in enumerate(region.results):
         if c not in together:
             stops = region.stop is not None and use.kind != "last"
-            yield _Writer((use,), rounds * use.table.count, partial(all_places, use, counts), stops)
-
-
-def _used(program: RolledProgram) -> set[int]:
-    """Numbers of the buffers that are read."""
-    regions = [region for region, _ in regions_of(program.steps)]
-    first = {use.buffer for region in regions for carry in region.carries for use in carry.initial}
-    return first | {use.buffer for region in regions for use in region.gathers}
-
-
-def all_places(use: Result, counts: tuple[int, ...]) -> Places:
-    """Return the places of a table in all rounds of the nests around.
-
-    >>> from codegen.ir.tables import Affine
-    >>> all_places(Result(0, 0, Affine(0, 1, 2, (10,)), "store"), (3,)).tolist()
-    [0, 1, 10, 11, 20, 21]
-    """
-    places = use.table.places()
-    for depth in reversed(range(len(counts))):
-        shift = use.table.shifts[depth] if depth < len(use.table.shifts) else 0
-        rounds = shift * np.arange(counts[depth], dtype=np.int64)
-        places = (rounds[:, None] + places[None, :]).ravel()
-    return places
+            yield _Writer(number, (c,), rounds * use.table.count, partial(all_places, use.table, counts), stops)

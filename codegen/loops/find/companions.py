@@ -1,7 +1,10 @@
-"""Companions: loops over the same repetitions become one, where none of the two waits for the other.
+"""Companions: loop fusion of values. Loops over the same repetitions become one, where none waits for the other.
 
 So the sine and the cosine of the same angles are computed together, and a sum over what a loop computes is added up
-while it is computed.
+while it is computed. Between nodes, each of which is computed once, it is known exactly what waits for what; whether a
+body is worth a nest, and what `loops` tells people, depends on it. Loops that stand between buffers, as derivatives do,
+are fused by `codegen.loops.optimise.fusion`, which takes all that a nest stores in a buffer, round by round, for one
+thing.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from codegen.loops.find.anti_unification import Entry, Template, is_uniform
 from codegen.loops.find.row_classes import Classes
 
 
-def joined(templates: Sequence[Template], classes: Classes) -> list[Template]:
+def fused(templates: Sequence[Template], classes: Classes) -> list[Template]:
     """Return the templates, those that are read first, with companions in one."""
     found: list[Template] = []
     by_column: dict[tuple[int, int, int, int], list[Template]] = {}
@@ -24,7 +27,7 @@ def joined(templates: Sequence[Template], classes: Classes) -> list[Template]:
             found.append(template)
             host = template
         else:
-            _move(template, host, classes)
+            _absorb(template, host, classes)
         for entry in _columns(host, classes):
             known = by_column.setdefault(_signature(entry), [])
             if host not in known:
@@ -66,22 +69,22 @@ def _fits(host: Template, template: Template, classes: Classes) -> bool:
     return len(added) < 2 and highest < min(host.results(classes), template.results(classes))
 
 
-def _move(template: Template, host: Template, classes: Classes) -> None:
+def _absorb(template: Template, host: Template, classes: Classes) -> None:
     """Move a loop into another one: what that one has already, it does not compute again."""
-    moved: dict[int, Entry] = {}
+    moved: dict[Entry, Entry] = {}
     roots = [*(entry for entry, _ in (*template.sums, *template.adds)), *template.stores]
     stack = list(roots)
     while stack:
         entry = stack[-1]
-        known = moved.get(id(entry)) or host.known(entry.kind, entry.nodes)
-        missing = [part for part in entry.operands if id(part) not in moved] if known is None else []
+        known = moved.get(entry) or host.known(entry.kind, entry.nodes)
+        missing = [part for part in entry.operands if part not in moved] if known is None else []
         if missing:
             stack += missing
             continue
         stack.pop()
-        moved[id(entry)] = known or host.add(entry, tuple(moved[id(part)] for part in entry.operands))
+        moved[entry] = known or host.add(entry, tuple(moved[part] for part in entry.operands))
     host.highest = max([host.highest, *(classes.keys[entry.kind] for entry in host.with_role("slot"))])
-    host.sums += [(moved[id(entry)], node) for entry, node in template.sums]
-    host.stores += [moved[id(entry)] for entry in template.stores]
-    host.adds += [(moved[id(entry)], targets) for entry, targets in template.adds]
+    host.sums += [(moved[entry], node) for entry, node in template.sums]
+    host.stores += [moved[entry] for entry in template.stores]
+    host.adds += [(moved[entry], targets) for entry, targets in template.adds]
     host.names += template.names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -14,7 +14,7 @@ from codegen.ir.program import Head, Rows
 from codegen.ir.row_table import Table
 from codegen.ir.tables import distinct
 from codegen.loops.find.flat_rows import Flat, flat_of, flattened
-from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.loop import Loop, Nodes, between, is_nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,19 +30,7 @@ class PlainRows:
 
     def loop(self, loop: Loop) -> Loop:
         """Return a loop between nodes of the graph as one between rows."""
-        at = self.row_of
-        reads = tuple(_moved(at, column) for column in loop.reads)
-        results = tuple(LoopResult(use.output, use.kind, at[use.nodes]) for use in loop.results)
-        carries = tuple(LoopCarry(use.output, at[use.initial]) for use in loop.carries)
-        return replace(loop, reads=reads, results=results, carries=carries)
-
-
-def _moved(at: Nodes, column: Reads) -> Reads:
-    if not is_nodes(column):
-        return column
-    if column.strides == (0,):  # the same node always, in no memory
-        return np.broadcast_to(at[column[:1]], column.shape)
-    return at[column]
+        return between(loop, self.row_of.__getitem__)
 
 
 def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]) -> PlainRows:

@@ -14,7 +14,7 @@ import numpy as np
 from codegen.ir.program import Rows
 from codegen.ir.tables import distinct
 from codegen.loops.find.anti_unification import Name, Template, to_loop
-from codegen.loops.find.companions import joined
+from codegen.loops.find.companions import fused
 from codegen.loops.find.cover import OPERATIONS, cover
 from codegen.loops.find.flat_rows import Flat, flattened
 from codegen.loops.find.ragged_sums import ragged_sums
@@ -65,7 +65,7 @@ def find_sums(
         if not poor:
             break
         refused.update(poor)
-    return Found([to_loop(template, rows, classes) for template in joined(templates, classes)], sums)
+    return Found([to_loop(template, rows, classes) for template in fused(templates, classes)], sums)
 
 
 def _settled(template: Template, classes: Classes, places: Places) -> bool:

@@ -1,4 +1,8 @@
-"""Sharing: what the bodies of two loops compute alike, repetition by repetition, is computed by the first and kept.
+"""Sharing: common subexpression elimination between the bodies of two loops that repeat equally often.
+
+What both compute alike, repetition by repetition, is computed by the first and kept. They stay two loops: it is no loop
+fusion (`codegen.loops.optimise.fusion`), and works where that cannot, as something between them needs the first one's
+end.
 
 The backward loop of a layer of a network needs the sums that its forward loop has computed. Their bodies are
 differentiated apart, so both compute them; here the first one leaves them in a workspace, and the second reads them.
@@ -65,12 +69,10 @@ def _keys(program: RolledProgram, region: Region, numbers: dict[Hashable, int]) 
 
 def _gather_key(program: RolledProgram, gather: Gather) -> Hashable:
     """What a slot reads: constants by their values, others by their places."""
-    table, values = gather.table, program.buffers[gather.buffer].values
+    values = program.buffers[gather.buffer].values
     if values is not None:
-        return blake2b(values[table.places()].tobytes()).digest()
-    if isinstance(table, Affine):
-        return gather.buffer, table
-    return gather.buffer, blake2b(table.index.tobytes()).digest(), table.count
+        return blake2b(values[gather.table.places()].tobytes()).digest()
+    return gather.buffer, gather.table.key
 
 
 def _known_rows(region: Region, keys: Sequence[int], known: dict[int, Where]) -> dict[int, Where]:

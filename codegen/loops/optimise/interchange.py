@@ -1,4 +1,4 @@
-"""Turning: many sums over few repetitions become many repetitions of one short sum.
+"""Loop interchange: many sums over few repetitions become many repetitions of one short sum.
 
 The backward loop of a layer adds `weight[k][j] * t[k]` to place j, for all j, in every repetition k. Repetitions side
 by side would need a register for each j, and add up its lanes in the end. With j as the repetition, the body is a sum
@@ -21,48 +21,48 @@ from codegen.loops.optimise.rewriting import Draft, outputs_of, rebuilt
 FEWEST = 8  # sums
 MOST = 64  # repetitions, which become the terms of a body
 
-Term = tuple[int, Result, int]  # the row of a product that is summed, where it goes, and its slot of constants
+Term = tuple[int, int]  # the number of a result that adds up products, and the slot of the constants in them
 
 
-def turn(program: RolledProgram) -> RolledProgram:
-    """Return the program with the sums of products of constants in regions outside of nests turned."""
+def interchanged(program: RolledProgram) -> RolledProgram:
+    """Return the program with the loops of sums of products of constants exchanged, in regions outside of nests."""
     draft = Draft(program)
     for at, step in enumerate(program.steps):
         if isinstance(step, Region) and step.parallel and 1 < step.count <= MOST:
             families = _families(program, step)
             if families:
-                _turn(draft, at, step, families)
+                _exchange(draft, at, step, families)
     return draft.finished() if draft.added else program
 
 
 def _families(program: RolledProgram, region: Region) -> dict[int, list[Term]]:
     """Sums of products with constants, by the row of the other factor."""
     found: dict[int, list[Term]] = {}
-    for row, use in outputs_of(region):
+    for number, (row, use) in enumerate(outputs_of(region)):
         parts = region.body.operands[row]
         if use.kind != "add" or not _is_fixed(use) or region.body.heads[row] is not sp.Mul or len(parts) != 2:
             continue
         for constants, factor in (parts, parts[::-1]):
             if constants < len(region.gathers) and program.buffers[region.gathers[constants].buffer].values is not None:
-                found.setdefault(factor, []).append((row, use, constants))
+                found.setdefault(factor, []).append((number, constants))
                 break
-    return {factor: terms for factor, terms in found.items() if len(terms) >= FEWEST and _is_one_array(terms)}
+    return {factor: terms for factor, terms in found.items() if len(terms) >= FEWEST and _is_one_array(region, terms)}
 
 
 def _is_fixed(use: Result) -> bool:
     return isinstance(use.table, Affine) and use.table.step == 0
 
 
-def _is_one_array(terms: Sequence[Term]) -> bool:
+def _is_one_array(region: Region, terms: Sequence[Term]) -> bool:
     """Whether the sums go to different places of one buffer."""
-    places = {(use.buffer, use.table.first) for _, use, _ in terms}
+    places = {(region.results[number].buffer, region.results[number].table.first) for number, _ in terms}
     return len(places) == len(terms) and len({buffer for buffer, _ in places}) == 1
 
 
-def _turn(draft: Draft, at: int, region: Region, families: Mapping[int, Sequence[Term]]) -> None:
+def _exchange(draft: Draft, at: int, region: Region, families: Mapping[int, Sequence[Term]]) -> None:
     """Leave the other factors in workspaces, and sum up the products in regions of their own."""
-    turned = {id(use) for terms in families.values() for _, use, _ in terms}
-    outputs = [(row, use) for row, use in outputs_of(region) if id(use) not in turned]
+    exchanged = {number for terms in families.values() for number, _ in terms}
+    outputs = [found for number, found in enumerate(outputs_of(region)) if number not in exchanged]
     sums = []
     for factor, terms in families.items():
         if factor < len(region.gathers):
@@ -70,7 +70,7 @@ def _turn(draft: Draft, at: int, region: Region, families: Mapping[int, Sequence
         else:
             read = Gather(draft.buffer(Buffer("workspace", region.count)), Affine(0, 1, region.count))
             outputs.append((factor, Result(0, read.buffer, read.table, "store")))
-        sums.append(_sum(draft, region, read, sorted(terms, key=lambda term: term[1].table.first)))
+        sums.append(_sum(draft, region, read, terms))
     steps = [rebuilt(region, outputs, {})] * bool(outputs) + sums
     for step in steps[:-1]:
         draft.insert(at, step)
@@ -79,8 +79,9 @@ def _turn(draft: Draft, at: int, region: Region, families: Mapping[int, Sequence
 
 def _sum(draft: Draft, region: Region, factor: Gather, terms: Sequence[Term]) -> Region:
     """The region whose repetitions are the sums: that of the products over the repetitions of the other region."""
+    terms = sorted(terms, key=lambda term: region.results[term[0]].table.first)
+    uses, reads = [region.results[number] for number, _ in terms], [region.gathers[slot] for _, slot in terms]
     count, length = len(terms), region.count
-    reads = [region.gathers[slot] for _, _, slot in terms]
     values = np.stack([_values(draft, read) for read in reads], axis=1)
     constants = draft.buffer(Buffer("constant", values.size, values.ravel()))
     gathers = [Gather(constants, Affine(k * count, 1, count)) for k in range(length)]
@@ -92,8 +93,7 @@ def _sum(draft: Draft, region: Region, factor: Gather, terms: Sequence[Term]) ->
         {k: sp.Symbol(name) for k, name in enumerate(names)},
         tuple(Input(name, ()) for name in names), (Output((), (3 * length,)),), region.body.name,
     )  # fmt: skip
-    places = np.array([use.table.first for _, use, _ in terms])
-    total = Result(0, terms[0][1].buffer, table(places), "add")
+    total = Result(0, uses[0].buffer, table(np.array([use.table.first for use in uses])), "add")
     return Region(body, count, tuple(gathers), (total,), origin=region.origin)
 
 

@@ -1,4 +1,4 @@
-"""Packing: numbers that a loop reads or adds to in steps get a workspace in which they lie side by side.
+"""Packing, a change of data layout: what a loop reads or adds to in steps lies side by side in a workspace of its own.
 
 A loop over pairs of atoms reads coordinate d of atom j at place 3 j + d: a vector of them has to be picked together
 from several lines of memory, for every pair. Copied once, all first coordinates before all second ones, they are plain
@@ -12,13 +12,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.ir.affine_runs import runs
-from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.readdress import buffers_read, buffers_written
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.region_copies import identities
 from codegen.loops.optimise.rewriting import Draft
 
 COPY = "packing"  # origin of the regions that copy
@@ -61,8 +61,8 @@ class _Use:
 
 
 def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
-    """Return the program with a workspace for what regions that run in vectors (by their ids) use in steps."""
-    found = [use for at, step in enumerate(program.steps) if id(step) in vectors for use in _uses(at, step)]
+    """Return the program with a workspace for what the steps that run in vectors (by their positions) use in steps."""
+    found = [use for at, step in enumerate(program.steps) if at in vectors for use in _uses(at, step)]
     packer = Draft(program)
     for kind, rewrite in (("read", _pack_reads), ("add", _pack_sums)):
         families: dict[tuple[int, int], list[_Use]] = {}
@@ -111,8 +111,8 @@ def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
     """Read from a copy."""
     buffer = packer.program.buffers[area.buffer]
     begin = min(use.at for use in uses)
-    written = any(area.buffer in _written(step) for step in packer.program.steps[begin:])
-    if written or (buffer.values is None and sum(len(use.places) for use in uses) < WORTH * area.size):
+    written = buffers_written(packer.program.steps[begin:])
+    if area.buffer in written or (buffer.values is None and sum(len(use.places) for use in uses) < WORTH * area.size):
         return
     if buffer.values is not None:
         values = buffer.values[area.first : area.first + area.size].reshape(area.count, area.step).T.ravel()
@@ -131,12 +131,12 @@ def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
     if area.first < 0 or area.first + area.size > size or sum(len(use.places) for use in uses) < WORTH * area.size:
         return
     copies = [copy for some in packer.before.values() for copy in some]
-    if any(area.buffer in _read(step) for step in (*packer.steps, *copies)):
+    if area.buffer in buffers_read([*packer.steps, *copies]):
         return
     moved: list[_Use] = []
     for at, step in enumerate(packer.steps):
         if isinstance(step, Nest):
-            if area.buffer in _written(step):
+            if area.buffer in buffers_written([step]):
                 return
             continue
         for number, result in enumerate(step.results):
@@ -184,23 +184,10 @@ def _replace(packer: Draft, use: _Use, number: int, area: _Area) -> None:
 
 def _copy(area: _Area, number: int, *, into: bool) -> Region:
     """The region that copies an area into its workspace, or back."""
-    names = [sp.Symbol(f"number{k}") for k in range(area.step)]
-    inputs, outputs = tuple(Input(name.name, ()) for name in names), tuple(Output((), (k,)) for k in range(area.step))
-    body = Program([sp.Symbol] * area.step, [()] * area.step, dict(enumerate(names)), inputs, outputs, "copy")
     steps = [Affine(area.first + k, area.step, area.count) for k in range(area.step)]
     rows = [Affine(area.count * k, 1, area.count) for k in range(area.step)]
     sources, targets = (steps, rows) if into else (rows, steps)
     source, target = (area.buffer, number) if into else (number, area.buffer)
     gathers = tuple(Gather(source, places) for places in sources)
     results = tuple(Result(k, target, places, "store") for k, places in enumerate(targets))
-    return Region(body, area.count, gathers, results, origin=COPY)
-
-
-def _written(step: Step) -> set[int]:
-    return {use.buffer for region, _ in regions_of([step]) for use in region.results}
-
-
-def _read(step: Step) -> set[int]:
-    regions = [region for region, _ in regions_of([step])]
-    first = {use.buffer for region in regions for carry in region.carries for use in carry.initial}
-    return first | {use.buffer for region in regions for use in region.gathers}
+    return Region(identities(area.step), area.count, gathers, results, origin=COPY)

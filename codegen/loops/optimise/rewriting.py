@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 import sympy as sp
 
 from codegen.ir.program import Input, Output, Program, reachable
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.readdress import renumbered
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step
 
 
 @dataclass
@@ -42,23 +43,7 @@ class Draft:
         for at, step in enumerate(self.steps):
             steps += [*self.before.get(at, ()), step]
         steps += self.before.get(len(self.steps), ())
-        return replace(program, buffers=buffers, steps=tuple(_renumbered(step, order) for step in steps))
-
-
-def _renumbered(step: Step, order: Sequence[int]) -> Step:
-    """The step with new numbers of buffers."""
-    if isinstance(step, Nest):
-        return replace(step, steps=tuple(_renumbered(inner, order) for inner in step.steps))
-    carries = tuple(
-        replace(carry, initial=tuple(replace(use, buffer=order[use.buffer]) for use in carry.initial))
-        for carry in step.carries
-    )
-    return replace(
-        step,
-        gathers=tuple(replace(use, buffer=order[use.buffer]) for use in step.gathers),
-        results=tuple(replace(use, buffer=order[use.buffer]) for use in step.results),
-        carries=carries,
-    )
+        return replace(program, buffers=buffers, steps=renumbered(steps, order.__getitem__))
 
 
 def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mapping[int, Gather]) -> Region:

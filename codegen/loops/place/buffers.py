@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.evaluation.constant_folding import leaf_constant, to_float
-from codegen.ir.program import Input, Output, Program, Rows
-from codegen.ir.region import Buffer, Gather, Region, Result, Step
+from codegen.ir.program import Rows
+from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, table
 from codegen.loops.loop import Nodes, Reads, is_nodes
-
-IDENTITY = Program([sp.Symbol], [()], {0: sp.Symbol("value")}, (Input("value", ()),), (Output((), (0,)),), "copy")
+from codegen.loops.optimise.region_copies import copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,5 +126,4 @@ class Buffers:
                 if not len(chosen):
                     continue
             gather = self.column(nodes[chosen])
-            result = Result(0, target, table(places[chosen]), "store")
-            self.steps.append(Region(IDENTITY, len(chosen), (gather,), (result,), origin="copies"))
+            self.steps.append(copy(gather, target, table(places[chosen])))

@@ -8,18 +8,19 @@ gathered first, so that every slot has one table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Rows
-from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.readdress import renumbered
+from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, distinct, table
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
-from codegen.loops.place.buffers import IDENTITY, Arrays, Buffers
-from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds, moved_to
+from codegen.loops.optimise.region_copies import copy
+from codegen.loops.place.buffers import Arrays, Buffers
+from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds
 from codegen.loops.place.straight_regions import piece_of
 
 Sums = Mapping[int, tuple[int, ...]]
@@ -102,7 +103,8 @@ class _Placer(Buffers):
         outputs = tuple(Output(nodes.shape, (), None, pattern) for nodes, pattern in self.arrays.outputs)
         front = [Buffer("input", array.size) for array in inputs]
         back = [Buffer("output", array.size) for array in outputs]
-        steps = tuple(_renumbered(region, len(front) + len(self.buffers)) for region in self.steps)
+        first = len(front) + len(self.buffers)  # output buffers are written ~number so far
+        steps = renumbered(self.steps, lambda buffer: buffer if buffer >= 0 else first + ~buffer)
         return RolledProgram(inputs, outputs, (*front, *self.buffers, *back), steps, self.name)
 
     def operands(self, node: int) -> tuple[int, ...]:
@@ -177,7 +179,7 @@ class _Placer(Buffers):
                 at[number] = self.new_buffer(use.nodes.size)
                 self.buffer[use.nodes], self.spot[use.nodes] = at[number], np.arange(use.nodes.size)
                 self.shown[use.nodes] = True
-        self.steps += [moved_to(step, at) for step in program.steps]
+        self.steps += renumbered(program.steps, at.__getitem__)
 
     def write_loop(self, loop: Loop) -> None:
         """Write the region of a loop."""
@@ -241,7 +243,7 @@ class _Placer(Buffers):
             rounds = loop.count if number in again else 1
             made = self.new_buffer(buffer.size * rounds, buffer.values)
             spots[number] = Spot(made, 0, buffer.size if rounds > 1 else 0)
-        return Nest(loop.count, tuple(in_rounds(step, spots) for step in inner.steps))
+        return Nest(loop.count, in_rounds(inner.steps, spots))
 
     def columns(self, columns: Sequence[Reads], count: int) -> list[Spot]:
         """Return where slots of a nest read; what does not move on evenly is put into a buffer, round by round."""
@@ -278,8 +280,7 @@ class _Placer(Buffers):
         if (np.diff(places, axis=1) == 1).all() and (np.diff(places, axis=0) == moves[0]).all():
             return Spot(buffer, int(places[0, 0]), int(moves[0]))
         apart, count = self.new_buffer(nodes.size), nodes.size
-        result = Result(0, buffer, table(places.ravel()), "store")
-        self.steps.append(Region(IDENTITY, count, (Gather(apart, Affine(0, 1, count)),), (result,), origin="copies"))
+        self.steps.append(copy(Gather(apart, Affine(0, 1, count)), buffer, table(places.ravel())))
         return Spot(apart, 0, nodes.shape[1])
 
     def add(self, result: LoopResult) -> Result:
@@ -317,11 +318,3 @@ class _Placer(Buffers):
             missing = np.nonzero(self.shown[flat])[0]
             if len(missing):
                 self.copy(flat[missing], ~number, missing)
-
-
-def _renumbered(step: Step, first: int) -> Step:
-    """Return a step whose output buffers, written ~number so far, have their numbers."""
-    if isinstance(step, Nest):
-        return Nest(step.count, tuple(_renumbered(inner, first) for inner in step.steps))
-    results = tuple(replace(use, buffer=first + ~use.buffer) if use.buffer < 0 else use for use in step.results)
-    return replace(step, results=results)

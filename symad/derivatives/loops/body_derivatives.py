@@ -7,7 +7,7 @@ pullback, ask the linear map itself, which knows what is structurally zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
-from codegen.ir.program import Input, Output, Program, Rows, reachable
-from codegen.ir.row_table import Table
+from codegen.ir.body_parts import row_of
+from codegen.ir.program import Output, Program, Rows, reachable
 from symad.derivatives.linear import Linear, linearize
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
@@ -68,69 +68,6 @@ def body_program(function: Function, number_of_slots: int) -> Program:
     if any(array.shape for array in traced.outputs.arrays):
         raise ArgumentError("a body that returns an array", why="what is repeated works on scalars")
     return _with_rows(to_program(traced, "body"))
-
-
-def body_part(
-    body: Program,
-    slots: Sequence[int],
-    outputs: Sequence[int | None],
-    same: dict[int, int] | None = None,
-    further: int = 0,
-) -> Program:
-    """Return the body with these slots, some further ones that nothing reads, and these outputs.
-
-    An output ~s is slot s itself (those of the further ones count on from the body's), None is the number 0. `same`
-    says of slots left out to which other one they are equal.
-
-    >>> body = body_program(lambda x, y, z: (x * y, z + y), 3)
-    >>> function_of(body_part(body, [1, 2], [1, None]))(3.0, 4.0)
-    (7.0, 0.0)
-    >>> function_of(body_part(body, [2], [1, ~3], {1: 2}, 1))(4.0, 5.0)
-    (8.0, 5.0)
-    """
-    table = Table()
-    numbers = [*slots, *range(len(body.inputs), len(body.inputs) + further)]
-    leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
-    leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
-    given = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
-    rows = written(
-        table, body, given, [row_of(body, output) for output in outputs if output is not None and output >= 0]
-    )
-    found = []
-    for output in outputs:
-        row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
-        found.append(Output((), (row,)))
-    inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
-    return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
-
-
-def written(table: Table, body: Program, rows: Mapping[int, int], wanted: Sequence[int]) -> dict[int, int]:
-    """Write the rows that some wanted ones need into a table, over rows for the slots; return all, by the body's rows.
-
-    Commutative pairs are sorted anew, as rows that were apart may be one in the table.
-    """
-    made = dict(rows)
-    for row in reachable(body, wanted):
-        if row not in made:
-            operands = tuple(made[operand] for operand in body.operands[row])
-            if body.heads[row] in (sp.Add, sp.Mul) and len(operands) == 2:
-                operands = tuple(sorted(operands))
-            made[row] = table.row(body.heads[row], operands) if operands else table.leaf(body.atoms[row])
-    return made
-
-
-def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
-    """Return the slots that some outputs need.
-
-    >>> slots_behind(body_program(lambda x, y, z: (x * y, z + y), 3), [1])
-    [1, 2]
-    """
-    return [row for row in reachable(body, [row_of(body, output) for output in outputs]) if row < len(body.inputs)]
-
-
-def row_of(body: Program, output: int) -> int:
-    """Return the row of an output."""
-    return body.outputs[output].rows[0]
 
 
 class Replay:

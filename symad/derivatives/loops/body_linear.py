@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Sequence
 import sympy as sp
 
 import codegen.heads as h
+from codegen.ir.body_parts import row_of
 from codegen.ir.program import Program, Rows, reachable
 from symad.derivatives.linear import Linear, Term, settle, total
-from symad.derivatives.loops.body_derivatives import Replay, row_of
+from symad.derivatives.loops.body_derivatives import Replay
 from symad.graph.builder import Builder
 from symad.rules.overrides import GATES
 

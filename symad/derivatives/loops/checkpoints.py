@@ -18,10 +18,10 @@ from dataclasses import replace
 from math import isqrt
 from typing import Literal, TypeAlias, get_args
 
+from codegen.ir.readdress import readdressed, repetitions
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Table
-from codegen.loops.place.buffers import IDENTITY
-from symad.derivatives.loops.body_derivatives import body_program
+from codegen.loops.optimise.region_copies import copy, identities
 from symad.derivatives.loops.draft import Draft, Wiring
 from symad.errors import ArgumentError
 
@@ -78,8 +78,9 @@ class _Cut:
         self.before: list[Step] = []
         self.after: list[Step] = []
         self.kept = [self.buffer(segments + 1) for _ in region.carries]
-        self.gathers = [self.read(use) for use in region.gathers]
-        self.results = [self.written(use) for use in region.results if use.kind != "last"]
+        gathers = tuple(self.read(use) for use in region.gathers)
+        results = tuple(self.written(use) for use in region.results if use.kind != "last")
+        self.affine = replace(region, gathers=gathers, results=results, carries=())
 
     def steps(self) -> list[Step]:
         region, count = self.region, self.segments * self.length
@@ -93,10 +94,9 @@ class _Cut:
 
     def start(self) -> Region:
         """Return the region that keeps the initial values."""
-        copied = body_program(lambda *values: values, len(self.kept))
         initial = {k: carry.initial[0] for k, carry in enumerate(self.region.carries)}
         kept = [(k, Result(0, buffer, Affine(0, 0, 1), "store")) for k, buffer in enumerate(self.kept)]
-        return Wiring(copied, initial, {}, kept).region(1, self.region.origin)
+        return Wiring(identities(len(self.kept)), initial, {}, kept).region(1, self.region.origin)
 
     def piece(self, first: int, count: int, state: int, lasts: Sequence[Result]) -> Region:
         """Return some repetitions from a kept state: those of a round of the nest if they begin with the first."""
@@ -105,19 +105,13 @@ class _Cut:
             Carry(carry.output, (Gather(kept, self.at(state) if inside else Affine(state, 0, 1)),))
             for carry, kept in zip(self.region.carries, self.kept, strict=True)
         ]
-        gathers = [replace(use, table=self.part(use.table, first, count, inside)) for use in self.gathers]
-        results = [replace(use, table=self.part(use.table, first, count, inside)) for use in self.results]
-        return replace(
-            self.region, count=count, gathers=tuple(gathers), carries=tuple(carries), results=(*results, *lasts)
-        )
 
-    def part(self, table: Table, first: int, count: int, inside: bool) -> Affine:
-        """Return some repetitions of an affine table, which move on with each round of the nest inside it."""
-        assert isinstance(table, Affine)
-        shifts = table.shifts
-        if inside:
-            shifts = (*shifts, *[0] * (self.depth - len(shifts)), table.step * self.length)
-        return Affine(table.start + table.step * first, table.step, count, shifts)
+        def part(buffer: int, table: Table) -> tuple[int, Table]:
+            assert isinstance(table, Affine)
+            return buffer, repetitions(table, first, count, self.depth if inside else None)
+
+        found = readdressed(self.affine, part)
+        return replace(found, count=count, carries=tuple(carries), results=(*found.results, *lasts))
 
     def at(self, place: int) -> Affine:
         """Return a place that moves on by one with each round."""
@@ -133,7 +127,7 @@ class _Cut:
         if isinstance(use.table, Affine):
             return use
         apart = self.apart()
-        self.before.append(self.copy(use, Result(0, apart.buffer, apart.table, "store")))
+        self.before.append(copy(use, apart.buffer, apart.table, origin=self.region.origin))
         return apart
 
     def written(self, use: Result) -> Result:
@@ -141,11 +135,8 @@ class _Cut:
         if isinstance(use.table, Affine):
             return use
         apart = self.apart()
-        self.after.append(self.copy(apart, use))
+        self.after.append(copy(apart, use.buffer, use.table, use.kind, self.region.origin))
         return Result(use.output, apart.buffer, apart.table, "store")
 
     def apart(self) -> Gather:
         return Gather(self.buffer(self.region.count), Affine(0, 1, self.region.count))
-
-    def copy(self, source: Gather, target: Result) -> Region:
-        return Wiring(IDENTITY, {0: source}, {}, [(0, target)]).region(self.region.count, self.region.origin)

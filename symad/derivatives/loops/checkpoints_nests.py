@@ -1,6 +1,6 @@
 """Checkpoints of nests: a chain with loops in its body is cut as one without them is.
 
-What rounds hand on are the places of a window in a buffer (see `symad.derivatives.loops.contraction`). A nest of n
+What rounds hand on are the places of a window in a buffer (see `codegen.loops.optimise.contraction`). A nest of n
 rounds becomes a nest of segments: each copies the numbers that it begins with from where they are kept, runs its rounds
 in a buffer that all segments use one after the other, and keeps the numbers that the next one begins with. The rounds
 left over, one at least, are a nest of their own. Going back, the rounds of each segment are run again (see `Reverse`).
@@ -8,18 +8,17 @@ left over, one at least, are a nest of their own. Going back, the rounds of each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
-from codegen.ir.region import Carry, Gather, Nest, Region, Result, Step
-from codegen.ir.tables import Affine, Indexed, Table
-from codegen.loops.place.buffers import IDENTITY
+from codegen.ir.readdress import all_readdressed, moved, shift_at, shifts_to
+from codegen.ir.region import Gather, Nest, Region, Step
+from codegen.ir.tables import Affine, Table
+from codegen.loops.optimise.contraction import Window, is_zeros, uses_of, visits, window_of, zeros, zeros_elsewhere
+from codegen.loops.optimise.region_copies import copy
 from symad.derivatives.loops.checkpoints import Checkpoints, segments_of_rounds
-from symad.derivatives.loops.contraction import Window, is_zeros, uses_of, visits, window_of, zeros, zeros_elsewhere
-from symad.derivatives.loops.draft import Draft, each_region
+from symad.derivatives.loops.draft import Draft
 
 Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
-Moves = Callable[[Gather | Result], tuple[int, Table]]
 
 
 def cut_nests(
@@ -42,11 +41,6 @@ def cut_nests(
     return found, {nest: scratch[k] for k, nest in enumerate(found) if isinstance(nest, Nest) and k in scratch}
 
 
-def renamed(steps: Sequence[Step], buffers: Mapping[int, int]) -> list[Step]:
-    """Return steps that use other buffers for some."""
-    return [_moved(step, lambda use: (buffers.get(use.buffer, use.buffer), use.table)) for step in steps]
-
-
 def _windows(draft: Draft, steps: Sequence[Step], at: int, depth: int, first: int) -> dict[int, Window]:
     """Return the windows of the buffers of a nest, the step at a place of some steps in so many nests."""
     around: Sequence[Step] = steps
@@ -57,27 +51,6 @@ def _windows(draft: Draft, steps: Sequence[Step], at: int, depth: int, first: in
     kinds = {buffer: draft.buffers[buffer].kind for buffer in uses}
     windows = {buffer: window_of(found, number) for buffer, found in uses.items() if kinds[buffer] == "workspace"}
     return {buffer: window for buffer, window in windows.items() if window is not None}
-
-
-def _moved(step: Step, moves: Moves) -> Step:
-    """Return a step with its places elsewhere."""
-
-    def gather(use: Gather) -> Gather:
-        return Gather(*moves(use))
-
-    def result(use: Result) -> Result:
-        buffer, table = moves(use)
-        return replace(use, buffer=buffer, table=table)
-
-    return each_region(
-        step,
-        lambda region: replace(
-            region,
-            gathers=tuple(map(gather, region.gathers)),
-            carries=tuple(Carry(carry.output, tuple(map(gather, carry.initial))) for carry in region.carries),
-            results=tuple(map(result, region.results)),
-        ),
-    )
 
 
 class _Cut:
@@ -91,25 +64,25 @@ class _Cut:
         self.scratch = {b: draft.workspace(self.size(w, self.length)) for b, w in windows.items()}
         self.rest = {b: draft.workspace(self.size(w, self.left)) for b, w in windows.items()}
         added = {b for b, uses in uses_of([nest]).items() if any(use.kind == "add" for use in uses)}
-        inner = Nest(self.length, tuple(_moved(step, self.within) for step in nest.steps))
+        inner = Nest(self.length, all_readdressed(nest.steps, self.within))
         clears = [zeros(self.scratch[b], draft.buffers[self.scratch[b]].size) for b in windows if b in added]
         loads = [self.load(b, self.scratch[b], self.length, inside=True) for b in self.kept]
         saves = [self.save(b) for b in self.kept]
         made = Nest(segments, (*clears, *loads, inner, *saves))
         clears = [zeros(self.rest[b], draft.buffers[self.rest[b]].size) for b in windows if b in added and depth]
         loads = [self.load(b, self.rest[b], self.left, inside=False) for b in self.kept]
-        last = Nest(self.left, tuple(_moved(step, self.behind) for step in nest.steps))
+        last = Nest(self.left, all_readdressed(nest.steps, self.behind))
         self.parts: list[Step] = [made, *clears, *loads, last]
 
     def steps(self, steps: Sequence[Step], at: int) -> list[Step]:
         """Return steps with the nest, which is one of them, in segments; they use its buffers where these are now."""
         before = [moved for step in steps[:at] for moved in self.ahead(step)]
-        return [*before, *self.parts, *(_moved(step, self.final) for step in steps[at + 1 :])]
+        return [*before, *self.parts, *all_readdressed(steps[at + 1 :], self.final)]
 
-    def ahead(self, step: Step) -> list[Step]:
+    def ahead(self, step: Step) -> Sequence[Step]:
         """Return what a step before the nest becomes; zeros there are for all that is kept."""
         if not isinstance(step, Region) or not is_zeros(step):
-            return [_moved(step, self.initial)]
+            return all_readdressed([step], self.initial)
         sizes = {
             b: (self.kept[b], self.draft.buffers[self.kept[b]].size) if b in self.kept else None for b in self.windows
         }
@@ -123,40 +96,36 @@ class _Cut:
         """Return where the window of the first of some rounds begins in the buffer of all of them."""
         return max(-window.step * (rounds - 1), 0)
 
-    def initial(self, use: Gather | Result) -> tuple[int, Table]:
+    def initial(self, buffer: int, table: Table) -> tuple[int, Table]:
         """Return where something is before the nest."""
-        window = self.windows.get(use.buffer)
+        window = self.windows.get(buffer)
         if window is None:
-            return use.buffer, use.table
-        return self.kept[use.buffer], _shifted(use.table, -window.lowest - window.old.start, use.table.shifts)
+            return buffer, table
+        return self.kept[buffer], moved(table, -window.lowest - window.old.start)
 
-    def within(self, use: Gather | Result) -> tuple[int, Table]:
+    def within(self, buffer: int, table: Table) -> tuple[int, Table]:
         """Return where something is in the rounds of a segment."""
-        window, shifts = self.windows.get(use.buffer), self.padded(use.table)
+        window, shifts = self.windows.get(buffer), shifts_to(table, self.depth + 1)
         before, step, after = shifts[: self.depth], shifts[self.depth], shifts[self.depth + 1 :]
         if window is None:
-            return use.buffer, _shifted(use.table, 0, (*before, step * self.length, step, *after))
+            return buffer, moved(table, shifts=(*before, step * self.length, step, *after))
         begin = self.first(window, self.length) - window.lowest
-        return self.scratch[use.buffer], _shifted(use.table, begin, (*before, 0, step, *after))
+        return self.scratch[buffer], moved(table, begin, shifts=(*before, 0, step, *after))
 
-    def behind(self, use: Gather | Result) -> tuple[int, Table]:
+    def behind(self, buffer: int, table: Table) -> tuple[int, Table]:
         """Return where something is in the rounds left over."""
-        window, shifts = self.windows.get(use.buffer), self.padded(use.table)
+        window = self.windows.get(buffer)
         if window is None:
-            return use.buffer, _shifted(use.table, shifts[self.depth] * self.segments * self.length, use.table.shifts)
-        begin = self.first(window, self.left) - window.lowest
-        return self.rest[use.buffer], _shifted(use.table, begin, use.table.shifts)
+            return buffer, moved(table, shift_at(table, self.depth) * self.segments * self.length)
+        return self.rest[buffer], moved(table, self.first(window, self.left) - window.lowest)
 
-    def final(self, use: Gather | Result) -> tuple[int, Table]:
+    def final(self, buffer: int, table: Table) -> tuple[int, Table]:
         """Return where something is after the nest."""
-        window = self.windows.get(use.buffer)
+        window = self.windows.get(buffer)
         if window is None:
-            return use.buffer, use.table
+            return buffer, table
         begin = self.first(window, self.left) - window.lowest - window.step * self.segments * self.length
-        return self.rest[use.buffer], _shifted(use.table, begin, use.table.shifts)
-
-    def padded(self, table: Table) -> tuple[int, ...]:
-        return (*table.shifts, *[0] * (self.depth + 1 - len(table.shifts)))
+        return self.rest[buffer], moved(table, begin)
 
     def load(self, buffer: int, target: int, rounds: int, *, inside: bool) -> Region:
         """Return the copy of what a segment, or the rest, begins with."""
@@ -167,27 +136,15 @@ class _Cut:
             else Affine(self.segments * window.left, 1, window.left)
         )
         begin = self.first(window, rounds) + window.old.start
-        return _copy(self.kept[buffer], source, target, Affine(begin, 1, window.left))
+        return copy(Gather(self.kept[buffer], source), target, Affine(begin, 1, window.left))
 
     def save(self, buffer: int) -> Region:
         """Return the copy of what the next segment begins with."""
         window = self.windows[buffer]
         begin = self.first(window, self.length) + window.old.start + self.length * window.step
         target = Affine(window.left, 1, window.left, self.at(window))
-        return _copy(self.scratch[buffer], Affine(begin, 1, window.left), self.kept[buffer], target)
+        return copy(Gather(self.scratch[buffer], Affine(begin, 1, window.left)), self.kept[buffer], target)
 
     def at(self, window: Window) -> tuple[int, ...]:
         """Return the shifts of what moves on with the segments."""
         return (*[0] * self.depth, window.left)
-
-
-def _copy(source: int, places: Affine, target: int, to: Affine) -> Region:
-    store = Result(0, target, to, "store")
-    return Region(IDENTITY, places.count, (Gather(source, places),), (store,), origin="copies")
-
-
-def _shifted(table: Table, begin: int, shifts: tuple[int, ...]) -> Table:
-    """Return a table further on, with other shifts."""
-    if isinstance(table, Indexed):
-        return Indexed(table.index + begin, shifts)
-    return Affine(table.start + begin, table.step, table.count, shifts)

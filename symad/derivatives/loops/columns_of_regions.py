@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from codegen.ir.program import Output
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
-from codegen.ir.tables import Affine, Indexed, Table
+from codegen.ir.readdress import all_readdressed, each_region, moved
+from codegen.ir.region import Buffer, Nest, Region, RolledProgram, Step
+from codegen.ir.tables import Table
 from symad.derivatives.loops.activity import dependent
 from symad.derivatives.loops.draft import Draft
 from symad.derivatives.loops.pullback import gradient, pullback
@@ -59,11 +60,9 @@ def by_rounds(
     moves[target] = Move(target, rounds, 0, 1) if across else Move(target, 1, 0, size)
     for buffer in {*active, target} - {seed}:
         draft.buffers[buffer] = Buffer("workspace", program.buffers[buffer].size * rounds)
-    before, inside = (
-        _parts(program.steps, active, moves, within=False),
-        _parts(program.steps, active, moves, within=True),
-    )
-    draft.steps = [*before, Nest(rounds, tuple(inside))] if inside else before
+    before, within = _parts(program.steps, active, within=False), _parts(program.steps, active, within=True)
+    inside = all_readdressed(within, lambda b, places: moves[b].use(b, places) if b in moves else _still(b, places))
+    draft.steps = [*before, Nest(rounds, inside)] if inside else [*before]
     inputs = [(array, number) for number, array in enumerate(program.inputs) if number != seed]
     return draft.finish(inputs, [(Output(shape, ()), target)], "columns")
 
@@ -77,52 +76,22 @@ class Move:
     first: int
     shift: int
 
-    def gather(self, use: Gather) -> Gather:
-        """Return a use of the buffer in the rounds."""
-        return Gather(self.buffer, self.table(use.table))
-
-    def result(self, use: Result) -> Result:
-        """Return a use of the buffer in the rounds."""
-        return replace(use, buffer=self.buffer, table=self.table(use.table))
-
-    def table(self, table: Table) -> Table:
+    def use(self, _: int, table: Table) -> tuple[int, Table]:
         """Return the places of a table in the rounds."""
         shifts = (self.shift, *(self.scale * shift for shift in table.shifts))
-        if isinstance(table, Affine):
-            return Affine(self.scale * table.start + self.first, self.scale * table.step, table.count, shifts)
-        return Indexed(self.scale * table.index + self.first, shifts)
+        return self.buffer, moved(table, self.first, scale=self.scale, shifts=shifts)
 
 
-def _parts(steps: Sequence[Step], active: frozenset[int], moves: dict[int, Move], *, within: bool) -> list[Step]:
+def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tuple[Step, ...]:
     """Return what steps compute in the rounds, or before them."""
-    found: list[Step] = []
-    for step in steps:
-        if isinstance(step, Nest):
-            inner = _parts(step.steps, active, moves, within=within)
-            found += [Nest(step.count, tuple(inner))] if inner else []
-            continue
-        results = tuple(use for use in step.results if (use.buffer in active) == within)
-        if results:
-            part = replace(step, results=results)
-            found.append(_moved(part, moves) if within else part)
-    return found
+
+    def part(region: Region) -> Region | None:
+        results = tuple(use for use in region.results if (use.buffer in active) == within)
+        return replace(region, results=results) if results else None
+
+    return each_region(steps, part)
 
 
-def _moved(region: Region, moves: dict[int, Move]) -> Region:
-    """Return a region with its tables in the rounds."""
-
-    def gather(use: Gather) -> Gather:
-        return moves[use.buffer].gather(use) if use.buffer in moves else _still(use)
-
-    carries = tuple(replace(carry, initial=tuple(gather(use) for use in carry.initial)) for carry in region.carries)
-    return replace(
-        region,
-        gathers=tuple(gather(use) for use in region.gathers),
-        results=tuple(moves[use.buffer].result(use) for use in region.results),
-        carries=carries,
-    )
-
-
-def _still(use: Gather) -> Gather:
+def _still(buffer: int, table: Table) -> tuple[int, Table]:
     """Return a use of what is the same in all rounds; the shifts of inner nests stay theirs."""
-    return replace(use, table=replace(use.table, shifts=(0, *use.table.shifts))) if use.table.shifts else use
+    return buffer, moved(table, shifts=(0, *table.shifts)) if table.shifts else table

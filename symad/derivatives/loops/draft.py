@@ -9,13 +9,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.body_parts import body_part
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.readdress import buffers_read, buffers_written, renumbered
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine
+from codegen.loops.optimise.dead_code import without_dead_code
+from codegen.loops.optimise.fusion import fused
 from codegen.stages import carried_out, observed
-from symad.derivatives.loops.body_derivatives import body_part
-from symad.derivatives.loops.dead_code import tidied
-from symad.derivatives.loops.fusion import joined
 
 Pass = Callable[[Sequence[Step]], Sequence[Step]]
 
@@ -63,8 +64,8 @@ class Draft:
         def whole(steps: Sequence[Step]) -> RolledProgram:
             return self.program_of(steps, inputs, outputs)
 
-        tidy: Pass = partial(tidied, wanted=wanted)
-        passes: list[tuple[str, Pass]] = [("dead-code", tidy), ("loop-fusion", joined), ("dead-code", tidy)]
+        tidy: Pass = partial(without_dead_code, wanted=wanted)
+        passes: list[tuple[str, Pass]] = [("dead-code", tidy), ("loop-fusion", fused), ("dead-code", tidy)]
         steps: Sequence[Step] = observed(self.steps, name, whole=whole)
         for each, change in passes:
             steps = carried_out(each, change, steps, whole=whole)
@@ -75,7 +76,7 @@ class Draft:
     ) -> RolledProgram:
         """Return the program of some steps, with the buffers that they use."""
         ends = {buffer for _, buffer in (*inputs, *outputs)}
-        used = {buffer for region, _ in regions_of(steps) for buffer in buffers_of(region)}
+        used = buffers_read(steps) | buffers_written(steps)
         middle = [buffer for buffer in range(len(self.buffers)) if buffer in used and buffer not in ends]
         order = [*(buffer for _, buffer in inputs), *middle, *(buffer for _, buffer in outputs)]
         number = {buffer: k for k, buffer in enumerate(order)}
@@ -86,7 +87,7 @@ class Draft:
         ]
         return RolledProgram(
             tuple(array for array, _ in inputs), tuple(array for array, _ in outputs), tuple(buffers),
-            tuple(each_region(step, lambda region: _renumbered(region, number)) for step in steps), self.program.name,
+            renumbered(steps, number.__getitem__), self.program.name,
         )  # fmt: skip
 
     def _at(self, buffer: int) -> Buffer:
@@ -121,23 +122,6 @@ class Wiring:
         return Region(body, count, tuple(self.gathers.values()), results, carries, last, origin)
 
 
-def each_region(step: Step, change: Callable[[Region], Region]) -> Step:
-    """Return a step with each of its regions changed."""
-    if isinstance(step, Region):
-        return change(step)
-    return Nest(step.count, tuple(each_region(inner, change) for inner in step.steps))
-
-
-def buffers_read(region: Region) -> list[int]:
-    """Return the buffers that a region reads."""
-    return [use.buffer for use in region.gathers] + [use.buffer for carry in region.carries for use in carry.initial]
-
-
-def buffers_of(region: Region) -> list[int]:
-    """Return the buffers that a region reads or writes."""
-    return buffers_read(region) + [use.buffer for use in region.results]
-
-
 def fresh_name(name: str, taken: Sequence[Input]) -> str:
     """Return a name that no input has yet, with underscores behind it if need be.
 
@@ -148,15 +132,3 @@ def fresh_name(name: str, taken: Sequence[Input]) -> str:
     while name in names:
         name += "_"
     return name
-
-
-def _renumbered(region: Region, number: Mapping[int, int]) -> Region:
-    def moved(use: Gather) -> Gather:
-        return replace(use, buffer=number[use.buffer])
-
-    return replace(
-        region,
-        gathers=tuple(map(moved, region.gathers)),
-        carries=tuple(Carry(carry.output, tuple(map(moved, carry.initial))) for carry in region.carries),
-        results=tuple(replace(use, buffer=number[use.buffer]) for use in region.results),
-    )

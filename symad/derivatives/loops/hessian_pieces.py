@@ -20,8 +20,8 @@ from codegen.ir.program import Input, Output, Program, Rows, reachable
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.row_table import Table
 from codegen.ir.tables import Places, distinct
+from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from symad.derivatives.loops.patterns import table_of, uniform
-from symad.derivatives.loops.reaching_definitions import FIXED, ZERO, Writers
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 
@@ -131,7 +131,7 @@ def pieces_of(
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
         return None
-    finder = _Finder(program, Writers(program, regions, inputs, kept))
+    finder = _Finder(program, ReachingDefinitions(program, regions, inputs, kept))
     for region in reversed(regions):
         if not finder.visit(region):
             return None
@@ -171,9 +171,9 @@ class _MixedReadsError(Exception):
 class _Finder:
     """Visits regions from the last to the first: what an inner value is made of comes before what reads it."""
 
-    def __init__(self, program: RolledProgram, writers: Writers) -> None:
-        self.program, self.writers, self.pieces = program, writers, list[Piece]()
-        made = {number: np.full(program.buffers[number].size, -1) for number in self.writers.of}
+    def __init__(self, program: RolledProgram, definitions: ReachingDefinitions) -> None:
+        self.program, self.definitions, self.pieces = program, definitions, list[Piece]()
+        made = {number: np.full(program.buffers[number].size, -1) for number in self.definitions.of}
         self.inner = Inner(made)
 
     def visit(self, region: Region) -> bool:
@@ -187,7 +187,7 @@ class _Finder:
             if not results:
                 continue
             try:
-                self.pieces.append(_Expander(self.writers, region, chosen).piece(results))
+                self.pieces.append(_Expander(self.definitions, region, chosen).piece(results))
             except _MixedReadsError as mixed:
                 groups += [chosen[group] for group in _by_value([mixed.kinds], len(chosen))]
                 continue
@@ -220,8 +220,8 @@ def _by_value(columns: Sequence[Places], count: int) -> list[Places]:
 class _Expander:
     """Writes the body of a region for some of its repetitions on a graph, with the bodies of maps that it reads."""
 
-    def __init__(self, writers: Writers, region: Region, chosen: Places) -> None:
-        self.writers, self.region, self.chosen = writers, region, chosen
+    def __init__(self, definitions: ReachingDefinitions, region: Region, chosen: Places) -> None:
+        self.definitions, self.region, self.chosen = definitions, region, chosen
         self.build = Builder(Graph(lines=False))
         self.slots: dict[tuple[int, bytes], Slot] = {}
         self.maps: dict[tuple[int, bytes], int] = {}
@@ -266,30 +266,30 @@ class _Expander:
 
     def read(self, buffer: int, places: Places, *, exponent: bool = False) -> int:
         """Return the node of what is read from places of a buffer."""
-        values = self.writers.program.buffers[buffer].values
+        values = self.definitions.program.buffers[buffer].values
         if values is not None:
             return self.constant(buffer, values, places, exponent=exponent)
-        if buffer not in self.writers.of:
-            return self.leaf(buffer, places, "active" if buffer in self.writers.inputs else "fixed")
-        kinds = self.writers.kinds(buffer, places)
+        if buffer not in self.definitions.of:
+            return self.leaf(buffer, places, "active" if buffer in self.definitions.inputs else "fixed")
+        kinds = self.definitions.kinds(buffer, places)
         if (kinds != kinds[0]).any():
             raise _MixedReadsError(kinds)
         if kinds[0] == ZERO:
             return self.build.number(0.0)
         if kinds[0] < 0:
             return self.leaf(buffer, places, "fixed" if kinds[0] == FIXED else "inner")
-        made, nodes = self.writers.made(buffer), list[int]()
-        if self.writers.shared(made.recipes[int(kinds[0])], places):
+        made, nodes = self.definitions.made(buffer), list[int]()
+        if self.definitions.shared(made.recipes[int(kinds[0])], places):
             return self.leaf(buffer, places, "inner")
         for position, number in enumerate(made.recipes[int(kinds[0])]):
             nodes.append(self.written(number, made.repetitions[made.begins[places] + position]))
         return self.build.add(nodes[0], nodes[1], *nodes[2:]) if len(nodes) > 1 else nodes[0]
 
     def written(self, number: int, chosen: Places) -> int:
-        """Write the body of a result where it is read; its depth is bounded (see `Writers`)."""
+        """Write the body of a result where it is read; its depth is bounded (see `ReachingDefinitions`)."""
         key = (number, chosen.tobytes())
         if key not in self.maps:
-            written = self.writers.written[number]
+            written = self.definitions.written[number]
             row = written.region.body.outputs[written.result.output].rows[0]
             (self.maps[key],) = self.body(written.region, chosen, [row])
         return self.maps[key]

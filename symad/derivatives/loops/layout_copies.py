@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import sympy as sp
 
-from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Gather, Region, Result
 from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.region_copies import copy, identities
 from codegen.pricing.price_table import NANOSECONDS
 
 MOST_STRETCHES = 8
@@ -30,14 +29,6 @@ class Stretch:
     target: int
     step: int
     count: int
-
-
-def identities(count: int) -> Program:
-    """Return the body that gives back its slots."""
-    symbols = [sp.Symbol(f"s{k}", real=True) for k in range(count)]
-    inputs = tuple(Input(symbol.name, ()) for symbol in symbols)
-    outputs = tuple(Output((), (k,)) for k in range(count))
-    return Program([sp.Symbol] * count, [()] * count, dict(enumerate(symbols)), inputs, outputs, "copy")
 
 
 def stretches(source: Places, target: Places) -> list[Stretch] | None:
@@ -82,9 +73,7 @@ def copies(source_buffer: int, source: Places, target_buffer: int, target: Place
     found = stretches(source, target)
     if found is None:
         order = np.argsort(target, kind="stable")
-        result = Result(0, target_buffer, table(target[order]), "store")
-        gather = Gather(source_buffer, table(source[order]))
-        return [Region(identities(1), len(order), (gather,), (result,), origin=ORIGIN)]
+        return [copy(Gather(source_buffer, table(source[order])), target_buffer, table(target[order]), origin=ORIGIN)]
     regions = []
     while found:
         step = found[0].step

@@ -1,4 +1,4 @@
-"""Wide regions: a body with more sums than there are registers is cut into several loops.
+"""Wide regions: a body with more sums than there are registers is cut into several loops (loop fission).
 
 The first loop stores what the summands are made of, the others multiply and add up some of the sums each: a matrix of
 sums block by block, as in a matrix product.
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from codegen.ir.readdress import readdressed, repetitions
 from codegen.ir.region import Nest, Region, Result, Step
 from codegen.ir.tables import Affine, Table
 from symad.derivatives.loops.hessian_pieces import RegionDraft
@@ -25,11 +26,11 @@ FEWEST_IN_CHUNKS = 4096
 
 def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDraft]:
     """Return the regions that a region is cut into; `workspace(size)` makes a buffer."""
-    sums = [(node, result) for node, result in draft.results if _is_sum(draft, node, result)]
+    summed = [_is_sum(draft, node, result) for node, result in draft.results]
+    sums = [found for found, is_sum in zip(draft.results, summed, strict=True) if is_sum]
     if len(sums) < FEWEST_SUMS or draft.count < FEWEST_REPETITIONS:
         return [draft]
-    chosen = {id(result) for _, result in sums}
-    others = [(node, result) for node, result in draft.results if id(result) not in chosen]
+    others = [found for found, is_sum in zip(draft.results, summed, strict=True) if not is_sum]
     first = RegionDraft(draft.build, draft.count, draft.slots, others, draft.origin)
     slots, everywhere = list(draft.slots), np.arange(draft.count)
     for part in _parts(draft, [node for node, _ in sums]):
@@ -95,11 +96,8 @@ def in_chunks(regions: Sequence[Region]) -> list[Step]:
 def _chunk(region: Region, begin: int, count: int) -> Region:
     """Return a part of the repetitions of a region; the first one moves on in each round."""
 
-    def part(found: Table) -> Affine:
-        assert isinstance(found, Affine)
-        shifts = () if begin else (found.step * count,)
-        return Affine(found.start + found.step * begin, found.step, count, shifts)
+    def part(buffer: int, table: Table) -> tuple[int, Table]:
+        assert isinstance(table, Affine)
+        return buffer, repetitions(table, begin, count, None if begin else 0)
 
-    gathers = tuple(replace(use, table=part(use.table)) for use in region.gathers)
-    results = tuple(replace(use, table=part(use.table)) for use in region.results)
-    return replace(region, count=count, gathers=gathers, results=results)
+    return replace(readdressed(region, part), count=count)

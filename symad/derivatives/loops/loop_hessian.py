@@ -16,8 +16,8 @@ import numpy as np
 from codegen.ir.region import Region, RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import distinct
+from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.linear import linearize
-from symad.derivatives.loops.accumulations import with_sums
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.derivatives.loops.layout_costs import Entry
@@ -70,7 +70,7 @@ def hessian(
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    program = with_sums(program)
+    program = with_reductions(program)
     if not all(isinstance(step, Region) and step.parallel for step in program.steps):
         return None
     program, waists = with_waists(program, [wrt])

@@ -13,7 +13,7 @@ import numpy as np
 from codegen.ir.region import Region, RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
-from symad.derivatives.loops.accumulations import with_sums
+from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.derivatives.loops.layout_costs import Entry
@@ -62,7 +62,7 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    program = with_sums(program)
+    program = with_reductions(program)
     if not all(isinstance(step, Region) and step.parallel for step in program.steps):
         return None
     program, waists = with_waists(program, [wrt])

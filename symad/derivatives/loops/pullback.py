@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.ir.program import Input, Output
-from codegen.ir.region import Gather, Region, RolledProgram, Step, regions_of
+from codegen.ir.readdress import buffers_read, each_region
+from codegen.ir.region import Gather, Region, RolledProgram, Step
 from codegen.ir.tables import Affine
+from codegen.loops.optimise.expansion import expanded
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, segmented, segments_of
 from symad.derivatives.loops.checkpoints_nests import cut_nests
-from symad.derivatives.loops.draft import Draft, buffers_read, each_region, fresh_name
+from symad.derivatives.loops.draft import Draft, fresh_name
 from symad.derivatives.loops.reverse import Reverse
 from symad.derivatives.loops.reverse_region import Place, added, single_lags
-from symad.derivatives.loops.reverse_rounds import with_own_rounds
 from symad.errors import ArgumentError
 
 
@@ -68,9 +69,9 @@ def _run_back(
     check_checkpoints(checkpoints)
     if checkpoints != "all" and not allowed("checkpoints"):
         checkpoints = "all"
-    single = [each_region(step, single_lags) for step in draft.program.steps]
+    single = each_region(draft.program.steps, single_lags)
     places, copies = _cotangents_of_outputs(draft, seeds)
-    steps, cuts = cut_nests(draft, with_own_rounds(draft, single), checkpoints, 0)
+    steps, cuts = cut_nests(draft, expanded(single, draft.buffers), checkpoints, 0)
     steps = _cut(draft, steps, checkpoints)
     ends = list(zip(draft.program.outputs, range(draft.program.first_output, len(draft.program.buffers)), strict=True))
     observed(steps, "checkpoints", whole=lambda cut: draft.program_of(cut, _inputs(draft.program), ends))
@@ -97,9 +98,8 @@ def _cut(draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints) -> list[
 
 def _cotangents_of_outputs(draft: Draft, seeds: dict[int, Place]) -> tuple[dict[int, Place], list[Step]]:
     """Return where the cotangents of outputs are; those of one that is read again are added up, from what is given."""
-    read = {buffer for region, _ in regions_of(draft.program.steps) for buffer in buffers_read(region)}
     places, copies = dict(seeds), list[Step]()
-    for buffer in sorted(read & seeds.keys()):
+    for buffer in sorted(buffers_read(draft.program.steps) & seeds.keys()):
         size = draft.buffers[buffer].size
         source = draft.number(1.0, size) if seeds[buffer].one else Gather(seeds[buffer].buffer, Affine(0, 1, size))
         places[buffer] = Place(draft.like(buffer))

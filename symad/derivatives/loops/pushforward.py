@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.ir.program import Input, Output
+from codegen.ir.readdress import each_region
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from symad.derivatives.loops.activity import Forward, forward
 from symad.derivatives.loops.body_linear import body_pushforward
-from symad.derivatives.loops.draft import Draft, Wiring, each_region, fresh_name
+from symad.derivatives.loops.draft import Draft, Wiring, fresh_name
 
 
 def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
@@ -31,7 +32,7 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     own = set(active) if units else set[int]()
     guards = {buffer: tangents[buffer] if buffer in own else draft.like(buffer) for buffer in sorted(ahead.guarded)}
     pushed = _Pushed(draft, ahead, tangents, guards)
-    draft.steps = [each_region(step, pushed.region) for step in program.steps]
+    draft.steps = list(each_region(program.steps, pushed.region))
     inputs = [(array, number) for number, array in enumerate(program.inputs)]
     for number in active:
         array = program.inputs[number]

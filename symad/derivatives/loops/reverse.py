@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from codegen.ir.region import Carry, Gather, Nest, Region, Step
-from codegen.ir.tables import Table
+from codegen.ir.readdress import all_readdressed, each_region, readdressed
+from codegen.ir.region import Nest, Region, Step
+from codegen.loops.optimise.contraction import zeros
 from symad.derivatives.loops.activity import Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, segmented, segments_of
-from symad.derivatives.loops.checkpoints_nests import cut_nests, renamed
-from symad.derivatives.loops.contraction import zeros
-from symad.derivatives.loops.draft import Draft, each_region
+from symad.derivatives.loops.checkpoints_nests import cut_nests
+from symad.derivatives.loops.draft import Draft
 from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, backward_table
 from symad.errors import ArgumentError
 
@@ -87,7 +87,7 @@ class Reverse:
     def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""
         first, depth = len(self.draft.buffers), len(counts)
-        turned = _rounds_backward(region, counts)
+        turned = readdressed(region, lambda buffer, table: (buffer, backward_table(table, counts, turned=False)))
         steps = segmented(self.draft, turned, segments_of(self.checkpoints, region, depth), depth)
         inner = Reverse(self.draft, steps, self.ahead.buffers, self.cotangents, self.checkpoints, self.ahead)
         there, back = inner.both_ways(steps, (FIXED,) * depth)
@@ -100,8 +100,10 @@ class Reverse:
         """
         first, depth, scratch = len(self.draft.buffers), len(counts), self.cuts[nest]
         own = {buffer: self.draft.like(buffer) for buffer in sorted(scratch)}
-        turned = [each_region(step, lambda region: _rounds_backward(region, counts)) for step in nest.steps]
-        steps, cuts = cut_nests(self.draft, renamed(turned, own), self.checkpoints, depth, first)
+        turned = all_readdressed(
+            nest.steps, lambda buffer, table: (own.get(buffer, buffer), backward_table(table, counts, turned=False))
+        )
+        steps, cuts = cut_nests(self.draft, turned, self.checkpoints, depth, first)
         active = self.ahead.buffers | {own[buffer] for buffer in scratch & self.ahead.buffers}
         given = self.cotangents | {own[b]: self.cotangents[b] for b in sorted(scratch & self.cotangents.keys())}
         inner = Reverse(self.draft, steps, active, given, self.checkpoints, self.ahead, cuts)
@@ -114,34 +116,14 @@ class Reverse:
         return [*clears, *_only_into(there, first), *back]
 
 
-def _rounds_backward(region: Region, counts: Sequence[int]) -> Region:
-    """Return a region as it runs forward in nests whose rounds run backward."""
-
-    def turned(table: Table) -> Table:
-        return backward_table(table, counts, turned=False)
-
-    def moved(use: Gather) -> Gather:
-        return Gather(use.buffer, turned(use.table))
-
-    return replace(
-        region,
-        gathers=tuple(map(moved, region.gathers)),
-        carries=tuple(Carry(carry.output, tuple(map(moved, carry.initial))) for carry in region.carries),
-        results=tuple(replace(use, table=turned(use.table)) for use in region.results),
-    )
-
-
-def _only_into(steps: Sequence[Step], first: int) -> list[Step]:
+def _only_into(steps: Sequence[Step], first: int) -> tuple[Step, ...]:
     """Return steps with those results only that go to buffers from a number on."""
-    found: list[Step] = []
-    for step in steps:
-        if isinstance(step, Nest):
-            inner = _only_into(step.steps, first)
-            found += [replace(step, steps=tuple(inner))] if inner else []
-        else:
-            results = tuple(use for use in step.results if use.buffer >= first)
-            found += [replace(step, results=results)] if results else []
-    return found
+
+    def kept(region: Region) -> Region | None:
+        results = tuple(use for use in region.results if use.buffer >= first)
+        return replace(region, results=results) if results else None
+
+    return each_region(steps, kept)
 
 
 def _endless(region: Region) -> ArgumentError:

@@ -16,11 +16,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from codegen.ir.body_parts import body_part, slots_behind
 from codegen.ir.program import Program
+from codegen.ir.readdress import backward, moved
 from codegen.ir.region import Carry, Gather, Region, Result, Step
-from codegen.ir.tables import Affine, Indexed, Table
-from codegen.loops.place.buffers import IDENTITY
-from symad.derivatives.loops.body_derivatives import Replay, body_part, body_program, slots_behind
+from codegen.ir.tables import Affine, Table
+from codegen.loops.optimise.region_copies import copy
+from symad.derivatives.loops.body_derivatives import Replay, body_program
 from symad.derivatives.loops.body_linear import body_pullback
 from symad.derivatives.loops.draft import Draft, Wiring
 
@@ -228,14 +230,9 @@ def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Tabl
     Affine(start=7, step=-2, count=4, shifts=(8,))
     """
     pairs = list(zip(table.shifts, counts, strict=False))
-    moved = sum(shift * (count - 1) for shift, count in pairs if count != FIXED)
+    by = sum(shift * (count - 1) for shift, count in pairs if count != FIXED)
     shifts = (*(shift if count == FIXED else -shift for shift, count in pairs), *table.shifts[len(counts) :])
-    if isinstance(table, Indexed):
-        index = table.index[::-1] if turned else table.index
-        return Indexed(index + moved if moved else index, shifts)
-    if turned:
-        return Affine(table.start + moved + table.step * (table.count - 1), -table.step, table.count, shifts)
-    return Affine(table.start + moved, table.step, table.count, shifts)
+    return moved(backward(table) if turned else table, by, shifts=shifts)
 
 
 def strides(size: int, counts: Sequence[int]) -> tuple[int, ...]:
@@ -249,8 +246,7 @@ def strides(size: int, counts: Sequence[int]) -> tuple[int, ...]:
 
 def added(source: Gather, target: Gather) -> Region:
     """Return the region that adds the places of a table to those of another."""
-    total = Result(0, target.buffer, target.table, "add")
-    return Wiring(IDENTITY, {0: source}, {}, [(0, total)]).region(source.table.count, "")
+    return copy(source, target.buffer, target.table, "add", "")
 
 
 def _rounds(counts: Sequence[int]) -> int:

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import sympy as sp
 
+from codegen.ir.body_parts import body_part, slots_behind
 from codegen.ir.program import Head, Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from symad.derivatives.loops.body_derivatives import body_part, slots_behind
+from codegen.loops.optimise.rewriting import Draft
 
 FEWEST_SLOTS = 12  # of a sum that becomes a value
 MOST_VALUES = 32  # in all repetitions of all regions
@@ -22,28 +23,16 @@ MOST_VALUES = 32  # in all repetitions of all regions
 
 def with_waists(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
     """Return a program whose long linear sums have buffers, and these buffers; regions know nothing of each other."""
-    buffers, steps, made = list(program.buffers), list[Region](), list[int]()
-    left, first = MOST_VALUES, program.first_output
-    for region in program.steps:
+    draft, left, first = Draft(program), MOST_VALUES, program.first_output
+    for at, region in enumerate(program.steps):
         assert isinstance(region, Region)
         rows = _waists(region.body, _variable(program, region, inputs)) if region.count <= left else []
         if not rows or region.count * len(rows) > left:
-            steps.append(region)
             continue
         left -= region.count * len(rows)
-        numbers = range(len(buffers), len(buffers) + len(rows))
-        buffers += [Buffer("workspace", region.count) for _ in rows]
-        steps += _split(region, rows, numbers)
-        made += numbers
-    if not made:
-        return program, frozenset()
-    inner, outputs = len(buffers) - len(program.buffers), len(program.outputs)
-    order = [*range(first), *made, *range(first, first + outputs)]
-    number_of = {number: k for k, number in enumerate(order)}
-    moved = tuple(_renumbered(step, number_of) for step in steps)
-    return replace(program, buffers=tuple(buffers[k] for k in order), steps=moved), frozenset(
-        range(first, first + inner)
-    )
+        sums, draft.steps[at] = _split(region, rows, [draft.buffer(Buffer("workspace", region.count)) for _ in rows])
+        draft.insert(at, sums)
+    return (draft.finished() if draft.added else program), frozenset(range(first, first + len(draft.added)))
 
 
 def _variable(program: RolledProgram, region: Region, inputs: Collection[int]) -> set[int]:
@@ -72,7 +61,7 @@ def _waists(body: Program, variable: set[int]) -> list[int]:
     return sorted(used)
 
 
-def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> list[Region]:
+def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
     """Return the region of some rows, which go to buffers, and the region that reads them there."""
     everywhere = Affine(0, 1, region.count)
     with_rows = replace(region.body, outputs=tuple(Output((), (row,)) for row in rows))
@@ -85,7 +74,7 @@ def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> list[
     gathers = [*region.gathers, *(Gather(buffer, everywhere) for buffer in buffers)]
     slots = slots_behind(rest, range(len(rest.outputs)))
     body = body_part(rest, slots, range(len(rest.outputs)))
-    return [first, replace(region, body=body, gathers=tuple(gathers[slot] for slot in slots))]
+    return first, replace(region, body=body, gathers=tuple(gathers[slot] for slot in slots))
 
 
 def _above(body: Program, rows: Sequence[int]) -> Program:
@@ -102,9 +91,3 @@ def _above(body: Program, rows: Sequence[int]) -> Program:
     outputs = tuple(Output((), (shifted[output.rows[0]],)) for output in body.outputs)
     rest = [*operands[:slots], *(() for _ in rows), *operands[slots:]]
     return Program(heads, rest, atoms, inputs, outputs, body.name)
-
-
-def _renumbered(region: Region, number_of: dict[int, int]) -> Region:
-    gathers = tuple(replace(use, buffer=number_of[use.buffer]) for use in region.gathers)
-    results = tuple(replace(use, buffer=number_of[use.buffer]) for use in region.results)
-    return replace(region, gathers=gathers, results=results)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from codegen.expressions.sympy_forms import can_be_input
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from codegen.ir.tables import distinct
-from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, between, is_nodes
 from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
@@ -240,8 +240,8 @@ def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> Parts
     inputs = tuple(Input(f"slot_{k}", ()) for k in range(len(slots)))
     results = tuple(Output((), (row_of[node],)) for node in [*outputs, *slots[len(reads) + len(carried) :]])
     program = Program(table.heads, table.operands, table.atoms, inputs, results, "body")
-    needed = {id(loop): loop for node, loop in body.made.items() if node in inside}
-    loops = tuple(_between_rows(loop, table, row_of) for loop in needed.values())
+    needed = dict.fromkeys(loop for node, loop in body.made.items() if node in inside)
+    loops = tuple(_between_rows(loop, table, row_of) for loop in needed)
     return program, list(reads.values()), [*carried.values(), *(invariant if endless else [])], loops
 
 
@@ -255,10 +255,7 @@ def _between_rows(loop: Loop, table: Table, row_of: dict[int, int]) -> Loop:
     for node in (node for use in loop.results for node in use.nodes.tolist()):
         if node not in row_of:  # not needed, but written
             row_of[node] = table.leaf(sp.Symbol(f"inner_{node}", real=True))
-    reads = tuple(at(column) if is_nodes(column) else column for column in loop.reads)
-    results = tuple(replace(use, nodes=at(use.nodes)) for use in loop.results)
-    carries = tuple(replace(use, initial=at(use.initial)) for use in loop.carries)
-    return replace(loop, reads=reads, results=results, carries=carries)
+    return between(loop, at)
 
 
 def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:

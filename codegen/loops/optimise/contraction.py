@@ -1,4 +1,4 @@
-"""Windows: a buffer with places for every round of a nest keeps those of the last rounds only, if no others are read.
+"""Array contraction: a buffer with places for every round of a nest keeps those that are read again, a window.
 
 What rounds hand on has places of its own in each, so that derivatives can ask for all of them. In a program that is
 only run, a round reads what the one before has left (or the few before): a window of places, which moves on with the
@@ -15,12 +15,12 @@ from math import prod
 import numpy as np
 import sympy as sp
 
+from codegen.ir.execution_order import all_places
 from codegen.ir.program import Output, Program
-from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
-from codegen.ir.tables import Affine, Indexed, Places, Table, distinct
-from codegen.loops.emit.workspace import all_places
-from codegen.loops.place.buffers import IDENTITY
-from symad.derivatives.loops.draft import buffers_of
+from codegen.ir.readdress import moved, readdressed, shift_at
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
+from codegen.ir.tables import Affine, Places, Table, distinct
+from codegen.loops.optimise.region_copies import copy
 
 FEWEST_ROUNDS = 3
 SAVED = 2**15  # numbers: what stays in the caches costs less than to move the window
@@ -28,20 +28,19 @@ LARGEST = 2**22  # places that are looked at one by one to find out whether a ro
 ZERO = Program([type(sp.S.Zero)], [()], {0: sp.S.Zero}, (), (Output((), (0,)),), "zero")
 
 
-def windowed(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
+def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
     """Return a program to be run: with the same outputs, and less memory, where so many numbers are saved at least.
 
     >>> from codegen.ir.program import Input
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> def copied(source, first, target):
-    ...     store = Result(0, target, Affine(0, 1, 4), "store")
-    ...     return Region(IDENTITY, 4, (Gather(source, Affine(first, 1, 4)),), (store,))
+    ...     return copy(Gather(source, Affine(first, 1, 4)), target, Affine(0, 1, 4))
     >>> square = Result(0, 1, Affine(4, 1, 4, (4,)), "store")
     >>> step = Region(program_from_sympy([x], [x**2]), 4, (Gather(1, Affine(0, 1, 4, (4,))),), (square,))
     >>> steps = (copied(0, 0, 1), Nest(10, (step,)), copied(1, 40, 2))
     >>> buffers = (Buffer("input", 4), Buffer("workspace", 44), Buffer("output", 4))
-    >>> windowed(RolledProgram((Input("x", (4,)),), (Output((4,), ()),), buffers, steps), 1).buffers[1].size
+    >>> contracted(RolledProgram((Input("x", (4,)),), (Output((4,), ()),), buffers, steps), 1).buffers[1].size
     8
     """
     steps, buffers = program.steps, list(program.buffers)
@@ -94,7 +93,7 @@ class Use:
 
     def places(self, level: int) -> Places:
         """Return all places, in the first round of the nests down to a level."""
-        return all_places(Result(0, 0, self.table, "store"), self.counts(level))
+        return all_places(self.table, self.counts(level))
 
     def counts(self, level: int) -> tuple[int, ...]:
         """Return the counts of the nests around it, with one round for those down to a level."""
@@ -106,7 +105,7 @@ class Use:
 
     def shift(self, level: int) -> int:
         """Return by how much its places move on with the rounds of a nest."""
-        return self.table.shifts[level] if level < len(self.table.shifts) else 0
+        return shift_at(self.table, level)
 
 
 def uses_of(steps: Sequence[Step]) -> dict[int, list[Use]]:
@@ -114,7 +113,7 @@ def uses_of(steps: Sequence[Step]) -> dict[int, list[Use]]:
     for at, visit in enumerate(visits(steps)):
         region = visit.step
         if isinstance(region, Region):
-            for use in (*region.gathers, *(use for carry in region.carries for use in carry.initial)):
+            for use in region.reads:
                 found.setdefault(use.buffer, []).append(Use(visit, at, "read", use.table))
             zero = is_zeros(region)
             for result in region.results:
@@ -166,9 +165,7 @@ class Window:
         for first in range(0, self.left, width):
             count = min(width, self.left - first)
             start = first if self.step > 0 else self.size - first - count
-            gather = Gather(0, Affine(start + self.step, 1, count))
-            result = Result(0, 0, Affine(start, 1, count), "store")
-            found.append(Region(IDENTITY, count, (gather,), (result,), origin="copies"))
+            found.append(copy(Gather(0, Affine(start + self.step, 1, count)), 0, Affine(start, 1, count)))
         return found
 
 
@@ -255,7 +252,7 @@ class _Mover:
             if isinstance(step, Region):
                 outside = self.level < 0 and is_zeros(step)
                 sizes = {buffer: (buffer, window.size) for buffer, window in self.windows.items()}
-                found += zeros_elsewhere(step, sizes) if outside else [self.region(step)]
+                found += zeros_elsewhere(step, sizes) if outside else [readdressed(step, self.use)]
                 continue
             its = self.begun == self.number
             self.begun += 1
@@ -271,34 +268,13 @@ class _Mover:
 
     def at(self, buffer: int, region: Region) -> Region:
         """Return a region of a window as one of its buffer."""
-        return replace(
-            region,
-            gathers=tuple(replace(use, buffer=buffer) for use in region.gathers),
-            results=tuple(replace(use, buffer=buffer) for use in region.results),
-        )
+        return readdressed(region, lambda _, table: (buffer, table))
 
-    def region(self, region: Region) -> Region:
-        """Return a region with its places in windows."""
-        if not any(buffer in self.windows for buffer in buffers_of(region)):
-            return region
-
-        def gather(use: Gather) -> Gather:
-            return replace(use, table=self.table(use.buffer, use.table))
-
-        return replace(
-            region,
-            gathers=tuple(map(gather, region.gathers)),
-            carries=tuple(Carry(carry.output, tuple(map(gather, carry.initial))) for carry in region.carries),
-            results=tuple(replace(use, table=self.table(use.buffer, use.table)) for use in region.results),
-        )
-
-    def table(self, buffer: int, table: Table) -> Table:
-        """Return a table of places in the window of a buffer, if it has one."""
+    def use(self, buffer: int, table: Table) -> tuple[int, Table]:
+        """Return the places of a table in the window of a buffer, if it has one."""
         window = self.windows.get(buffer)
         if window is None:
-            return table
+            return buffer, table
         first = window.end[0] if self.after else window.lowest
         shifts = tuple(0 if k == self.level else shift for k, shift in enumerate(table.shifts))
-        if isinstance(table, Indexed):
-            return Indexed(table.index - first, shifts)
-        return Affine(table.start - first, table.step, table.count, shifts)
+        return buffer, moved(table, -first, shifts=shifts)

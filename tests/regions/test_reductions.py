@@ -6,7 +6,7 @@ import pytest
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, table
-from symad.derivatives.loops.accumulations import with_sums
+from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.loops.body_derivatives import body_program
 from symad.derivatives.loops.loop_hessian import hessian
 from tests.regions.second_cases import flat_hessian, numbers_of, points_of
@@ -42,7 +42,7 @@ def add(a, total):
 )
 def test_sums_of_chains(count, lag, kind, reads):
     rolled = chain(add, count, lag, kind, reads)
-    found = with_sums(rolled)
+    found = with_reductions(rolled)
     assert all(region.parallel for region in found.steps)
     points = points_of(rolled)
     np.testing.assert_allclose(numbers_of(found, points), numbers_of(rolled, points), rtol=1e-15)
@@ -61,4 +61,4 @@ def test_sums_of_chains(count, lag, kind, reads):
 )
 def test_chains_that_stay(function, reads):
     rolled = chain(function, 7, 1, "store", reads)
-    assert not with_sums(rolled).steps[0].parallel
+    assert not with_reductions(rolled).steps[0].parallel

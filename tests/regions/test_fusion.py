@@ -10,8 +10,8 @@ from derive_strict import run
 
 import symad as sa
 from codegen.ir.region import Nest, Region, RolledProgram, Step
-from symad.derivatives.loops.dead_code import tidied
-from symad.derivatives.loops.fusion import joined
+from codegen.loops.optimise.dead_code import without_dead_code
+from codegen.loops.optimise.fusion import fused
 from symad.derivatives.loops.pullback import gradient
 from symad.derivatives.loops.pushforward import pushforward
 
@@ -30,13 +30,23 @@ def test_what_a_repetition_leaves_for_the_same_one_is_passed_on() -> None:
     assert sum(buffer.kind == "workspace" for buffer in found.buffers) == 2  # the sum and its tangent
 
 
+def test_equal_places_in_two_tables_are_the_same_places() -> None:
+    made = Made({"x": (6,)}, {"f": (4,), "g": (4,)})
+    one, two = (
+        region(lambda x: (x * x,), 4, [made.at("x", np.array([0, 1, 3, 5]))], [made.to(0, name, table(4))])
+        for name in ("f", "g")
+    )
+    other = region(lambda x: (x * x,), 4, [made.at("x", np.array([0, 1, 3, 4]))], [made.to(0, "g", table(4))])
+    assert [len(fused([one, step])) for step in (two, other)] == [1, 2]
+
+
 def test_what_reads_other_places_of_what_was_stored_waits() -> None:
     made = Made({"x": (4,)}, {"f": (4,)}, {"y": (4,)})
     first = region(lambda x: (x * x,), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))])
     turned = region(lambda y, x: (y * x,), 4, [made.at("y", table(4, 3, -1)), made.at("x", table(4))],
                     [made.to(0, "f", table(4))])  # fmt: skip
     program = made.program(first, turned)
-    assert len(joined(program.steps)) == 2
+    assert len(fused(program.steps)) == 2
     x = np.array([1.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(run(pushforward(program, []), [x])[0], (x * x)[::-1] * x)
 
@@ -48,9 +58,9 @@ def test_a_region_does_not_pass_what_it_reads_or_overwrites() -> None:
     after = region(lambda x, s: (x + s,), 4, [made.at("x", table(4)), made.at("s", table(4, 0, 0))],
                    [made.to(0, "f", table(4))])  # fmt: skip
     steps: list[Step] = [one, total, after]
-    assert joined(steps) == steps
+    assert fused(steps) == steps
     nest = Nest(1, (one, after))
-    (inner,) = joined([nest])
+    (inner,) = fused([nest])
     assert isinstance(inner, Nest)
     assert len(inner.steps) == 1
 
@@ -60,7 +70,7 @@ def test_what_no_output_needs_is_left_out() -> None:
     unread = region(lambda x: (x * x,), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))])
     reads = [made.at(name, table(4)) for name in ("x", "x", "y")]
     total = region(lambda a, b, c: (a, a * b, c), 4, reads, [made.to(1, "f", table(4, 0, 0), "add")])  # fmt: skip
-    (step,) = tidied([unread, total], [made.number["f"]])
+    (step,) = without_dead_code([unread, total], [made.number["f"]])
     assert isinstance(step, Region)
     assert (len(step.gathers), len(step.body.outputs), sum(map(bool, step.body.operands))) == (1, 1, 1)
 

@@ -1,4 +1,4 @@
-"""Accumulations: a chain that does nothing but add is a sum, whose terms know nothing of each other.
+"""Reductions: a chain that does nothing but add is a sum, whose terms know nothing of each other.
 
 Matrix products that NumPy carries out column by column are such chains, with a lag of as many as there are rows.
 """
@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
+from codegen.ir.body_parts import body_part
 from codegen.ir.program import Output, Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, regions_of
 from codegen.ir.tables import Places, table
-from symad.derivatives.loops.body_derivatives import body_part
-from symad.derivatives.loops.layout_copies import identities
+from codegen.loops.optimise.region_copies import copy
 
 
-def with_sums(program: RolledProgram) -> RolledProgram:
-    """Return a program with its accumulations as sums, where only their last values are used.
+def with_reductions(program: RolledProgram) -> RolledProgram:
+    """Return a program with the chains that are reductions as sums, where only their last values are used.
 
     >>> import numpy as np
     >>> from codegen.ir.program import Input
@@ -33,7 +33,7 @@ def with_sums(program: RolledProgram) -> RolledProgram:
     ...     (Carry(0, (Gather(0, Affine(0, 0, 1)),)),))
     >>> rolled = RolledProgram(
     ...     (Input("x", (4,)),), (Output((), ()),), (Buffer("input", 4), Buffer("output", 1)), (chain,))
-    >>> [(region.count, region.parallel, region.results[0].kind) for region in with_sums(rolled).steps]
+    >>> [(region.count, region.parallel, region.results[0].kind) for region in with_reductions(rolled).steps]
     [(1, True, 'add'), (3, True, 'add')]
     """
     if any(isinstance(step, Nest) for step in program.steps):
@@ -50,7 +50,7 @@ def _read(program: RolledProgram) -> list[Places]:
     """Return for each buffer 1 at places that are read, or are outputs."""
     read = [np.full(buffer.size, buffer.kind == "output", dtype=np.int64) for buffer in program.buffers]
     for region, _ in regions_of(program.steps):
-        for use in (*region.gathers, *(first for carry in region.carries for first in carry.initial)):
+        for use in region.reads:
             read[use.buffer][use.table.places()] = 1
     return read
 
@@ -113,10 +113,7 @@ def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Regi
     for source in dict.fromkeys(use.buffer for use in initial):
         chosen = [k for k, use in enumerate(initial) if use.buffer == source]
         reads = np.array([initial[k].table.places()[0] for k in chosen])
-        into = Result(0, buffer, table(places[chosen]), "add")
-        found.append(
-            Region(identities(1), len(chosen), (Gather(source, table(reads)),), (into,), origin="initial values")
-        )
+        found.append(copy(Gather(source, table(reads)), buffer, table(places[chosen]), "add", "initial values"))
     return found
 
 

@@ -15,8 +15,8 @@ from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.region import Nest, RolledProgram
 from codegen.ir.tables import Affine, Indexed
+from codegen.loops.optimise.contraction import contracted
 from symad.derivatives.loops.checkpoints import memory
-from symad.derivatives.loops.contraction import windowed
 from symad.derivatives.loops.pullback import pullback
 from symad.derivatives.loops.pushforward import pushforward
 
@@ -64,7 +64,7 @@ def steps_of_rounds(
 ])  # fmt: skip
 def test_rounds_that_read_those_before(rounds: int, lag: int, down: bool, stored: int, again: int) -> None:
     program = steps_of_rounds(rounds, lag, down, stored, again)
-    small, arrays = windowed(program, 1), points(program)
+    small, arrays = contracted(program, 1), points(program)
     assert memory(small) == (8 * WIDTH * (lag + 1) if rounds > 2 else memory(program))
     expected = carried_out(program, arrays, scratch=True)
     np.testing.assert_array_equal(evaluate_rolled(small, arrays), expected)
@@ -82,7 +82,7 @@ def test_derivatives_of_every_case(name: str) -> None:
     active = range(len(program.inputs))
     cut = pullback(program, active, checkpoints="sqrt")
     for made in (program, pushforward(program, active), cut, pushforward(cut, active)):
-        arrays, small = points(made), windowed(made, 1)
+        arrays, small = points(made), contracted(made, 1)
         assert memory(small) <= memory(made)
         for found, expected in zip(evaluate_rolled(small, arrays), evaluate_rolled(made, arrays), strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -91,7 +91,7 @@ def test_derivatives_of_every_case(name: str) -> None:
 def test_what_is_read_later_is_kept() -> None:
     program = CASES["scan_of_scan"]()
     kept = {
-        name: memory(windowed(made, 1)) for name, made in (("value", program), ("gradient", pullback(program, [1])))
+        name: memory(contracted(made, 1)) for name, made in (("value", program), ("gradient", pullback(program, [1])))
     }
     assert kept["value"] < memory(program) <= kept["gradient"]
 

@@ -1,4 +1,4 @@
-"""Joined: regions that repeat as often, and read the same or one what the other stored, become one loop.
+"""Loop fusion: regions that repeat as often, and read the same or one what the other stored, become one loop.
 
 So a value and its gradient share their loop, and what one repetition leaves for the same one of the next region is
 passed on without a buffer.
@@ -11,23 +11,23 @@ from dataclasses import replace
 
 import sympy as sp
 
+from codegen.ir.body_parts import written
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
+from codegen.ir.readdress import key_of
+from codegen.ir.region import Gather, Nest, Region, Step, regions_of
 from codegen.ir.row_table import Table
-from codegen.ir.tables import Affine
-from symad.derivatives.loops.body_derivatives import written
 
-LARGEST = 300  # operations of a joined body: what does not fit into registers gains nothing
-MOST_RESULTS = 32  # of a joined body, for the same reason
-BACK = 16  # steps that are looked at for one to join
+LARGEST = 300  # operations of a body: what does not fit into registers gains nothing
+MOST_RESULTS = 32  # of a body, for the same reason
+BACK = 16  # steps that are looked at for one to be fused with
 
 
-def joined(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with regions joined to earlier ones where nothing between stands in the way."""
+def fused(steps: Sequence[Step]) -> list[Step]:
+    """Return steps with regions fused with earlier ones where nothing between stands in the way."""
     made: list[Step] = []
     for step in steps:
         if isinstance(step, Nest):
-            made.append(Nest(step.count, tuple(joined(step.steps))))
+            made.append(Nest(step.count, tuple(fused(step.steps))))
             continue
         place = _place(made, step)
         if place is None:
@@ -35,18 +35,12 @@ def joined(steps: Sequence[Step]) -> list[Step]:
         else:
             earlier = made[place]
             assert isinstance(earlier, Region)
-            made[place] = _join(earlier, step)
+            made[place] = _fused(earlier, step)
     return made
 
 
-def key_of(use: Gather | Result) -> Hashable:
-    """Return what is equal for two uses of the same places."""
-    table = use.table
-    return use.buffer, table if isinstance(table, Affine) else (id(table.index), table.shifts)
-
-
 def _place(made: Sequence[Step], region: Region) -> int | None:
-    """Return the number of the step that a region can join."""
+    """Return the number of the step that a region can be fused with."""
     for number in range(len(made) - 1, max(len(made) - 1 - BACK, -1), -1):
         step = made[number]
         if isinstance(step, Region) and _fits(step, region):
@@ -74,25 +68,21 @@ def _fits(first: Region, second: Region) -> bool:
 def _passes(earlier: Region, region: Region) -> bool:
     """Return whether a region may as well run before an earlier one."""
     filled = {use.buffer for use in earlier.results}
-    return not any(buffer in filled for buffer in _read(region)) and _writes_pass(earlier, region)
+    return not any(use.buffer in filled for use in region.reads) and _writes_pass(earlier, region)
 
 
 def _writes_pass(earlier: Region, region: Region) -> bool:
     """Return whether a region writes nothing that an earlier one reads, or stores."""
-    touched = {*_read(earlier), *(use.buffer for use in earlier.results if use.kind != "add")}
+    touched = {use.buffer for use in earlier.reads} | {use.buffer for use in earlier.results if use.kind != "add"}
     added = {use.buffer for use in earlier.results}
     return not any(use.buffer in touched or (use.kind != "add" and use.buffer in added) for use in region.results)
-
-
-def _read(region: Region) -> list[int]:
-    return [use.buffer for use in region.gathers] + [use.buffer for carry in region.carries for use in carry.initial]
 
 
 def _size(region: Region) -> int:
     return sum(map(bool, region.body.operands))
 
 
-def _join(first: Region, second: Region) -> Region:
+def _fused(first: Region, second: Region) -> Region:
     """Return one region for two; the second reads what the first stores from its body."""
     table, slots = Table(), dict[Hashable, int]()
     gathers: list[Gather] = []

@@ -1,4 +1,4 @@
-"""Tidy: what outputs do not need is left out, what is read twice in one repetition is read once.
+"""Dead code elimination: what outputs do not need is left out, what is read twice in one repetition is read once.
 
 A buffer that is only added to, at places that are all different, is stored to: it is zero at the start.
 """
@@ -10,22 +10,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.ir.region import Carry, Nest, Region, Result, Step, regions_of
+from codegen.ir.body_parts import body_part, slots_behind
+from codegen.ir.readdress import each_region, key_of
+from codegen.ir.region import Carry, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table, distinct
-from symad.derivatives.loops.body_derivatives import body_part, slots_behind
-from symad.derivatives.loops.fusion import key_of
 
 
-def tidied(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
+def without_dead_code(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
     """Return the steps that some buffers need, with nothing in them that is not needed."""
     live, before = set(wanted), -1
     while len(live) > before:  # a nest reads in one round what it wrote in another
         before = len(live)
         for region in reversed([region for region, _ in regions_of(steps)]):
             live.update(_buffers_read(region, live))
-    kept = [found for step in steps if (found := _kept(step, live)) is not None]
+    kept = each_region(steps, lambda region: _reduced(region, *_needed(region, live)))
     stored = _stored(kept)
-    return tuple(_with_stores(step, stored) for step in kept)
+    return each_region(kept, lambda region: _with_stores(region, stored))
 
 
 def _needed(region: Region, live: Collection[int]) -> tuple[list[Result], list[int]]:
@@ -67,17 +67,10 @@ def _buffers_read(region: Region, live: Collection[int]) -> list[int]:
     return [use.buffer for use in (*(region.gathers[slot] for slot in slots if slot < first), *initial)]
 
 
-def _kept(step: Step, live: Collection[int]) -> Step | None:
-    """Return a step without what is not live; None if nothing is left."""
-    if isinstance(step, Nest):
-        inner = tuple(found for part in step.steps if (found := _kept(part, live)) is not None)
-        return Nest(step.count, inner) if inner else None
-    results, slots = _needed(step, live)
-    return _reduced(step, results, slots) if results else None
-
-
-def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) -> Region:
-    """Return a region with these results; slots that read the same are one."""
+def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) -> Region | None:
+    """Return a region with these results, None if there are none; slots that read the same are one."""
+    if not results:
+        return None
     first = len(region.gathers)
     carries = _kept_carries(region, results, slots)
     reads: dict[Hashable, int] = {}
@@ -132,9 +125,7 @@ def _different(tables: Sequence[Table]) -> bool:
     return len(distinct(places)) == len(places)
 
 
-def _with_stores(step: Step, stored: Collection[int]) -> Step:
-    """Return a step that stores to some buffers what it added to them."""
-    if isinstance(step, Nest):
-        return Nest(step.count, tuple(_with_stores(inner, stored) for inner in step.steps))
-    results = [replace(use, kind="store") if use.buffer in stored else use for use in step.results]
-    return replace(step, results=tuple(results))
+def _with_stores(region: Region, stored: Collection[int]) -> Region:
+    """Return a region that stores to some buffers what it added to them."""
+    results = [replace(use, kind="store") if use.buffer in stored else use for use in region.results]
+    return replace(region, results=tuple(results))

@@ -1,4 +1,4 @@
-"""Writers: of every place of a rolled program, which repetitions of which regions wrote it, and whether it is active.
+"""Reaching definitions: of every place, which repetitions of which regions wrote it, and whether it is active.
 
 What a place holds is the sum of what was written to it. If that is little code, the same for all places that a slot
 reads, it can be written where it is read (`pieces`); places that are made in the same way have the same recipe.
@@ -16,7 +16,7 @@ from codegen.ir.program import Program
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Places, distinct
 
-MOST_WRITERS = 32  # of a place that is written where it is read
+MOST_DEFINITIONS = 32  # of a place that is written where it is read
 MOST_ROWS = 400
 MOST_SLOTS = 32  # that are active
 MOST_DEPTH = 12
@@ -43,7 +43,7 @@ class Size:
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class Definition:
     """One result of a region."""
 
     region: Region
@@ -57,14 +57,14 @@ class Written:
 
 
 @dataclass(eq=False)
-class BufferWriters:
+class BufferDefinitions:
     """The results that go to a buffer; `active[place]` says whether one that depends on the input does."""
 
     active: NDArray[np.bool_]
     results: list[tuple[int, Places]] = field(default_factory=list)
     _made: Made | None = None
 
-    def made(self, written: Sequence[Written]) -> Made:
+    def made(self, written: Sequence[Definition]) -> Made:
         """Return how each place is made by what was written so far."""
         if self._made is None or self._made.results != len(self.results):
             self._made = _made(self.results, written, len(self.active))
@@ -85,7 +85,7 @@ class Made:
     repetitions: Places
 
 
-def _made(results: Sequence[tuple[int, Places]], written: Sequence[Written], size: int) -> Made:
+def _made(results: Sequence[tuple[int, Places]], written: Sequence[Definition], size: int) -> Made:
     empty = [np.empty(0, dtype=np.int64)]
     places = np.concatenate([places for _, places in results] or empty)
     numbers = np.repeat([number for number, _ in results], [len(places) for _, places in results]).astype(np.int64)
@@ -95,7 +95,7 @@ def _made(results: Sequence[tuple[int, Places]], written: Sequence[Written], siz
     begins = np.cumsum(counts) - counts
     recipe, recipes = np.where(counts == 0, ZERO, INNER), list[tuple[int, ...]]()
     numbers = numbers[order]
-    for count in np.unique(counts[(counts > 0) & (counts <= MOST_WRITERS)]).tolist():
+    for count in np.unique(counts[(counts > 0) & (counts <= MOST_DEFINITIONS)]).tolist():
         chosen = np.nonzero(counts == count)[0]
         columns = numbers[begins[chosen][:, None] + np.arange(count)]
         different, which = np.unique(columns, axis=0, return_inverse=True)
@@ -106,7 +106,7 @@ def _made(results: Sequence[tuple[int, Places]], written: Sequence[Written], siz
     return Made(len(results), recipe, recipes, begins, repetitions[order])
 
 
-def _small(parts: Sequence[Written]) -> bool:
+def _small(parts: Sequence[Definition]) -> bool:
     return all(part.small for part in parts) and _sum(part.size for part in parts).small
 
 
@@ -116,16 +116,16 @@ def _sum(sizes: Iterable[Size]) -> Size:
     return Size(rows, slots, max((size.depth for size in found), default=0))
 
 
-class Writers:
+class ReachingDefinitions:
     """What wrote the places of workspaces and outputs; `active` ones depend on one of some inputs."""
 
     def __init__(
         self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int], kept: Collection[int] = ()
     ) -> None:
         self.program, self.inputs, self.kept = program, frozenset(inputs), frozenset(kept)
-        self.written: list[Written] = []
+        self.written: list[Definition] = []
         self.of = {
-            number: BufferWriters(np.zeros(buffer.size, dtype=bool))
+            number: BufferDefinitions(np.zeros(buffer.size, dtype=bool))
             for number, buffer in enumerate(program.buffers)
             if buffer.kind in ("workspace", "output")
         }
@@ -160,7 +160,7 @@ class Writers:
             places, into = result.table.places(), self.of[result.buffer]
             into.results.append((len(self.written), places))
             np.logical_or.at(into.active, places, activity[region.body.outputs[result.output].rows[0]])
-            self.written.append(Written(region, result, size))
+            self.written.append(Definition(region, result, size))
 
     def _activity(self, region: Region) -> list[Activity]:
         """Return of each row of the body whether it is active: True, False, or one for each repetition."""

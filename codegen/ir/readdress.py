@@ -1,0 +1,131 @@
+"""Re-addressing: the uses of buffers in a rolled program go to other places, and all else stays as it is.
+
+A use is what a slot gathers, the initial value of a carry, or a result: a buffer, and a table of places in it. All that
+moves, renumbers, expands or contracts buffers, or cuts the rounds of loops, says where each use goes (`Where`) and has
+it carried out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
+from codegen.ir.tables import Affine, Indexed, Table
+
+Where: TypeAlias = Callable[[int, Table], tuple[int, Table]]  # of a buffer and the places that are used in it
+
+
+def readdressed(region: Region, where: Where) -> Region:
+    """Return a region whose uses go where a function says.
+
+    >>> from codegen.ir.program import Program
+    >>> region = Region(Program([], [], {}, (), ()), 3, (Gather(0, Affine(1, 1, 3)),), ())
+    >>> readdressed(region, lambda buffer, table: (7, moved(table, 10, shifts=(5,)))).gathers
+    (Gather(buffer=7, table=Affine(start=11, step=1, count=3, shifts=(5,))),)
+    """
+
+    def gathers(uses: Iterable[Gather]) -> tuple[Gather, ...]:
+        return tuple(Gather(*where(use.buffer, use.table)) for use in uses)
+
+    results = []
+    for use in region.results:
+        buffer, table = where(use.buffer, use.table)
+        results.append(replace(use, buffer=buffer, table=table))
+    carries = tuple(replace(carry, initial=gathers(carry.initial)) for carry in region.carries)
+    return replace(region, gathers=gathers(region.gathers), carries=carries, results=tuple(results))
+
+
+def all_readdressed(steps: Iterable[Step], where: Where) -> tuple[Step, ...]:
+    """Return steps whose uses go where a function says."""
+    return each_region(steps, lambda region: readdressed(region, where))
+
+
+def renumbered(steps: Iterable[Step], number: Callable[[int], int]) -> tuple[Step, ...]:
+    """Return steps with other numbers for their buffers."""
+    return all_readdressed(steps, lambda buffer, table: (number(buffer), table))
+
+
+def each_region(steps: Iterable[Step], change: Callable[[Region], Region | None]) -> tuple[Step, ...]:
+    """Return steps with each region changed, or left out (None); a nest in which nothing is left is left out too.
+
+    >>> from codegen.ir.program import Program
+    >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
+    >>> (nest,) = each_region([Nest(2, (region, region))], lambda found: replace(found, count=3))
+    >>> nest.count, [inner.count for inner in nest.steps], each_region([nest], lambda found: None)
+    (2, [3, 3], ())
+    """
+    made: list[Step] = []
+    around: list[tuple[Nest, Iterator[Step], list[Step]]] = []  # nests, what comes after each, what was before it
+    left = iter(steps)
+    while True:
+        step = next(left, None)
+        if isinstance(step, Nest):
+            around.append((step, left, made))
+            left, made = iter(step.steps), []
+        elif step is not None:
+            found = change(step)
+            made += [] if found is None else [found]
+        elif not around:
+            return tuple(made)
+        else:
+            nest, left, before = around.pop()
+            made = [*before, replace(nest, steps=tuple(made))] if made else before
+
+
+def buffers_read(steps: Sequence[Step]) -> set[int]:
+    """Return the buffers that some steps read."""
+    return {use.buffer for region, _ in regions_of(steps) for use in region.reads}
+
+
+def buffers_written(steps: Sequence[Step]) -> set[int]:
+    """Return the buffers that some steps store or add to."""
+    return {use.buffer for region, _ in regions_of(steps) for use in region.results}
+
+
+def key_of(use: Gather | Result) -> Hashable:
+    """Return what is equal for two uses of the same places."""
+    return use.buffer, use.table.key
+
+
+def moved(table: Table, by: int = 0, *, scale: int = 1, shifts: tuple[int, ...] | None = None) -> Table:
+    """Return the table of `scale * place + by`, which moves on with the rounds of nests `scale` times as far.
+
+    Other shifts may be given.
+    """
+    shifts = tuple(scale * shift for shift in table.shifts) if shifts is None else shifts
+    if isinstance(table, Affine):
+        return Affine(scale * table.start + by, scale * table.step, table.count, shifts)
+    return Indexed(table.index if scale == 1 and by == 0 else scale * table.index + by, shifts)
+
+
+def backward(table: Table) -> Table:
+    """Return the places of a table from the last repetition to the first."""
+    if isinstance(table, Affine):
+        return Affine(table.start + table.step * (table.count - 1), -table.step, table.count, table.shifts)
+    return Indexed(table.index[::-1], table.shifts)
+
+
+def shift_at(table: Table, level: int) -> int:
+    """Return by how much the places of a table move on with the rounds of a nest, the outermost of which is 0."""
+    return table.shifts[level] if level < len(table.shifts) else 0
+
+
+def shifts_to(table: Table, depth: int) -> tuple[int, ...]:
+    """Return by how much places move on with the rounds of each nest, of so many at least.
+
+    >>> shifts_to(Affine(0, 1, 4, (7,)), 3)
+    (7, 0, 0)
+    """
+    return (*table.shifts, *[0] * (depth - len(table.shifts)))
+
+
+def repetitions(table: Affine, first: int, count: int, depth: int | None = None) -> Affine:
+    """Return the places of some repetitions; in a nest at a depth, each round of which has as many of them.
+
+    >>> repetitions(Affine(100, 2, 12), 0, 3, 0), repetitions(Affine(100, 2, 12), 9, 3)
+    (Affine(start=100, step=2, count=3, shifts=(6,)), Affine(start=118, step=2, count=3, shifts=()))
+    """
+    shifts = table.shifts if depth is None else (*shifts_to(table, depth), table.step * count)
+    return Affine(table.start + table.step * first, table.step, count, shifts)

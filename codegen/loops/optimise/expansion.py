@@ -1,0 +1,56 @@
+"""Array expansion: a workspace that each round of a nest uses again becomes one with places for every round.
+
+Such a workspace comes from checkpoints. Going back through its nest, what it held in a round is asked for after later
+rounds have overwritten it. `codegen.loops.optimise.contraction` is the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from codegen.ir.readdress import all_readdressed, moved, shift_at
+from codegen.ir.region import Buffer, Step
+from codegen.ir.tables import Table
+from codegen.loops.optimise.contraction import Use, uses_of
+
+
+def expanded(steps: Sequence[Step], buffers: list[Buffer]) -> tuple[Step, ...]:
+    """Return steps in which no place is stored twice; the buffers that are stored again grow, in their list.
+
+    >>> from codegen.loops.optimise.contraction import zeros
+    >>> from codegen.ir.region import Nest
+    >>> buffers = [Buffer("workspace", 4)]
+    >>> (nest,) = expanded([Nest(10, (zeros(0, 4),))], buffers)
+    >>> nest.steps[0].results[0].table, buffers[0].size
+    (Affine(start=0, step=1, count=4, shifts=(4,)), 40)
+    """
+    further: dict[int, tuple[int, ...]] = {}
+    for buffer, uses in sorted(uses_of(steps).items()):
+        size, shifts = _rounds_apart(buffers[buffer].size, uses)
+        if any(shifts):
+            further[buffer], buffers[buffer] = shifts, Buffer("workspace", size)
+    if not further:
+        return tuple(steps)
+    return all_readdressed(steps, lambda buffer, table: (buffer, _further(table, further.get(buffer, ()))))
+
+
+def _rounds_apart(size: int, uses: Sequence[Use]) -> tuple[int, tuple[int, ...]]:
+    """Return the size of a buffer with places for every round, and by how much they are further on in the next one.
+
+    These are rounds of the nests around all uses of it in which the same places are stored again.
+    """
+    first = uses[0].visit
+    depth = max(k for k in range(len(first.nests) + 1) if all(use.visit.nests[:k] == first.nests[:k] for use in uses))
+    stores = [use.table for use in uses if use.kind in ("store", "last", "zero")]
+    shifts = [0] * depth
+    for level in reversed(range(depth)):
+        if first.counts[level] > 1 and any(shift_at(table, level) == 0 for table in stores):
+            shifts[level] = size
+            size *= first.counts[level]
+    return size, tuple(shifts)
+
+
+def _further(table: Table, more: tuple[int, ...]) -> Table:
+    pairs = zip_longest(table.shifts, more, fillvalue=0)
+    return moved(table, shifts=tuple(shift + further for shift, further in pairs))
