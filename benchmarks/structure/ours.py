@@ -15,16 +15,17 @@ from benchmarks.problems import Vector
 from benchmarks.structure.cases import Case
 from benchmarks.structure.flat_peers import row_pattern
 from benchmarks.structure.problems import Function, momentum_step, settings
+from codegen.loops import roll
 from symad.compiling import loop_candidate
 from symad.compiling.planning import Roll
 from symad.tracing.control import scan, sum_over
 
 STAGES = {
-    "trace_structured": "trace",
-    "plain_rows": "detect",
-    "find": "detect",
-    "agree": "detect",
-}  # of symad.compiling.loop_candidate
+    "trace_structured": ("trace", loop_candidate),
+    "plain_rows": ("detect", loop_candidate),
+    "find": ("detect", roll),
+    "agree": ("detect", roll),
+}  # functions on the clock, and where they are looked up
 
 
 class Symad(Candidate):
@@ -39,12 +40,12 @@ class Symad(Candidate):
 
     def build(self, problem: Any) -> Evaluator:
         case: Case = problem
-        arguments = _arguments(case, case.point)
+        arguments = arguments_of(case, case.point)
         watch = Stopwatch()
         with watch.running():
             start = time.perf_counter()
             kernel: Any = sa.compile(
-                _derivative(case, self.layout), *arguments,
+                derivative_of(case, self.layout), *arguments,
                 roll=self.roll, accuracy=self.accuracy, threads=self.threads, cache=False,
             )  # fmt: skip
             watch.seconds["rest"] = time.perf_counter() - start - sum(watch.seconds.values())
@@ -56,7 +57,7 @@ class Symad(Candidate):
             pattern = kernel.sparsity.rows, kernel.sparsity.columns
 
         def bind(x: Vector) -> Callable[[], Any]:
-            given = _arguments(case, x)
+            given = arguments_of(case, x)
             return (lambda: kernel(*given, out=values)) if output else lambda: kernel(*given)
 
         def read(result: object) -> Vector:
@@ -121,7 +122,7 @@ class Stopwatch:
     """Takes the time of stages of a build, by the functions that carry them out, and keeps what detection found."""
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES.values(), 0.0)
+        self.seconds = dict.fromkeys([stage for stage, _ in STAGES.values()], 0.0)
         self.found: Any = None
 
     def timed(self, function: Function, name: str) -> Function:
@@ -130,7 +131,7 @@ class Stopwatch:
         def run(*args: Any, **keywords: Any) -> Any:
             start = time.perf_counter()
             result = function(*args, **keywords)
-            self.seconds[STAGES[name]] += time.perf_counter() - start
+            self.seconds[STAGES[name][0]] += time.perf_counter() - start
             if name == "find":
                 self.found = args[0], args[3], result
             return result
@@ -140,23 +141,23 @@ class Stopwatch:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Put the functions on the clock."""
-        originals = {name: getattr(loop_candidate, name) for name in STAGES}
+        originals = {name: getattr(module, name) for name, (_, module) in STAGES.items()}
         for name, original in originals.items():
-            setattr(loop_candidate, name, self.timed(original, name))
+            setattr(STAGES[name][1], name, self.timed(original, name))
         try:
             yield
         finally:
             for name, original in originals.items():
-                setattr(loop_candidate, name, original)
+                setattr(STAGES[name][1], name, original)
 
 
-def _arguments(case: Case, x: Vector) -> tuple[Any, ...]:
+def arguments_of(case: Case, x: Vector) -> tuple[Any, ...]:
     if case.kind == "product":
         return tuple(np.split(x, 2))
     return (float(x[0]),) if case.kind == "tangent" else (x,)
 
 
-def _derivative(case: Case, layout: str) -> Function:
+def derivative_of(case: Case, layout: str) -> Function:
     """Return the transformed function that is compiled."""
     f = written(case)
     if case.kind == "value":

@@ -57,15 +57,15 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
     """
     if not any(row[0] in SEEDS or row[0] == "call" for row in lowered.rows):
         return lowered
-    alone = nanoseconds(lowered, find)
-    for scalar_calls in (True, False):
+    best, least = lowered, nanoseconds(lowered, find)
+    for scalar_calls in (True, False) if any(row[0] == "call" for row in lowered.rows) else (False,):
         packer = _Packer(lowered, widths, find, scalar_calls)
         packer.seed()
         packer.extend()
         grouped = _Writer(lowered, packer).write() if packer.packs else lowered
-        if packer.packs and nanoseconds(grouped, find) < alone:
-            return grouped
-    return lowered
+        if packer.packs and (found := nanoseconds(grouped, find)) < least:
+            best, least = grouped, found
+    return best
 
 
 def nanoseconds(lowered: Lowered, find: Find) -> float:

@@ -9,6 +9,7 @@ from codegen.pricing.price import Price
 
 Way = Literal["straight", "sweep", "rolled"]
 FASTER = 1.5  # straight lines have to be so many times faster to call than loops
+SWEPT = 1.1  # a sweep may cost so many times as much as loops: predicted, it comes out a little too dear
 
 
 def cheapest(prices: Mapping[Way, Price]) -> Way:
@@ -22,4 +23,6 @@ def cheapest(prices: Mapping[Way, Price]) -> Way:
     left = dict(prices)
     if "straight" in left and "rolled" in left and left["rolled"].call < FASTER * left["straight"].call:
         del left["straight"]
+    if "sweep" in left and "rolled" in left and left["sweep"].total() < SWEPT * left["rolled"].total():
+        del left["rolled"]
     return min(left, key=lambda way: left[way].total())

@@ -8,7 +8,7 @@ the sum over them. So prices can be added, and fitted. What a call from Python c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import TypeAlias
@@ -35,7 +35,9 @@ from codegen.pricing.price_table import (
 )
 
 CALLS = 1e6  # that a kernel is expected to have
-AT_ONCE = 4  # operations that the processor begins in the time that one waits for another
+WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
+LINE = 8  # numbers that come from memory together: what is as near costs less than what is anywhere
+AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
 
 
 Use: TypeAlias = tuple[str, Table]  # "gather", "store", "add" or "last", and the places
@@ -96,9 +98,9 @@ def price_rows(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, wai
 
     `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before.
 
-    >>> price_rows({(sp.tan, 1): 2}) == price_rows({(sp.tan, 1): 1}) + price_rows({(sp.tan, 1): 1})
+    >>> price_rows({(sp.tan, 1, None): 2}) == price_rows({(sp.tan, 1, None): 1}) + price_rows({(sp.tan, 1, None): 1})
     False
-    >>> price_rows({(sp.tan, 1): 2}).call == 2 * price_rows({(sp.tan, 1): 1}).call
+    >>> price_rows({(sp.tan, 1, None): 2}).call == 2 * price_rows({(sp.tan, 1, None): 1}).call
     True
     """
     return rows_work(counted, stored, zeros, waits).price
@@ -139,27 +141,26 @@ def straight_work(program: Program) -> Work:
     order = reachable(program, [row for output in program.outputs for row in output.rows])
     stored = sum(len(output.rows) for output in program.outputs)
     zeros = sum(output.size - len(output.rows) for output in program.outputs)
-    found = rows_work(kinds(program, order), stored, zeros, longest_chain(program, order))
-    return found + Work(Counter(sum=_sums(program, order)))
-
-
-def _sums(rows: Rows, order: Sequence[int]) -> int:
-    """Return how many additions go on with a sum."""
-    heads, operands = rows.heads, rows.operands
-    return sum(1 for row in order if heads[row] is sp.Add and any(heads[part] is sp.Add for part in operands[row]))
+    return rows_work(kinds(program, order), stored, zeros, longest_chain(program, order))
 
 
 def rows_work(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0) -> Work:
     """What straight lines have of which only the number of rows of each kind is known."""
     found = operations(counted)
     total, rows = found.total(), sum(counted.values())
-    dear = {name: found[name] for name in ("div", "sqrt") if found[name] >= LANES_AT_ONCE}
-    call = found - Counter(dear)  # they go into groups: see `codegen.lowering.group`
-    call += Counter({f"lanes {name}": ceil(count / LANES_AT_ONCE) for name, count in dear.items()})
-    call += Counter(store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG))
+    call = _in_groups(found) + Counter(
+        store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG)
+    )
     call["wait"] = max(0, round(waits - total / AT_ONCE))
-    grouped = total - found["operation"]
+    grouped = total - found["operation"] - found["sum"]
     return Work(call, Counter({"kernel": 1, "row": rows, "emitted": total, "grouped": grouped, "result": stored}))
+
+
+def _in_groups(found: Counter[str]) -> Counter[str]:
+    """Put quotients and roots side by side, as `codegen.lowering.group` does."""
+    dear = {name: found[name] for name in ("div", "sqrt") if found[name] >= LANES_AT_ONCE}
+    wide = Counter({f"lanes {name}": ceil(count / LANES_AT_ONCE) for name, count in dear.items()})
+    return found - Counter(dear) + wide
 
 
 def _zero(numbers: int) -> int:
@@ -190,11 +191,11 @@ def sweep_work(program: Program, lanes: int) -> Work:
     halves = halves_of(program)
     once, columns = operations(halves.once), on_lanes(operations(halves.columns))
     emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
-    grouped = emitted - once["operation"] - columns["lanes operation"]
+    grouped = emitted - sum(once[name] + columns[f"lanes {name}"] for name in ("operation", "sum"))
     blocks = ceil(program.inputs[-1].size / lanes) * registers(lanes)
     stored = sum(len(output.rows) if output.swept else 0 for output in program.outputs)
     columns += Counter({"lanes load": halves.crossing, "lanes store": stored})
-    call = once + Counter({name: round(blocks * count) for name, count in columns.items()})
+    call = _in_groups(once) + Counter({name: round(blocks * count) for name, count in columns.items()})
     call += Counter(store=halves.crossing)
     return Work(call, Counter({"kernel": 1, "row": rows, "emitted": emitted, "grouped": grouped, "result": stored}))
 
@@ -242,7 +243,7 @@ def halves_of(program: Program) -> Halves:
             given = [u for u in operands if not reached[u] and u not in program.atoms]
             crossing.update(given)
             if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.guards`)
-                swept[sp.Mul, 2] += 1
+                swept[sp.Mul, 2, None] += 1
     return Halves(once, swept, entries, len(crossing))
 
 
@@ -256,17 +257,15 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
 
 def unrolled_work(program: RolledProgram) -> Work:
     """What the straight lines have that a rolled program stands for."""
-    counted, waits, sums = Counter[Kind](), 0, 0
+    counted, waits = Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
         for kind, count in kinds(region.body, range(len(region.body))).items():
             counted[kind] += times * count
-        added = sum(use.kind == "add" for use in region.results)
-        counted[sp.Add, 2] += times * added
-        sums += times * (added + _sums(region.body, range(len(region.body))))
+        counted[sp.Add, 2, "sum"] += times * sum(use.kind == "add" for use in region.results)
         waits += prod(counts) * _waits(region)
     stored, zeros = _stored(program)
-    return rows_work(counted, stored, zeros, waits) + Work(Counter(sum=sums))
+    return rows_work(counted, stored, zeros, waits)
 
 
 def _waits(region: Region) -> int:
@@ -283,10 +282,10 @@ def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
     counted = kinds(region.body, range(len(region.body)))
     found = operations(counted)
     uses: list[Gather | Result] = [*region.gathers, *region.results]
-    grouped = found.total() - found["operation"]
+    grouped = found.total() - found["operation"] - found["sum"]
     index = sum(use.table.count for use in uses if isinstance(use.table, Indexed))
     build = Counter(region=1, row=sum(counted.values()), emitted=found.total(), grouped=grouped, index=index)
-    once = _on_lanes(region, found) if region.parallel and region.count > 1 else _one_by_one(region, found)
+    once = _on_lanes(program, region, found) if region.parallel and region.count > 1 else _one_by_one(region, found)
     once["region"] += 1
     for use in uses:
         size = program.buffers[use.buffer].size
@@ -296,25 +295,34 @@ def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
 
 
 def _one_by_one(region: Region, found: Counter[str]) -> Counter[str]:
-    """One repetition after the other: every number is read and stored."""
-    uses = len(region.gathers) + len(region.results)
+    """One repetition after the other: what waits has the time to read and to store."""
+    uses, waits = len(region.gathers) + len(region.results), _waits(region)
     call = Counter({name: region.count * count for name, count in found.items()})
-    call["store"] += region.count * uses
-    call["wait"] += max(0, _waits(region) - region.count * found.total() // AT_ONCE)
+    call["store"] += 0 if waits else region.count * uses
+    call["wait"] += max(0, waits - region.count * found.total() // AT_ONCE)
     return call
 
 
-def _on_lanes(region: Region, found: Counter[str]) -> Counter[str]:
+def _on_lanes(program: RolledProgram, region: Region, found: Counter[str]) -> Counter[str]:
     """Repetitions side by side, in stretches in which all tables have a step."""
     uses: list[Use] = [("gather", use.table) for use in region.gathers]
     uses += [(use.kind, use.table) for use in region.results]
+    places: list[Gather | Result] = [*region.gathers, *region.results]
+    often = Counter([use.buffer for use in places if _moves(use.table)])
+    packed = [
+        number
+        for number, use in enumerate(places)
+        if often[use.buffer] * region.count >= WORTH * program.buffers[use.buffer].size
+    ]
     vectors = _vectors(region.count, runs([table for _, table in uses], region.count))
     call = Counter({name: vectors * count for name, count in on_lanes(found).items()})
-    return call + places_work(region.count, uses)
+    return call + places_work(region.count, uses, packed)
 
 
-def places_work(count: int, uses: Sequence[Use]) -> Counter[str]:
+def places_work(count: int, uses: Sequence[Use], packed: Container[int] = ()) -> Counter[str]:
     """What so many repetitions side by side have of reading numbers at places, and of storing or adding them there.
+
+    Numbers of the `packed` uses are copied side by side, if they are near each other.
 
     >>> sorted(places_work(8, [("gather", Affine(0, 1, 8)), ("add", Affine(0, 3, 8))]).items())
     [('lanes load', 2), ('run', 2), ('stride add', 8)]
@@ -323,12 +331,13 @@ def places_work(count: int, uses: Sequence[Use]) -> Counter[str]:
     vectors, call = _vectors(count, found), Counter[str]()
     for number, (kind, table) in enumerate(uses):
         step = found.steps[number] if found is not None else table.step if isinstance(table, Affine) else None
+        near = step is not None and abs(step) <= LINE
         if step == 0:  # in a register
             call += Counter({"lanes operation": vectors * (kind == "add")})
-        elif step == 1:
+        elif step == 1 or (near and number in packed):
             call += Counter({"lanes load": vectors * (kind != "store"), "lanes store": vectors * (kind != "gather")})
         else:
-            call[("table" if step is None else "stride") + ("" if kind == "gather" else f" {kind}")] += count
+            call[("stride" if near else "table") + ("" if kind == "gather" else f" {kind}")] += count
     call["run"] += len(uses) * (1 if found is None else len(found))
     return call
 

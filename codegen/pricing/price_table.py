@@ -24,64 +24,66 @@ from codegen.ir.program import Head, Rows
 LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
-CALL = 60.0  # nanoseconds of a call from Python, whatever it computes; in no price
+CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 150; in no price
 
 # Nanoseconds. First one number at a time, as throughput.
 NANOSECONDS: dict[str, float] = {
     "operation": 0.033,  # an addition, a product, a choice...
     "average": 0.12,  # the same where nothing is known of what it waits for
-    "far": 0.044,  # besides, where the code is long
-    "div": 1.5,
+    "far": 0.034,  # besides, where the code is long
+    "div": 0.89,
     "sqrt": 1.6,
     "sum": 0.33,  # an addition that goes on with a sum, besides
-    "wait": 1.1,  # an operation that waits for the one before
-    "store": 0.29,  # of a result, or where a row of straight lines is kept
-    "zero": 0.13,  # four numbers that are cleared; or one that does not fit into the nearest cache
+    "wait": 0.66,  # an operation that waits for the one before
+    "store": 0.17,  # of a result, or where a row of straight lines is kept
+    "zero": 0.12,  # four numbers that are cleared; or one that does not fit into the nearest cache
     "move": 0.15,  # between a number and a lane
     # On a register of four lanes.
-    "lanes operation": 0.087,
-    "lanes div": 1.3,
-    "lanes sqrt": 2.8,
-    "lanes load": 0.02,  # side by side
-    "lanes store": 0.39,
+    "lanes operation": 0.08,
+    "lanes sum": 0.028,
+    "lanes div": 1.1,
+    "lanes sqrt": 2.1,
+    "lanes load": 0.012,  # side by side
+    "lanes store": 0.21,
     # What loops are made of.
-    "stride": 0.071,  # a number that is read or stored in steps
-    "stride store": 0.051,
-    "stride add": 0.1,
-    "table": 0.18,  # at a place that is read from a table
-    "table store": 0.29,
-    "table add": 0.3,
-    "run": 0.18,  # to begin a stretch of repetitions, for each table
-    "region": 5.0,  # to begin a loop
-    "cache": 0.065,  # a number that does not fit into the nearest cache
+    "stride": 0.1,  # a number that is read in short steps
+    "stride store": 0.1,
+    "stride add": 0.17,
+    "table": 0.27,  # anywhere: at places that are read from a table, or in long steps
+    "table store": 0.74,
+    "table add": 0.28,
+    "run": 0.1,  # to begin a stretch of repetitions, for each table
+    "region": 2.8,  # to begin a loop
+    "cache": 0.071,  # a number that does not fit into the nearest cache
     "memory": 0.2,  # a number that comes from memory, or goes there
     "point": 0.6,  # a number of a point that goes into lanes and back
     # Functions: a call of the C library, of SciPy, a formula on a register of four lanes.
-    "call": 7.5,
+    "call": 7.3,
     "vector call": 8.0,  # a vector function of the C library
     "scipy": 60.0,
-    "exp": 5.7, "exp2": 2.6, "expm1": 5.9, "log": 4.1, "log2": 3.4, "log10": 5.9, "log1p": 5.7,
-    "llvm.sin.f64": 4.3, "llvm.cos.f64": 4.2, "tan": 5.5, "atan": 4.6, "sinh": 9.2, "cosh": 5.5, "tanh": 9.0,
+    "exp": 5.4, "exp2": 2.5, "expm1": 5.8, "log": 3.9, "log2": 3.2, "log10": 5.8, "log1p": 5.7,
+    "llvm.sin.f64": 4.3, "llvm.cos.f64": 4.2, "tan": 5.4, "atan": 4.4, "sinh": 9.1, "cosh": 5.4, "tanh": 9.0,
     "pow": 11.0,
-    "lanes exp": 5.4, "lanes exp2": 5.1, "lanes expm1": 8.4, "lanes log": 6.3, "lanes log2": 7.3, "lanes log10": 7.7,
-    "lanes log1p": 6.4, "lanes llvm.sin.f64": 6.6, "lanes llvm.cos.f64": 6.4, "lanes tan": 9.4, "lanes atan": 7.7,
-    "lanes sinh": 11.0, "lanes cosh": 8.9, "lanes tanh": 8.0, "lanes pow": 28.0,
+    "lanes exp": 4.6, "lanes exp2": 4.3, "lanes expm1": 9.6, "lanes log": 5.0, "lanes log2": 6.4, "lanes log10": 7.0,
+    "lanes log1p": 5.6, "lanes llvm.sin.f64": 6.4, "lanes llvm.cos.f64": 6.2, "lanes tan": 8.7, "lanes atan": 7.1,
+    "lanes sinh": 9.7, "lanes cosh": 8.2, "lanes tanh": 8.0, "lanes pow": 28.0,
 }  # fmt: skip
 
 # Seconds.
 SECONDS: dict[str, float] = {
-    "kernel": 0.0061,  # whatever it computes
+    "kernel": 0.0055,  # whatever it computes
     "traced": 7e-6,  # an operation that is traced, and looked at for what repeats
-    "row": 30e-6,  # of a program: differentiated, written
+    "row": 19e-6,  # of a program: differentiated, written
     "emitted": 28e-6,  # an operation that is lowered, and compiled by LLVM
-    "grouped": 5e-6,  # a quotient, root or function, besides
-    "result": 37e-6,  # a number that straight lines store
-    "region": 0.0084,
+    "grouped": 1.4e-6,  # a quotient, root or function, besides
+    "result": 53e-6,  # a number that straight lines store
+    "region": 0.0083,
     "nest": 0.002,
-    "index": 30e-9,  # a number of a table of places
+    "index": 0.038e-6,  # a number of a table of places
 }
 
-Kind: TypeAlias = tuple[Head, object]  # with the number of its operands, or the constant exponent of a power
+# A head and the number of its operands; of a power its constant exponent, "sum" for an addition to a sum.
+Kind: TypeAlias = tuple[Head, int, float | str | None]
 
 
 def nanoseconds(operations: Mapping[str, int]) -> float:
@@ -103,33 +105,33 @@ def registers(lanes: int) -> float:
 
 
 def kinds(rows: Rows, wanted: Sequence[int] | range) -> Counter[Kind]:
-    """Count rows by kind; leaves and aliases are none.
+    """Count rows by kind; leaves are none.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = program_from_sympy([x], [1 / (1 + sp.exp(x))])
-    >>> [(head.__name__, str(detail)) for head, detail in kinds(program, range(len(program)))]
-    [('exp', '1'), ('Add', '2'), ('Pow', '-1.0')]
+    >>> [(head.__name__, *map(str, more)) for head, *more in kinds(program, range(len(program)))]
+    [('exp', '1', 'None'), ('Add', '2', 'None'), ('Pow', '2', '-1.0')]
     """
-    heads, operands = rows.heads, rows.operands
-    return Counter([kind_of(rows, row) if heads[row] is sp.Pow else (heads[row], len(operands[row]))
-                    for row in wanted if operands[row]])  # fmt: skip
+    return Counter([kind_of(rows, row) for row in wanted if rows.operands[row]])
 
 
 def kind_of(rows: Rows, row: int) -> Kind:
     """Return the kind of a row that is no leaf."""
     head, operands = rows.heads[row], rows.operands[row]
+    if head is sp.Add and any(rows.heads[part] is sp.Add for part in operands):
+        return head, len(operands), "sum"
     if head is not sp.Pow:
-        return head, len(operands)
+        return head, len(operands), None
     exponent = rows.atoms.get(operands[1])
-    return head, float(exponent) if isinstance(exponent, sp.Number) else None
+    return head, 2, float(exponent) if isinstance(exponent, sp.Number) else None
 
 
 def operations(counted: Mapping[Kind, int]) -> Counter[str]:
     """Return the entries of `NANOSECONDS` that rows of some kinds are lowered to, with their numbers.
 
-    >>> sorted(operations({(sp.tan, 1): 3, (sp.Add, 4): 2, (sp.Pow, -0.5): 1}).items())
-    [('div', 1), ('operation', 6), ('sqrt', 1), ('tan', 3)]
+    >>> sorted(operations({(sp.tan, 1, None): 3, (sp.Add, 4, "sum"): 2, (sp.Pow, 2, -0.5): 1}).items())
+    [('div', 1), ('operation', 6), ('sqrt', 1), ('sum', 2), ('tan', 3)]
     """
     found: Counter[str] = Counter()
     for kind, count in counted.items():
@@ -142,20 +144,21 @@ def operations(counted: Mapping[Kind, int]) -> Counter[str]:
 def lowered(kind: Kind) -> tuple[tuple[str, int], ...]:
     """Return the entries of `NANOSECONDS` that a row is lowered to; one call where that needs more than its kind.
 
-    >>> lowered((sp.Mul, 3)), lowered((sp.exp, 1)), lowered((sp.Pow, None)), lowered((sp.Function("f"), 2))
-    ((('operation', 2),), (('exp', 1),), (('pow', 1),), (('call', 1),))
+    >>> lowered((sp.Mul, 3, None)), lowered((sp.Pow, 2, None)), lowered((sp.Function("f"), 2, None))
+    ((('operation', 2),), (('pow', 1),), (('call', 1),))
     """
-    head, detail = kind
+    head, arity, detail = kind
     row, machine = INTRINSICS.get(head), Machine()
-    operands = [machine.input(k) for k in range(detail if isinstance(detail, int) else 1)]
-    if head is sp.Pow:
-        operands = [machine.input(0), machine.input(1) if detail is None else machine.const(float(str(detail)))]
+    operands = [machine.input(k) for k in range(arity)]
+    if isinstance(detail, float):
+        operands[1] = machine.const(detail)
     try:
         assert row is not None
         row.native(machine, *operands)
     except (AssertionError, LoweringError, TypeError):  # an unknown function, or one of a constant order
         return (("call", 1),)
-    return tuple(sum(map(_entries, machine.rows), Counter()).items())
+    found = sum(map(_entries, machine.rows), Counter({"sum": 1}) if detail == "sum" else Counter())
+    return tuple(found.items())
 
 
 def _entries(row: Row) -> Counter[str]:

@@ -17,8 +17,8 @@ from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
 
-SPLIT = 72_000.0  # nanoseconds of a loop from which on it is cut: to wake a thread takes 20,000 to 50,000
-BLOCK = 15_000.0  # nanoseconds of a block
+SPLIT = 56_000.0  # nanoseconds of a loop from which on it is cut: to wake a thread takes 20,000 to 50,000
+BLOCK = 11_000.0  # nanoseconds of a block
 MOST = 256  # blocks
 WHOLE = 64  # repetitions of which blocks are multiples: whole vectors, and whole lines of the cache
 
@@ -44,7 +44,7 @@ class Blocks:
 def blocks_of(
     region: Region, lowered: Lowered, lanes: int, columns: Columns | None, stored: AbstractSet[int]
 ) -> Blocks | None:
-    """Return the blocks of a region, None where it is not cut: one of less than 72 us, or whose results may meet.
+    """Return the blocks of a region, None where it is not cut: one of less than 56 us, or whose results may meet.
 
     `stored` are the numbers of sums of one term. Functions of SciPy may ask for Python, so they stay on one thread.
     """
