@@ -39,3 +39,7 @@ class LimitError(WorkbenchError):
 
 class WorkspaceError(WorkbenchError, MemoryError):
     """A kernel could not allocate its workspace."""
+
+
+class InvariantError(WorkbenchError):
+    """A program breaks a rule that every pass keeps: an error of the compiler, whose numbers would be wrong."""

@@ -252,11 +252,11 @@ def test_threads_share_a_kernel(pair_kernel: Kernel) -> None:
 
 
 def test_long_kernels_release_the_gil_and_agree() -> None:
-    symbols = sp.symbols("v:40")
+    symbols = sp.symbols("v:400")
     kernel = compile_program(program_from_sympy([list(symbols)], [sum(sp.sin(s) * sp.exp(-s) for s in symbols) * 1.0]
                                                 + [sp.tanh(s) + sp.cosh(s) for s in symbols[:10]]))  # fmt: skip
-    assert kernel._compiled.release or kernel.stats.machine_operations["call"] * 20 <= 2000
-    values = np.linspace(0.1, 1, 40)
+    assert kernel._compiled.release
+    values = np.linspace(0.1, 1, 400)
     results: list[Any] = []
     threads = [threading.Thread(target=lambda: results.append(kernel(values))) for _ in range(3)]
     for thread in threads:

@@ -83,7 +83,7 @@ def test_statistics_name_the_loops() -> None:
 
 
 def test_the_lock_of_python_is_given_back_by_the_operations_that_are_run() -> None:
-    few, many = (compile_program(pairs(count), tier="fast") for count in (4, 300))
+    few, many = (compile_program(pairs(count), tier="fast") for count in (4, 3000))
     assert (few._compiled.release, many._compiled.release) == (False, True)
 
 

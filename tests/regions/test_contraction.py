@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from derive_cases import CASES, Made, region
 from derive_cases import run as table
-from derive_flat import points
+from derive_flat import agree, flat_function, points
 from derive_strict import run as carried_out
 
 import symad as sa
@@ -15,9 +17,9 @@ from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.region import Nest, RolledProgram
 from codegen.ir.tables import Affine, Indexed
-from codegen.loops.optimise.contraction import contracted
-from symad.derivatives.loops.checkpoints import memory
-from symad.derivatives.loops.pullback import pullback
+from codegen.loops.optimise.contraction import contracted, zeros
+from symad.derivatives.loops.checkpoints import Checkpoints, memory
+from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 
 WIDTH = 4
@@ -74,6 +76,37 @@ def test_rounds_that_read_those_before(rounds: int, lag: int, down: bool, stored
     flat = unroll(small)
     values = evaluate(flat, flat.outputs[0].rows, dict(enumerate(arrays[0])))
     np.testing.assert_array_equal(values, expected[0])
+
+
+def rows_that_begin_with_a_zero(rounds: int, order: str) -> RolledProgram:
+    """Rounds that read the two numbers before; the first is x[0], the second 0, which is stored (z) or was there."""
+    made = Made({"x": (2,), "p": ()}, {"f": ()}, {"h": (rounds + 2,), "sum": (rounds,)})
+    here, there, after = (table(1, k, 1, (1,)) for k in range(3))
+    inside = (
+        region(lambda u, v: (np.sin(u) + 0.3 * v,), 1, [made.at("h", here), made.at("h", there)],
+               [made.to(0, "sum", here, "add")]),
+        region(lambda m, p: (np.cos(m) + p,), 1, [made.at("sum", here), made.at("p", 0)], [made.to(0, "h", after)]),
+    )  # fmt: skip
+    first = {
+        "x": region(lambda x: (x * x,), 1, [made.at("x", 0)], [made.to(0, "h", 0)]),
+        "z": zeros(made.number["h"], 1, 1),
+        "s": zeros(made.number["sum"], rounds),
+    }
+    end = region(lambda u, x: (u * u * x,), 1, [made.at("h", rounds + 1), made.at("x", 1)], [made.to(0, "f", 0)])
+    return made.program(*(first[step] for step in order), Nest(rounds, inside), end)
+
+
+@pytest.mark.parametrize("order", ["x", "xz", "zx", "sxz", "xzs"])
+@pytest.mark.parametrize("rounds", [7, 9, 20])
+def test_a_zero_leaves_the_numbers_beside_it(rounds: int, order: str) -> None:
+    program = rows_that_begin_with_a_zero(rounds, order)
+    arrays, flat = points(program), flat_function(program)
+    np.testing.assert_array_equal(evaluate_rolled(contracted(program, 1), arrays), evaluate_rolled(program, arrays))
+    expected = sa.grad(lambda *given: flat(*given)[0], (0, 1))(*arrays)
+    for policy in get_args(Checkpoints):
+        made = gradient(program, [0, 1], checkpoints=policy)
+        agree(evaluate_rolled(made, arrays), expected)
+        agree(evaluate_rolled(contracted(made, 1), arrays), expected)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import derive_fuzz
 import pytest
 from derive_fuzz import check
+
+from symad.derivatives.loops import checkpoints
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_program(seed: int) -> None:
     check(seed, native=seed < 4)
+
+
+@pytest.mark.parametrize("seed", [5, 33, 75, 120, 168, 192, 218, 237])
+def test_random_program_in_segments_of_segments(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were wrong when it was not known of inner segments that they are segments."""
+    monkeypatch.setattr(checkpoints, "FEW", 2)
+    monkeypatch.setattr(checkpoints, "SIXTEEN", 2)
+    monkeypatch.setattr(derive_fuzz, "POLICIES", ("none",))
+    check(seed)

@@ -11,9 +11,10 @@ from derive_strict import run
 
 import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
-from codegen.ir.region import Carry, Nest, RolledProgram, Step
+from codegen.ir.region import Carry, Nest, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.contraction import contracted
+from symad.derivatives.loops import checkpoints
 from symad.derivatives.loops.checkpoints import memory
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
@@ -84,6 +85,56 @@ def test_gradients_are_those_of_straight_lines() -> None:
         agree(run(gradient(program, range(3), checkpoints=policy), arrays, scratch=True), expected)
 
 
+@pytest.fixture
+def deep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let "none" cut three rounds and more in two: 7 rounds are segments in segments, 15 have three levels of them."""
+    monkeypatch.setattr(checkpoints, "FEW", 2)
+    monkeypatch.setattr(checkpoints, "SIXTEEN", 2)
+
+
+def levels(program: RolledProgram) -> int:
+    """Return how many nests stand in each other; that of the segments of the chain in a round is one."""
+    return max(len(counts) for _, counts in regions_of(program.steps))
+
+
+@pytest.mark.usefixtures("deep")
+@pytest.mark.parametrize(("rounds", "lag", "depth"), [(7, 1, 4), (7, 2, 4), (9, 1, 4), (15, 2, 5), (40, 1, 6)])
+@pytest.mark.parametrize("kept", [False, True])
+def test_segments_in_segments(rounds: int, lag: int, depth: int, kept: bool) -> None:
+    program = rows(rounds, lag, kept)
+    plain, made = (pullback(program, range(3), checkpoints=policy) for policy in ("all", "none"))
+    assert levels(made) == depth
+    arrays = points(made)
+    expected = evaluate_rolled(plain, arrays)
+    for found in (evaluate_rolled(made, arrays), evaluate_rolled(contracted(made, 1), arrays)):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14)
+    if rounds < 10:
+        agree(run(made, arrays, scratch=True), expected)
+        flat, arrays = flat_function(program), points(program)
+        straight = sa.grad(lambda *given: flat(*given)[0], (0, 1, 2))(*arrays)
+        agree(evaluate_rolled(gradient(program, range(3), checkpoints="none"), arrays), straight)
+
+
+@pytest.mark.usefixtures("deep")
+@pytest.mark.parametrize(("rounds", "lag"), [(7, 1), (7, 2), (15, 1)])
+def test_derivatives_of_segments_in_segments(rounds: int, lag: int) -> None:
+    """Of second and third order, each kept in its own way."""
+    program = rows(rounds, lag)
+    plain, made = gradient(program, [0, 2]), gradient(program, [0, 2], checkpoints="none")
+    for policy in ("all", "sqrt", "none"):
+        expected, found = pullback(plain, [0, 2]), pullback(made, [0, 2], checkpoints=policy)
+        arrays = points(expected)
+        for again in (found, contracted(found, 1)):
+            agree(evaluate_rolled(again, arrays), evaluate_rolled(expected, arrays))
+        if rounds < 10 and lag == 1:
+            agree(run(found, arrays, scratch=True), evaluate_rolled(expected, arrays))
+        expected, found = pushforward(expected, [0, 2]), pushforward(found, [0, 2])
+        agree(evaluate_rolled(found, points(expected)), evaluate_rolled(expected, points(expected)))
+    expected, found = pushforward(plain, [0, 2]), pushforward(made, [0, 2])
+    agree(evaluate_rolled(found, points(expected)), evaluate_rolled(expected, points(expected)))
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_derivatives_of_what_was_cut(policy: str) -> None:
     program = rows(5 if policy == "sqrt" else 34, 2)
@@ -103,7 +154,7 @@ def test_memory() -> None:
     assert numbers("all", 10_000) > 10_000
     assert numbers("sqrt", 10_000) < 10 * 100
     assert numbers("sqrt", 10_000) < 11 * numbers("sqrt", 100)
-    assert numbers("none", 10_000) == numbers("sqrt", 10_000)
+    assert numbers("none", 10_000) < 500
 
 
 def test_what_is_read_later_is_kept() -> None:
@@ -136,10 +187,10 @@ def test_compiled_steps_of_descent(steps: int, policy: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("steps", [601, 1100, 4096])
+@pytest.mark.parametrize("steps", [601, 1100, 9000])
 def test_long_nests_with_sums_in_their_bodies(steps: int) -> None:
     """Segments of many rounds: gradients of all policies have the same bits, and those of forward mode in sum."""
-    data = np.linspace(-1.0, 1.0, 40)
+    data = np.linspace(-1.0, 1.0, 100)
 
     def loss(w: object) -> object:
         def step(u: object, _: object) -> tuple[object, None]:
@@ -151,6 +202,7 @@ def test_long_nests_with_sums_in_their_bodies(steps: int) -> None:
 
     start = np.array([0.7, -0.4])
     found = [sa.compile(sa.grad(loss), start, checkpoints=policy, roll="always") for policy in ("all", *POLICIES)]
+    assert [levels(kernel.program) for kernel in found] == [1, 2, 3 + (steps == 9000)]
     everything, *others = [kernel(start) for kernel in found]
     for gradient_again in others:
         np.testing.assert_array_equal(gradient_again, everything)

@@ -153,6 +153,11 @@ class Window:
         moves = self.rounds if self.left else self.rounds - 1
         return self.lowest + self.step * moves, self.old if self.left else range(self.size)
 
+    def begins_with(self, table: Table, counts: tuple[int, ...]) -> bool:
+        """Return whether places, in so many rounds of the nests around, are some that it has before its first round."""
+        low, high = bounds_in(table, counts)
+        return self.old.start <= low - self.lowest and high - self.lowest < self.old.stop
+
     def clears(self) -> list[Region]:
         """Return what comes before a round."""
         if not self.clear:
@@ -182,12 +187,17 @@ def is_zeros(region: Region) -> bool:
     )
 
 
-def zeros_elsewhere(region: Region, places: Mapping[int, tuple[int, int] | None]) -> list[Step]:
-    """Return a region of zeros with those of some buffers in all of another one, of some size, or left out."""
-    kept = tuple(use for use in region.results if use.buffer not in places)
-    moved = [places[use.buffer] for use in region.results if use.buffer in places]
-    rest: list[Step] = [replace(region, results=kept)] if kept else []
-    return rest + [zeros(*place) for place in moved if place is not None]
+def wide_zeros(
+    region: Region, windows: Mapping[int, Window], counts: tuple[int, ...] = ()
+) -> tuple[list[Region], list[int]]:
+    """Return a region of zeros before a nest without those of all places of a buffer; the buffers that these are of.
+
+    All others are zeros of places that a window has before its first round, where something else may be stored too.
+    """
+    wide = [use for use in region.results if use.buffer in windows]
+    wide = [use for use in wide if not windows[use.buffer].begins_with(use.table, counts)]
+    rest = tuple(use for use in region.results if use not in wide)
+    return [replace(region, results=rest)] if rest else [], [use.buffer for use in wide]
 
 
 def window_of(uses: Sequence[Use], number: int) -> Window | None:
@@ -245,19 +255,17 @@ class _Mover:
         self.number, self.windows = number, windows
         self.begun, self.level, self.after = 0, -1, False  # nests met, the level of the nest while in it
 
-    def steps(self, steps: Sequence[Step], level: int = 0) -> tuple[Step, ...]:
-        """Return steps in so many nests."""
+    def steps(self, steps: Sequence[Step], counts: tuple[int, ...] = ()) -> tuple[Step, ...]:
+        """Return steps in nests of so many rounds."""
         found: list[Step] = []
         for step in steps:
             if isinstance(step, Region):
-                outside = self.level < 0 and is_zeros(step)
-                sizes = {buffer: (buffer, window.size) for buffer, window in self.windows.items()}
-                found += zeros_elsewhere(step, sizes) if outside else [readdressed(step, self.use)]
+                found += self.outside(step, counts) if self.level < 0 else [readdressed(step, self.use)]
                 continue
             its = self.begun == self.number
             self.begun += 1
-            self.level = level if its else self.level
-            inner = self.steps(step.steps, level + 1)
+            self.level = len(counts) if its else self.level
+            inner = self.steps(step.steps, (*counts, step.count))
             if its:
                 clears = [self.at(buffer, part) for buffer, w in self.windows.items() for part in w.clears()]
                 copies = [self.at(buffer, part) for buffer, w in self.windows.items() for part in w.copies()]
@@ -265,6 +273,16 @@ class _Mover:
                 self.level, self.after = -1, True
             found.append(replace(step, steps=inner))
         return tuple(found)
+
+    def outside(self, region: Region, counts: tuple[int, ...]) -> list[Region]:
+        """Return a region outside of the nest; zeros of all places, before it, are those of the first window."""
+        if self.after or not is_zeros(region):
+            return [readdressed(region, self.use)]
+        rest, wide = wide_zeros(region, self.windows, counts)
+        return [
+            *(readdressed(part, self.use) for part in rest),
+            *(zeros(buffer, self.windows[buffer].size) for buffer in wide),
+        ]
 
     def at(self, buffer: int, region: Region) -> Region:
         """Return a region of a window as one of its buffer."""

@@ -6,9 +6,12 @@ each segment is run again, and its repetitions are kept in a workspace that the 
 3 sqrt(n) numbers for each carry, and one more run forward.
 "none" cuts segments into segments, sixteen at a time, down to a few repetitions: about 34 numbers for each carry at
 each of log16(n) levels, and one more run forward for each level.
-Loops in nests are run again in every round by both; nests are cut as chains are by "sqrt" (see `checkpoints_nests`),
-by "none" too, where what rounds hand on is not read by anything else later. A table of places that is not affine is
-read, or written, through a workspace of n numbers.
+Loops in nests are run again in every round by both; nests are cut as chains are (see `checkpoints_nests`), where what
+rounds hand on is not read by anything else later. A table of places that is not affine is read, or written, through a
+workspace of n numbers.
+
+Going back through what was cut, each segment gets places of its own. They are cut again by "sqrt"; by "none" they are
+not, sixteen of them being few, so that a reverse mode of a reverse mode keeps as much as by "all".
 """
 
 from __future__ import annotations

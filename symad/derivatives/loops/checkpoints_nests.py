@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from codegen.ir.readdress import all_readdressed, moved, shift_at, shifts_to
 from codegen.ir.region import Gather, Nest, Region, Step
 from codegen.ir.tables import Affine, Table
-from codegen.loops.optimise.contraction import Window, is_zeros, uses_of, visits, window_of, zeros, zeros_elsewhere
+from codegen.loops.optimise.contraction import Window, is_zeros, uses_of, visits, wide_zeros, window_of, zeros
 from codegen.loops.optimise.region_copies import copy
 from symad.derivatives.loops.checkpoints import Checkpoints, segments_of_rounds
 from symad.derivatives.loops.draft import Draft
 
 Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
+Known = tuple[Step, frozenset[int]]  # a step, and what its rounds use one after the other if it is a nest of segments
 
 
 def cut_nests(
@@ -26,19 +27,24 @@ def cut_nests(
 ) -> tuple[list[Step], Cuts]:
     """Return steps, in so many nests, with long nests among them in segments.
 
-    Only buffers from a number on may be cut. A nest that hands on nothing in a window stays as it is.
+    Only buffers from a number on may be cut. A nest that hands on nothing in a window stays as it is. To cut one is to
+    write the steps around it anew, and not one for one: so what is known of a step stands beside it, under no number.
     """
-    found, scratch, at = list(steps), dict[int, frozenset[int]](), 0
+    found: list[Known] = [(step, frozenset()) for step in steps]
+    at = 0
     while at < len(found):
-        nest, parts = found[at], 1
-        cut_once: Checkpoints = "all" if checkpoints == "all" else "sqrt"  # nests in segments are not cut again
-        segments = segments_of_rounds(cut_once, nest.count, depth) if isinstance(nest, Nest) else 1
-        windows = _windows(draft, found, at, depth, first) if segments > 1 else {}
+        nest, _ = found[at]
+        segments = segments_of_rounds(checkpoints, nest.count, depth) if isinstance(nest, Nest) else 1
+        windows = _windows(draft, [step for step, _ in found], at, depth, first) if segments > 1 else {}
         if isinstance(nest, Nest) and windows:
             cut = _Cut(draft, nest, segments, depth, windows)
-            found, scratch[at], parts = cut.steps(found, at), frozenset(cut.scratch.values()), len(cut.parts)
-        at += parts
-    return found, {nest: scratch[k] for k, nest in enumerate(found) if isinstance(nest, Nest) and k in scratch}
+            before = [(moved, known) for step, known in found[:at] for moved in cut.ahead(step)]
+            after = [(moved, known) for step, known in found[at + 1 :] for moved in all_readdressed([step], cut.final)]
+            found = [*before, *cut.parts, *after]
+            at = len(before) + len(cut.parts)
+        else:
+            at += 1
+    return [step for step, _ in found], {step: known for step, known in found if isinstance(step, Nest) and known}
 
 
 def _windows(draft: Draft, steps: Sequence[Step], at: int, depth: int, first: int) -> dict[int, Window]:
@@ -72,21 +78,16 @@ class _Cut:
         clears = [zeros(self.rest[b], draft.buffers[self.rest[b]].size) for b in windows if b in added and depth]
         loads = [self.load(b, self.rest[b], self.left, inside=False) for b in self.kept]
         last = Nest(self.left, all_readdressed(nest.steps, self.behind))
-        self.parts: list[Step] = [made, *clears, *loads, last]
+        rest: list[Step] = [*clears, *loads, last]
+        self.parts: list[Known] = [(made, frozenset(self.scratch.values())), *((step, frozenset()) for step in rest)]
 
-    def steps(self, steps: Sequence[Step], at: int) -> list[Step]:
-        """Return steps with the nest, which is one of them, in segments; they use its buffers where these are now."""
-        before = [moved for step in steps[:at] for moved in self.ahead(step)]
-        return [*before, *self.parts, *all_readdressed(steps[at + 1 :], self.final)]
-
-    def ahead(self, step: Step) -> Sequence[Step]:
-        """Return what a step before the nest becomes; zeros there are for all that is kept."""
+    def ahead(self, step: Step) -> list[Step]:
+        """Return what a step before the nest becomes; zeros of all places are those that the first segment finds."""
         if not isinstance(step, Region) or not is_zeros(step):
-            return all_readdressed([step], self.initial)
-        sizes = {
-            b: (self.kept[b], self.draft.buffers[self.kept[b]].size) if b in self.kept else None for b in self.windows
-        }
-        return zeros_elsewhere(step, sizes)
+            return list(all_readdressed([step], self.initial))
+        rest, wide = wide_zeros(step, self.windows)
+        first = [zeros(self.kept[buffer], self.windows[buffer].left) for buffer in wide if buffer in self.kept]
+        return [*all_readdressed(rest, self.initial), *first]
 
     def size(self, window: Window, rounds: int) -> int:
         """Return how many places the windows of some rounds have."""

@@ -96,7 +96,8 @@ class Reverse:
     def nest_again(self, nest: Nest, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps of a nest of segments that run a segment again, and then backward, in each round.
 
-        They use buffers of their own, whose cotangents begin at zero in each round.
+        They use buffers of their own, whose cotangents begin at zero in each round: in each round of the innermost nest
+        of segments that they belong to, and there only, so that a place is begun in the rounds of one nest.
         """
         first, depth, scratch = len(self.draft.buffers), len(counts), self.cuts[nest]
         own = {buffer: self.draft.like(buffer) for buffer in sorted(scratch)}
@@ -108,7 +109,9 @@ class Reverse:
         given = self.cotangents | {own[b]: self.cotangents[b] for b in sorted(scratch & self.cotangents.keys())}
         inner = Reverse(self.draft, steps, active, given, self.checkpoints, self.ahead, cuts)
         there, back = inner.both_ways(steps, (FIXED,) * depth)
-        places = [inner.cotangents[buffer] for buffer in sorted(inner.cotangents) if buffer >= first]
+        further = {buffer for used in cuts.values() for buffer in used}
+        begun = [buffer for buffer in sorted(inner.cotangents) if buffer >= first and buffer not in further]
+        places = [inner.cotangents[buffer] for buffer in begun]
         numbers = dict.fromkeys(
             buffer for place in places for buffer in (place.buffer, place.guard) if buffer is not None
         )
