@@ -2,9 +2,9 @@
 
 from codegen.errors import ArgumentError, LoweringError, UnboundSymbolError, WorkbenchError
 from codegen.evaluation.interpret import evaluate
+from codegen.expressions.printing import text as rolled_text
 from codegen.expressions.sympy_in import program_from_sympy, walk
 from codegen.functions.intrinsics import supports
-from codegen.ir.printing import text as rolled_text
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll

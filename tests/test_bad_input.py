@@ -219,7 +219,7 @@ def test_a_kernel_refuses_wrong_shapes_and_names_the_argument():
 
 
 def test_a_graph_that_grows_without_end_reaches_its_limit(monkeypatch):
-    monkeypatch.setattr("symad.graph.graph.NODE_LIMIT", 1000)
+    monkeypatch.setattr("symad.graph.graph.Graph.most", 1000)
 
     def endless(x):
         while True:

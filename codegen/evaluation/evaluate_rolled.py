@@ -6,19 +6,17 @@ and the stop need is computed one repetition after the other, and then all the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import ArgumentError
-from codegen.evaluation.evaluate_columns import evaluate_columns, quotient_of
-from codegen.evaluation.interpret import PAIRS
-from codegen.functions.intrinsics import intrinsic
+from codegen.evaluation.by_columns import evaluate_columns
+from codegen.evaluation.interpret import FLOATS
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
-from codegen.ir.float_functions import divide
-from codegen.ir.program import Program, reachable
+from codegen.ir.program import reachable
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.limits import check
 
@@ -132,7 +130,7 @@ class _Chain:
             if moving.intersection(self.body.operands[row]):
                 moving.add(row)
         self.before = [row for row in needed if row >= slots and row not in moving]
-        self.steps = [_step(self.body, row) for row in needed if row >= slots and row in moving]
+        self.steps = [(row, *FLOATS.step(self.body, row)) for row in needed if row >= slots and row in moving]
         self.read = {part for _, _, parts in self.steps for part in parts} | set(ends)
         self.done, self.stopped = 0, False
 
@@ -163,13 +161,3 @@ class _Chain:
         columns = [np.array(queue[: self.done], dtype=np.float64) for queue in self.queues]
         self.queues = [queue[self.done :] for queue in self.queues]
         return columns
-
-
-def _step(body: Program, row: int) -> tuple[int, Callable[..., Any], tuple[int, ...]]:
-    """A row as a function of floats."""
-    quotient = quotient_of(body, row)
-    if quotient is not None:
-        return row, divide, quotient
-    parts, head = body.operands[row], body.heads[row]
-    number = intrinsic(head).number
-    return row, PAIRS.get(head, number) if len(parts) == 2 else number, parts

@@ -6,17 +6,18 @@ what is no real number (unevaluated integrals, orders, units). Sums and products
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, NoReturn
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
+from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.matrices.expressions.matexpr import MatrixElement
 
 from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.heads import NegativeZero
+from codegen.heads import Alias, NegativeZero
 from codegen.ir.program import Head
 
 # A head and its operands; without a head the only operand itself, or the object as a leaf.
@@ -234,3 +235,22 @@ FORMS: dict[type, Callable[[Any], Form | None]] = {
     sp.Order: _not_evaluated("write expression.removeO()"),
     sp.Lambda: _not_evaluated("call it with its arguments"),
 }
+
+
+def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False) -> sp.Basic:
+    """Return a row as SymPy object, unevaluated unless asked (where the head knows `evaluate`); an alias vanishes.
+
+    >>> x = sp.Symbol("x")
+    >>> rebuild(sp.Piecewise, [x, x > 0, sp.S.Zero, sp.true]), rebuild(sp.Add, [x, x]), rebuild(Alias, [x])
+    (Piecewise((x, x > 0), (0, True)), x + x, x)
+    """
+    if head is Alias:
+        return arguments[0]
+    if head is sp.Piecewise:
+        arguments = [ExprCondPair(value, test) for value, test in zip(arguments[::2], arguments[1::2], strict=True)]
+    if evaluate:
+        return head(*arguments)
+    try:
+        return head(*arguments, evaluate=False)
+    except TypeError:
+        return head(*arguments)

@@ -11,13 +11,11 @@ import sympy as sp
 from codegen.errors import ArgumentError, UnboundSymbolError
 from codegen.expressions.sympy_forms import Form, array_of, can_be_input, is_input_head, read_form
 from codegen.ir.program import Head, Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import COMMUTATIVE, Table
 
 Leaf = Callable[[sp.Basic], int]
 Node = Callable[[Head, tuple[int, ...]], int]
 Read = Callable[[sp.Basic], Form | None]
-
-PAIRWISE = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
 
 
 def walk(
@@ -130,7 +128,7 @@ def _children(expression: sp.Basic) -> tuple[sp.Basic, ...]:
 
 def _binary_node(leaf: Leaf, node: Node, memo: dict[int, int]) -> Node:
     def build(head: Head, operands: tuple[int, ...]) -> int:
-        if head in PAIRWISE and len(operands) > 2:
+        if head in COMMUTATIVE and len(operands) > 2:
             total = operands[0]
             for operand in operands[1:]:
                 total = node(head, (total, operand))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import sympy as sp
 
+from codegen.ir.copy_rows import copied
 from codegen.ir.program import Input, Output, Program, reachable
 from codegen.ir.row_table import Table
 
@@ -35,31 +36,14 @@ def body_part(
     numbers = [*slots, *range(len(body.inputs), len(body.inputs) + further)]
     leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
     leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
-    given = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
-    rows = written(
-        table, body, given, [row_of(body, output) for output in outputs if output is not None and output >= 0]
-    )
+    rows = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
+    copied(body, [row_of(body, output) for output in outputs if output is not None and output >= 0], table, rows)
     found = []
     for output in outputs:
         row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
         found.append(Output((), (row,)))
     inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
     return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
-
-
-def written(table: Table, body: Program, rows: Mapping[int, int], wanted: Sequence[int]) -> dict[int, int]:
-    """Write the rows that some wanted ones need into a table, over rows for the slots; return all, by the body's rows.
-
-    Commutative pairs are sorted anew, as rows that were apart may be one in the table.
-    """
-    made = dict(rows)
-    for row in reachable(body, wanted):
-        if row not in made:
-            operands = tuple(made[operand] for operand in body.operands[row])
-            if body.heads[row] in (sp.Add, sp.Mul) and len(operands) == 2:
-                operands = tuple(sorted(operands))
-            made[row] = table.row(body.heads[row], operands) if operands else table.leaf(body.atoms[row])
-    return made
 
 
 def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import InvariantError
-from codegen.ir.printing import buffer_names
+from codegen.expressions.printing import buffer_names
 from codegen.ir.region import Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Places, Table, distinct, unique
 

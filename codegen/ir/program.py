@@ -14,7 +14,7 @@ Conventions of the rows:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Protocol
@@ -104,6 +104,25 @@ class Program:
     def input_count(self) -> int:
         """Number of scalar inputs: the rows below it are leaves read from the input arrays."""
         return sum(array.size for array in self.inputs)
+
+
+def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int]:
+    """Rows that the wanted ones need beyond the known ones, ascending (topological); only these are looked at.
+
+    >>> x = sp.Symbol("x")
+    >>> square = Program([sp.Symbol, sp.Mul, sp.Add], [(), (0, 0), (0, 1)], {0: x}, (Input("x", ()),), ())
+    >>> needed(square, [2], {1: 9.0})
+    [0, 2]
+    """
+    operands = rows.operands
+    found = {row for row in wanted if row not in known}
+    stack = list(found)
+    while stack:
+        for operand in operands[stack.pop()]:
+            if operand not in known and operand not in found:
+                found.add(operand)
+                stack.append(operand)
+    return sorted(found)
 
 
 def reachable(rows: Rows, outputs: Sequence[int]) -> list[int]:

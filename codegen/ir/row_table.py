@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from itertools import repeat
 from threading import Lock
+from typing import ClassVar
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from codegen.errors import LimitError
 from codegen.ir.program import Head
 from codegen.ir.row_blocks import Column, RowBlocks, bounds, first_of_each, rows_of
 from codegen.limits import EVERY, check
+
+COMMUTATIVE = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
 
 
 class Table:
@@ -23,6 +28,8 @@ class Table:
     >>> table.row(sp.sin, (x,)) == table.row(sp.sin, (x,))
     True
     """
+
+    most: ClassVar[int] = sys.maxsize  # rows
 
     __slots__ = ("_lock", "_memo", "atoms", "blocks", "heads", "operands")
 
@@ -39,6 +46,25 @@ class Table:
 
     def row(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`, as written."""
+        found = self._memo.get((head, operands))
+        return self._append((head, operands), head, operands) if found is None else found
+
+    def pair(self, head: Head, left: int, right: int) -> int:
+        """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
+        operands = (left, right) if left <= right else (right, left)
+        found = self._memo.get((head, operands))
+        return self._append((head, operands), head, operands) if found is None else found
+
+    def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
+        """Return the row `head(*operands)`; of a commutative head, a pair is sorted, and longer sums are not.
+
+        >>> table = Table()
+        >>> x, y = (table.leaf(sp.Symbol(name)) for name in "xy")
+        >>> table.canonical(sp.Add, (y, x)) == table.row(sp.Add, (x, y)), table.canonical(sp.Pow, (y, x))
+        (True, 3)
+        """
+        if len(operands) == 2 and operands[0] > operands[1] and head in COMMUTATIVE:
+            operands = operands[::-1]
         found = self._memo.get((head, operands))
         return self._append((head, operands), head, operands) if found is None else found
 
@@ -136,6 +162,8 @@ class Table:
                 found = self._in_blocks(head, operands)
             if found is None:
                 found = len(self.heads)
+                if found >= self.most:
+                    raise self._too_many()
                 if not found % EVERY:
                     check("writing operations", self.heads)
                 self.heads.append(head)
@@ -145,3 +173,6 @@ class Table:
                 if key is not None:
                     self._memo[key] = found  # last: a key that is found has its row
             return found
+
+    def _too_many(self) -> LimitError:
+        return LimitError(f"{self.most} rows in one table", do="split the computation")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import sympy as sp
 
 from codegen.heads import Alias
+from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import Output, Program
 from codegen.ir.row_table import Table
 
@@ -29,11 +30,9 @@ def columns_apart(program: Program) -> Program:
     start, columns = program.input_count - seed.size, seed.size
     depends = bytearray(len(program))
     kept: dict[int, int] = {}
-    for row, (head, operands) in enumerate(zip(program.heads, program.operands, strict=True)):
+    for row, operands in enumerate(program.operands):
         depends[row] = start <= row < start + columns or any(depends[operand] for operand in operands)
-        if not depends[row]:
-            atom = program.atoms.get(row)
-            kept[row] = table.row(head, tuple(kept[u] for u in operands)) if atom is None else table.leaf(atom)
+    copy_rows(program, [row for row in range(len(program)) if not depends[row]], table, kept)
     linear = [row for row in range(start + columns, len(program)) if depends[row]]
     found = [_column(program, table, kept, linear, start, column) for column in range(columns)]
     outputs = []
@@ -84,4 +83,4 @@ def _is_zero(table: Table, part: int | None) -> bool:
 def _joined(table: Table, head: type[sp.Basic], parts: list[int], empty: int | None) -> int | None:
     if len(parts) < 2:
         return parts[0] if parts else empty
-    return table.row(head, tuple(sorted(parts)) if len(parts) == 2 else tuple(parts))
+    return table.canonical(head, tuple(parts))

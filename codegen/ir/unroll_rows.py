@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import sympy as sp
 
 from codegen.heads import negative_zero
+from codegen.ir.copy_rows import copy_rows
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
 from codegen.ir.program import Head, Output, Program, reachable
 from codegen.ir.region import Region, RolledProgram
+from codegen.ir.row_table import Table
 from codegen.limits import EVERY, check
 
 
@@ -21,42 +23,41 @@ def straight_lines(rolled: RolledProgram) -> Program:
     return writer.program()
 
 
-class _Writer:
-    """Rows in the making, and the row that each place of each buffer holds (None: nothing was written yet)."""
+class _Lines(Table):
+    """Rows as they come: to look for equal ones, which lowering does in any case, would take most of the time."""
 
-    def __init__(self, rolled: RolledProgram) -> None:
-        self.rolled = rolled
-        self.heads: list[Head] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.atoms: dict[int, sp.Basic] = {}
-        self.leaves: dict[object, int] = {}
-        self.bodies: dict[int, list[int]] = {}
-        self.places: list[list[int | None]] = [[None] * buffer.size for buffer in rolled.buffers]
-        for places, array in zip(self.places, rolled.inputs, strict=False):
-            for k in range(array.size):
-                self.atoms[len(self.heads)] = sp.Symbol(f"{array.name}[{k}]" if array.shape else array.name)
-                places[k] = self.row(sp.Symbol, ())
-
-    def row(self, head: Head, operands: tuple[int, ...]) -> int:
+    def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
+        """Return a new row."""
         if not len(self.heads) % EVERY:
             check("writing loops as straight lines", self.heads)
         self.heads.append(head)
         self.operands.append(operands)
         return len(self.heads) - 1
 
-    def leaf(self, atom: sp.Basic) -> int:
-        key = (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
-        if key not in self.leaves:
-            self.atoms[len(self.heads)] = atom
-            self.leaves[key] = self.row(type(atom), ())
-        return self.leaves[key]
+    def input(self, name: str) -> int:
+        """Return a new leaf."""
+        self.atoms[len(self.heads)] = sp.Symbol(name)
+        return self.canonical(sp.Symbol, ())
+
+
+class _Writer:
+    """Rows in the making, and the row that each place of each buffer holds (None: nothing was written yet)."""
+
+    def __init__(self, rolled: RolledProgram) -> None:
+        self.rolled = rolled
+        self.table = _Lines()
+        self.bodies: dict[int, list[int]] = {}
+        self.places: list[list[int | None]] = [[None] * buffer.size for buffer in rolled.buffers]
+        for places, array in zip(self.places, rolled.inputs, strict=False):
+            for k in range(array.size):
+                places[k] = self.table.input(f"{array.name}[{k}]" if array.shape else array.name)
 
     def read(self, buffer: int, place: int) -> int:
         """The row at a place: a constant is made when it is first read, and what was never written is 0."""
         row = self.places[buffer][place]
         if row is None:
             values = self.rolled.buffers[buffer].values
-            row = self.leaf(sp.S.Zero if values is None else _number(float(values[place])))
+            row = self.table.leaf(sp.S.Zero if values is None else _number(float(values[place])))
             if values is not None:
                 self.places[buffer][place] = row
         return row
@@ -82,17 +83,17 @@ class _Writer:
             for use, places in results:
                 self.leave(use.buffer, places[k], values[use.output], use.kind, going)
             if region.stop is not None:
-                further = self.row(sp.Not, (values[region.stop],))
-                going = further if going is None else self.row(sp.And, (going, further))
+                further = self.table.canonical(sp.Not, (values[region.stop],))
+                going = further if going is None else self.table.canonical(sp.And, (going, further))
 
     def leave(self, buffer: int, place: int, row: int, kind: str, going: int | None) -> None:
         """Set or add to a place, in a repetition that may not be run."""
         values = self.places[buffer]
         if going is not None:
-            otherwise = self.read(buffer, place) if kind == "last" else self.leaf(sp.S.Zero)
-            row = self.row(sp.Piecewise, (row, going, otherwise, self.leaf(sp.true)))
+            otherwise = self.read(buffer, place) if kind == "last" else self.table.leaf(sp.S.Zero)
+            row = self.table.canonical(sp.Piecewise, (row, going, otherwise, self.table.leaf(sp.true)))
         before = values[place]
-        values[place] = self.row(sp.Add, (before, row)) if kind == "add" and before is not None else row
+        values[place] = self.table.canonical(sp.Add, (before, row)) if kind == "add" and before is not None else row
 
     def body(self, body: Program, slots: Sequence[int]) -> list[int]:
         """Write the rows of one repetition; return those of its outputs."""
@@ -101,11 +102,7 @@ class _Writer:
         order = self.bodies.get(id(body))
         if order is None:
             order = self.bodies[id(body)] = [row for row in reachable(body, wanted) if row >= len(slots)]
-        heads, operands = body.heads, body.operands
-        for row in order:
-            parts = operands[row]
-            made = self.row(heads[row], tuple([rows[part] for part in parts])) if parts else self.leaf(body.atoms[row])
-            rows[row] = made
+        copy_rows(body, order, self.table, rows)
         return [rows[row] for row in wanted]
 
     def program(self) -> Program:
@@ -117,7 +114,8 @@ class _Writer:
             )
             for number, output in enumerate(rolled.outputs, rolled.first_output)
         ]  # fmt: skip
-        return Program(self.heads, self.operands, self.atoms, rolled.inputs, tuple(outputs), rolled.name)
+        table = self.table
+        return Program(table.heads, table.operands, table.atoms, rolled.inputs, tuple(outputs), rolled.name)
 
 
 def _number(value: float) -> sp.Basic:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from functools import singledispatch
 
 from codegen.emission.schedule import Schedule
+from codegen.expressions.printing import text
 from codegen.ir.machine_rows import LEAVES, Row, operands_of
-from codegen.ir.printing import text
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.lowering.lower import Lowered

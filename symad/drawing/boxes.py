@@ -13,13 +13,13 @@ from typing import Literal, TypeAlias
 
 import sympy as sp
 
+from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from codegen.ir.program import Rows, reachable
 from symad.display.mathematics import text_of
 from symad.display.styles import LOOKS, Style
 from symad.drawing.labels import number_label, operation_label, symbol_label
 from symad.graph.graph import Graph
-from symad.graph.sympy_io import rebuild
 
 Kind = Literal["input", "constant", "operation", "parameter", "again", "more", "loop", "memory"]
 Mark: TypeAlias = tuple[Style, int]

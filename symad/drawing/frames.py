@@ -14,8 +14,8 @@ from typing import TypeAlias
 import numpy as np
 import sympy as sp
 
+from codegen.ir.copy_rows import copied
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
-from symad.derivatives.loops.body_derivatives import replayed
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded
 from symad.drawing.labels import count_label, symbol_label
@@ -185,7 +185,7 @@ class _BodyReading(Reading):
             slot: (places.gather(use) if isinstance(use, Gather) else places.carry(use))
             for slot, use in zip(self.slots, uses, strict=True)
         }
-        self.outputs = replayed(graph, body, self.slots, [output.rows[0] for output in body.outputs])
+        self.outputs = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
         wanted = [(node, name) for k, node in enumerate(self.outputs) for name in results_of(region, places, k)]
         wanted += [(self.outputs[carry.output], "") for carry in region.carries]
         super().__init__(Source(graph, tuple(node for node, _ in wanted), tuple(name for _, name in wanted)))

@@ -9,8 +9,8 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.ir.copy_rows import copied
 from codegen.ir.program import Output, Program
-from symad.derivatives.loops.body_derivatives import replayed
 from symad.derivatives.node_roles import History
 from symad.derivatives.roles import noting
 from symad.drawing.boxes import Mark, Source
@@ -94,8 +94,8 @@ def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
 
 def _of_program(program: Program) -> Source:
     graph = Graph(lines=False)
-    inputs = [graph.own_leaf(program.atoms[row]) for row in range(program.input_count)]
-    nodes = replayed(graph, program, inputs, [row for output in program.outputs for row in output.rows])
+    inputs = {row: graph.own_leaf(program.atoms[row]) for row in range(program.input_count)}
+    nodes = copied(program, [row for output in program.outputs for row in output.rows], graph, inputs)
     names = [
         (f"result {k}" if len(program.outputs) > 1 else "result") + _index(index)
         for k, output in enumerate(program.outputs)

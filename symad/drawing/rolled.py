@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from codegen.ir.printing import text as rolled_text
+from codegen.expressions.printing import text as rolled_text
 from codegen.ir.region import RolledProgram, regions_of
 from symad.display.document import Code, Document, Paragraph
 from symad.drawing.dot import frames_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.ir.printing import buffer_names
+from codegen.expressions.printing import buffer_names
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, Table
 from symad.drawing.labels import count_label, symbol_label

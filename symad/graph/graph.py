@@ -49,6 +49,8 @@ class Graph(Table):
     False
     """
 
+    most = NODE_LIMIT
+
     __slots__ = ("marks", "placed", "rules")
 
     def __init__(self, *, lines: bool = True) -> None:
@@ -78,19 +80,7 @@ class Graph(Table):
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
         found = self._memo.get((head, operands))
-        if found is not None:
-            return found
-        if len(self.heads) >= NODE_LIMIT:
-            raise LimitError(
-                f"the graph has reached {NODE_LIMIT} nodes",
-                why="the traced function may loop for ever, or unrolls a very long loop",
-                do="check the loop's end, or split the computation",
-            )
-        return self._append((head, operands), head, operands)
-
-    def pair(self, head: Head, left: int, right: int) -> int:
-        """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
-        return self.node(head, left, right) if left <= right else self.node(head, right, left)
+        return self._append((head, operands), head, operands) if found is None else found
 
     def number(self, value: Number) -> int:
         """Return the leaf of a Python number: int -> Integer, float -> Float (53 bits), Fraction -> Rational.
@@ -132,8 +122,8 @@ class Graph(Table):
         with self._lock:
             nodes = range(len(self.heads), len(self.heads) + count)
             check("writing operations", self.heads)
-            if nodes.stop > NODE_LIMIT:
-                raise LimitError(f"the graph has reached {NODE_LIMIT} nodes", why=f"{count} leaves were to be added")
+            if nodes.stop > self.most:
+                raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
             if not isinstance(self.atoms, LazyAtoms):
                 self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
             self.atoms.later(nodes, atom)
@@ -191,6 +181,13 @@ class Graph(Table):
                 operations += bool(operands) and self.heads[node] is not Alias
                 stack += operands
         return operations
+
+    def _too_many(self) -> LimitError:
+        return LimitError(
+            f"the graph has reached {self.most} nodes",
+            why="the traced function may loop for ever, or unrolls a very long loop",
+            do="check the loop's end, or split the computation",
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return encode_rows(self)

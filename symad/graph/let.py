@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import sympy as sp
 
+from codegen.expressions.sympy_forms import rebuild
 from codegen.expressions.sympy_in import walk
 from codegen.heads import Alias
 from codegen.ir.program import reachable
 from symad.graph.graph import Graph
-from symad.graph.sympy_io import rebuild
 
 Let = tuple[list[tuple[sp.Symbol, sp.Expr]], list[sp.Expr]]
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import sympy as sp
 
-from codegen.expressions.sympy_in import PAIRWISE
-from codegen.heads import Alias
+from codegen.ir.copy_rows import copy_rows
 from symad.graph.graph import Graph
 
 
@@ -22,18 +21,10 @@ class Sharing:
     """
 
     def __init__(self, graph: Graph, inputs: Mapping[int, sp.Symbol]) -> None:
-        self.plain, self.there = Graph(lines=False), list[int]()
-        for node, (head, operands) in enumerate(zip(graph.heads, graph.operands, strict=True)):
-            if node in inputs:
-                self.there.append(self.plain.own_leaf(inputs[node]))
-            elif not operands:
-                self.there.append(self.plain.leaf(graph.atoms[node]))
-            elif head is Alias:
-                self.there.append(self.there[operands[0]])
-            else:
-                moved = [self.there[operand] for operand in operands]
-                pairwise = head in PAIRWISE and len(moved) == 2
-                self.there.append(self.plain.pair(head, *moved) if pairwise else self.plain.node(head, *moved))
+        self.plain = Graph(lines=False)
+        row_of = {node: self.plain.own_leaf(symbol) for node, symbol in inputs.items()}
+        copy_rows(graph, range(len(graph)), self.plain, row_of)
+        self.there = [row_of[node] for node in range(len(graph))]
 
     def operations(self, nodes: Iterable[int], counted: set[int]) -> int:
         """Return how many operations nodes need beyond those that are counted already, which they join."""

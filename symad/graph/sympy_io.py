@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sympy as sp
-from sympy.functions.elementary.piecewise import ExprCondPair
 
+from codegen.expressions.sympy_forms import rebuild
 from codegen.expressions.sympy_in import walk
-from codegen.heads import Alias
-from codegen.ir.program import Head, reachable
+from codegen.ir.program import reachable
 from symad.errors import LimitError
 from symad.graph.graph import Graph
 
@@ -42,25 +41,9 @@ def to_sympy(graph: Graph, nodes: Sequence[int], *, evaluate: bool = False) -> l
     built: dict[int, sp.Basic] = {}
     for node in order:
         operands = graph.operands[node]
-        if not operands:
-            built[node] = graph.atoms[node]
-        elif graph.heads[node] is Alias:
-            built[node] = built[operands[0]]
-        else:
-            built[node] = rebuild(graph.heads[node], [built[operand] for operand in operands], evaluate=evaluate)
+        parts = [built[operand] for operand in operands]
+        built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
     return [built[node] for node in nodes]
-
-
-def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False) -> sp.Basic:
-    """Return `head(*arguments)` as SymPy object, unevaluated unless asked (where the head knows `evaluate`)."""
-    if head is sp.Piecewise:
-        arguments = [ExprCondPair(value, test) for value, test in zip(arguments[::2], arguments[1::2], strict=True)]
-    if evaluate:
-        return head(*arguments)
-    try:
-        return head(*arguments, evaluate=False)
-    except TypeError:
-        return head(*arguments)
 
 
 def _check_tree_size(graph: Graph, order: Sequence[int], nodes: Sequence[int]) -> None:

@@ -55,7 +55,7 @@ class Template:
         return cls(tuple(graph.atoms[node] for node in constants), tuple(rows), slots[result])
 
     def instantiate(self, build: Builder, operands: tuple[int, ...]) -> int:
-        """Grow the template on the graph, over the given operands."""
+        """Grow the template on the graph, over the given operands: constructors fold, so this is no copy of rows."""
         nodes = list(operands)
         nodes += [build.graph.leaf(atom) for atom in self.constants]
         for head, slots in self.rows:

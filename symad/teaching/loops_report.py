@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from codegen.ir.copy_rows import copied
 from codegen.ir.program import Program
 from codegen.loops.loop import Block as InnerBlock
 from codegen.loops.loop import Loop, Reads, is_nodes
 from symad.compiling.plan import WAYS, CompilationPlan, counted, line_of
 from symad.compiling.planning import plan
-from symad.derivatives.loops.body_derivatives import replayed
 from symad.display.document import Block, Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
 from symad.graph.graph import Graph
@@ -176,8 +176,8 @@ def shortened(lines: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 def body_lines(body: Program) -> list[tuple[Any, Any]]:
     """Return a body as names and what they are, the outputs last."""
     graph = Graph(lines=False)
-    slots = [graph.own_leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(body.inputs))]
-    outputs = replayed(graph, body, slots, [output.rows[0] for output in body.outputs])
+    slots = {k: graph.own_leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(body.inputs))}
+    outputs = copied(body, [output.rows[0] for output in body.outputs], graph, slots)
     replacements, reduced = to_let(graph, outputs)
     lines: list[tuple[Any, Any]] = [*replacements, *((sp.Symbol(f"out{k}"), value) for k, value in enumerate(reduced))]
     return shortened(lines)

@@ -8,7 +8,8 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen import Kernel, unroll
-from codegen.ir.program import Output, Program, reachable
+from codegen.ir.copy_rows import copied
+from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.loops.loop import Nodes
 from symad.errors import ArgumentError
@@ -54,10 +55,7 @@ def from_program(program: Kernel | Program | RolledProgram) -> Formula:
 def _outputs(graph: Graph, program: Program, inputs: list[int]) -> Tree:
     """Return the outputs of a program whose rows are copied into a graph."""
     made = dict(enumerate(inputs))
-    for row in reachable(program, [row for output in program.outputs for row in output.rows]):
-        if row not in made:
-            operands = [made[operand] for operand in program.operands[row]]
-            made[row] = graph.node(program.heads[row], *operands) if operands else graph.leaf(program.atoms[row])
+    copied(program, [row for output in program.outputs for row in output.rows], graph, made)
     arrays = [_filled(graph, output, [made[row] for row in output.rows]) for output in program.outputs]
     result: Any = 0.0 if len(arrays) == 1 else tuple([0.0] * len(arrays))
     return Tree(containers.flatten(result)[1], arrays)

@@ -13,6 +13,7 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_forms import can_be_input, is_input_head
 from codegen.expressions.sympy_in import flattened
+from codegen.ir.copy_rows import copied
 from codegen.ir.program import reachable
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
@@ -67,14 +68,8 @@ class Formula(Trace):
         for array, wanted, path in zip(given.arrays, self.inputs.arrays, paths, strict=True):
             if array.shape != wanted.shape:
                 raise ArgumentError(f"argument {path} of shape {array.shape}", why=f"it has shape {wanted.shape}")
-        graph, made = scope.graph, dict(zip(self.inputs.flat, given.flat, strict=True))
-        for node in reachable(self.graph, self.outputs.flat):
-            if node not in made:
-                operands = [made[operand] for operand in self.graph.operands[node]]
-                made[node] = (
-                    graph.node(self.graph.heads[node], *operands) if operands else graph.leaf(self.graph.atoms[node])
-                )
-        return self.outputs.refill([made[node] for node in self.outputs.flat])
+        made = dict(zip(self.inputs.flat, given.flat, strict=True))
+        return self.outputs.refill(copied(self.graph, self.outputs.flat, scope.graph, made))
 
 
 def from_sympy(args: Sequence[Any], expression: Any) -> Formula:

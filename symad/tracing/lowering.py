@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import sympy as sp
 
-from codegen.functions.intrinsics import intrinsic
-from codegen.heads import Alias
-from codegen.ir.program import Head
+from codegen.functions.intrinsics import intrinsic, supports
+from codegen.ir.copy_rows import copy_rows
 from codegen.ir.row_table import Table
+from codegen.limits import LEAVES
 from symad.errors import LoweringError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import located
 
 
 def add_rows(
-    table: Table, row_of: dict[int, int], graph: Graph, nodes: Iterable[int], atom: Callable[[int], sp.Basic]
+    table: Table, row_of: dict[int, int], graph: Graph, nodes: Sequence[int], atom: Callable[[int], sp.Basic]
 ) -> None:
     """Add nodes, in topological order, to a table, and their rows to `row_of`; `atom` answers for the leaves.
 
@@ -28,31 +28,14 @@ def add_rows(
     >>> row_of, table.heads
     ({0: 0, 1: 0, 2: 1}, [<class 'sympy.core.symbol.Symbol'>, sin])
     """
-    lowered: set[Head] = set()
-    for node in nodes:
-        if node in row_of:
-            continue
-        head, operands = graph.heads[node], graph.operands[node]
-        if head is Alias:
-            row_of[node] = row_of[operands[0]]
-        elif operands:
-            if head not in lowered:
-                lowered.add(head)
-                _check_lowering(graph, node)
-            row_of[node] = _interned(table, head, tuple([row_of[operand] for operand in operands]))
-        else:
-            row_of[node] = table.leaf(atom(node))
-
-
-def _check_lowering(graph: Graph, node: int) -> None:
-    try:
-        intrinsic(graph.heads[node])
-    except LoweringError as error:
-        raise located(error, graph, node) from error
-
-
-def _interned(table: Table, head: Head, operands: tuple[int, ...]) -> int:
-    """Return a row; a commutative pair is sorted anew, because aliases that were apart may now be one row."""
-    if head in (sp.Add, sp.Mul) and len(operands) == 2 and operands[0] > operands[1]:
-        operands = (operands[1], operands[0])
-    return table.row(head, operands)
+    heads = graph.heads
+    unknown = {
+        head for head in set(map(heads.__getitem__, nodes)) if not supports(head) and not issubclass(head, LEAVES)
+    }
+    for node in nodes if unknown else ():
+        if heads[node] in unknown and graph.operands[node]:
+            try:
+                intrinsic(heads[node])
+            except LoweringError as error:
+                raise located(error, graph, node) from error
+    copy_rows(graph, nodes, table, row_of, lambda node: table.leaf(atom(node)))

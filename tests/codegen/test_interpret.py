@@ -20,6 +20,7 @@ from codegen import (
 )
 from codegen.errors import LimitError
 from codegen.functions.intrinsics import INTRINSICS
+from codegen.ir.float_functions import divide
 from codegen.special_heads import jacobi_am
 
 X, Y = sp.symbols("x y", real=True)
@@ -100,3 +101,15 @@ def test_a_number_that_would_take_hours_is_refused() -> None:
 
 def test_the_amplitude_is_real_far_out() -> None:
     assert mp.isfinite(INTRINSICS[jacobi_am].reference(mp.mpf(1e10), mp.mpf(0.5)))
+
+
+@pytest.mark.parametrize("base", [4.0, 0.0, -0.0])
+def test_a_power_may_be_given_without_its_base(base: float) -> None:
+    """A quotient needs the base; where only the power has a value, it is a product."""
+    x, y = sp.symbols("x y")
+    program = program_from_sympy([x, y], [x / y])
+    (wanted,) = program.outputs[0].rows
+    power = program.heads.index(sp.Pow)
+    inverse = divide(1.0, base)
+    assert evaluate(program, [wanted], {0: 3.0, power: inverse}) == [3.0 * inverse]
+    assert evaluate(program, [wanted], {0: 3.0, 1: base}) == [divide(3.0, base)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
+from codegen.evaluation.by_columns import FUNCTIONS, evaluate_columns
 from rolled_programs import KNOWN, arrays_for, heat, momentum, newton, pairs, random_program, unrolled_values
 
 from codegen import ArgumentError, compile_program
 from codegen.errors import LimitError
-from codegen.evaluation.evaluate_columns import COLUMNS, evaluate_columns
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.expressions.sympy_in import program_from_sympy
@@ -92,7 +92,7 @@ def test_arrays_of_another_shape_are_refused() -> None:
 VALUES = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -2.5, 1e300, np.inf, -np.inf, np.nan]
 
 
-@pytest.mark.parametrize("head", COLUMNS, ids=lambda head: head.__name__)
+@pytest.mark.parametrize("head", FUNCTIONS, ids=lambda head: head.__name__)
 def test_every_column_function_is_that_of_floats(head: sp.Basic) -> None:
     """Also where numbers are not finite; truth values stand for 0 and 1."""
     one = INTRINSICS[head].number
@@ -103,7 +103,7 @@ def test_every_column_function_is_that_of_floats(head: sp.Basic) -> None:
                          for k in range(count)])  # fmt: skip
     columns = [part.ravel() for part in grid]
     with np.errstate(all="ignore"):
-        found = np.broadcast_to(COLUMNS[head](*columns), columns[0].shape)
+        found = np.broadcast_to(FUNCTIONS[head](*columns), columns[0].shape)
     wanted = [one(*numbers) for numbers in zip(*[column.tolist() for column in columns], strict=True)]
     np.testing.assert_allclose(found.astype(float), np.array(wanted, dtype=float), rtol=4e-16, atol=0)
 

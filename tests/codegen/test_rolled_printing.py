@@ -8,8 +8,8 @@ import sympy as sp
 from rolled_programs import KNOWN, A, B, heat, momentum, newton, pairs, random_program
 
 from codegen import ArgumentError, Input, Output, Program
+from codegen.expressions.printing import text
 from codegen.expressions.sympy_in import program_from_sympy
-from codegen.ir.printing import text
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, table
 

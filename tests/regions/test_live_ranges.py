@@ -16,9 +16,9 @@ from test_derive_nests import rows
 
 from codegen.errors import InvariantError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.expressions.printing import text
 from codegen.ir import live_ranges
 from codegen.ir.live_ranges import check_live_ranges, check_rounds
-from codegen.ir.printing import text
 from codegen.ir.region import Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
 from codegen.loops.optimise.contraction import contracted, zeros

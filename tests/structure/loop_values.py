@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from codegen.evaluation.constant_folding import leaf_constant, to_float
-from codegen.evaluation.interpret import NUMBERS
+from codegen.evaluation.interpret import FLOATS
 from codegen.ir.program import Program, Rows
 from codegen.loops.find.sums_and_maps import Found
 from codegen.loops.loop import Loop, is_nodes
@@ -34,7 +34,7 @@ def row_value(rows: Rows, row: int, values: dict[int, Any], parts: tuple[int, ..
     if head is sp.Pow:
         given = [np.asarray(part, dtype=float) for part in given]
     function = _FUNCTIONS.get(head)
-    return function(*given) if function else np.vectorize(NUMBERS[head])(*given)
+    return function(*given) if function else np.vectorize(FLOATS.functions[head])(*given)
 
 
 def flat_values(rows: Rows, point: np.ndarray) -> list[Any]:

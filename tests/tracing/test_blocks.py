@@ -11,7 +11,7 @@ import sympy as sp
 import symad as sa
 import symad.tracing.values.array_blocks
 import symad.tracing.values.node_arrays
-from codegen.expressions.sympy_in import PAIRWISE
+from codegen.ir.row_table import COMMUTATIVE
 from codegen.limits import limits
 from symad.errors import LimitError
 from symad.graph.graph import Graph
@@ -67,7 +67,7 @@ def canonical(graph: Graph, known: dict[object, int]) -> list[int]:
     numbers: list[int] = []
     for node, (head, operands) in enumerate(zip(graph.heads, graph.operands, strict=True)):
         parts = [numbers[operand] for operand in operands]
-        key = (head, *(sorted(parts) if head in PAIRWISE else parts)) if parts else graph.atoms[node]
+        key = (head, *(sorted(parts) if head in COMMUTATIVE else parts)) if parts else graph.atoms[node]
         numbers.append(known.setdefault(key, len(known)))
     return numbers
 

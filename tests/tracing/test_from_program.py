@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
+from codegen import program_from_sympy
 from symad.tracing.from_program import from_program
 
 
@@ -65,3 +66,16 @@ def test_derivatives_of_a_kernel():
 def test_what_is_no_program_is_refused():
     with pytest.raises(sa.ArgumentError, match="function as a program; give a kernel or its program"):
         from_program(pairs)
+
+
+def test_a_kernel_with_long_sums_may_stand_in_a_branch():
+    """What two paths have in common is rebuilt without aliases, sums of three terms too."""
+    x, y, z = sp.symbols("x y z")
+    formula = from_program(program_from_sympy([x, y, z], [sp.sin(x + y + z)]))
+
+    def f(v):
+        return formula(v[0], v[1], v[2]) if v[0] > 0 else formula(v[1], v[0], v[2]) * 2
+
+    kernel = sa.compile(sa.grad(f), np.ones(3))
+    for point, scale in ((np.array([1.0, 2.0, 3.0]), 1.0), (np.array([-1.0, 2.0, 3.0]), 2.0)):
+        np.testing.assert_allclose(kernel(point), np.full(3, scale * np.cos(point.sum())), rtol=1e-14)

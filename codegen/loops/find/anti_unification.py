@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import sympy as sp
 
-from codegen.ir.program import Head, Input, Output, Program, Rows
+from codegen.ir.program import Input, Output, Program, Rows
+from codegen.ir.row_table import Table
 from codegen.loops.find.row_classes import NUMBER, Classes
 from codegen.loops.loop import Loop, LoopResult, Nodes
 
@@ -128,21 +129,18 @@ def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
     slots = template.with_role("slot")
     literals = template.with_role("literal")
     operations = sorted(template.with_role("operation"), key=lambda entry: classes.keys[entry.kind])
-    row_of = {id(entry): row for row, entry in enumerate([*slots, *literals, *operations])}
-    heads: list[Head] = [sp.Symbol] * len(slots)
-    atoms: dict[int, sp.Basic] = {row: sp.Symbol(f"z{row}", real=True) for row in range(len(slots))}
-    for entry in literals:
-        atoms[len(heads)] = rows.atoms[int(entry.nodes[0])]
-        heads.append(rows.heads[int(entry.nodes[0])])
-    heads += [rows.heads[int(entry.nodes[0])] for entry in operations]
-    leaves: list[tuple[int, ...]] = [()] * (len(slots) + len(literals))
-    operands = leaves + [tuple([row_of[id(part)] for part in entry.operands]) for entry in operations]
+    table = Table()
+    row_of = {id(entry): table.leaf(sp.Symbol(f"z{row}", real=True)) for row, entry in enumerate(slots)}
+    row_of |= {id(entry): table.leaf(rows.atoms[int(entry.nodes[0])]) for entry in literals}
+    for entry in operations:
+        operands = tuple([row_of[id(part)] for part in entry.operands])
+        row_of[id(entry)] = table.canonical(rows.heads[int(entry.nodes[0])], operands)
     results = [LoopResult(k, "sum", np.array([node])) for k, (_, node) in enumerate(template.sums)]
     results += [LoopResult(k, "each", entry.nodes) for k, entry in enumerate(template.stores, len(template.sums))]
     results += [LoopResult(k, "add", targets) for k, (_, targets) in enumerate(template.adds, len(results))]
     outputs = [entry for entry, _ in template.sums] + template.stores + [entry for entry, _ in template.adds]
     body = Program(
-        heads, operands, atoms, tuple(Input(f"z{row}", ()) for row in range(len(slots))),
+        table.heads, table.operands, table.atoms, tuple(Input(f"z{row}", ()) for row in range(len(slots))),
         tuple(Output((), (row_of[id(entry)],)) for entry in outputs), "body",
     )  # fmt: skip
     example = tuple(sorted(int(entry.nodes[0]) for entry in operations))

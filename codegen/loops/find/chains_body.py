@@ -9,6 +9,7 @@ import sympy as sp
 from sympy.logic.boolalg import Boolean
 
 from codegen.ir.program import Head, Input, Output, Program
+from codegen.ir.row_table import Table
 from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, Columns
 from codegen.loops.find.chains_needs import passed_on
 from codegen.loops.find.flat_rows import Flags
@@ -38,9 +39,7 @@ class _Writer:
         self.numbers: dict[tuple[int, bytes], int] = {}  # of slots, and of what the body computes again
         self.again: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop that the body repeats
         self.whole = True
-        self.heads: list[Head] = []
-        self.operands: list[tuple[int, ...]] = []
-        self.atoms: dict[int, sp.Basic] = {}
+        self.table = Table()
         self.row_of: dict[Part, int] = {}
 
     def loop(self, needed: Flags) -> Loop | None:
@@ -148,31 +147,21 @@ class _Writer:
         """Write the rows of the body; its outputs are the operations at some offsets."""
         slots = [*(("read", k) for k in range(len(self.reads))), *(("carry", k) for k in range(len(self.carries)))]
         for part in slots:
-            self.row(part, sp.Symbol, (), sp.Symbol(f"{part[0]}{part[1]}"))
+            self.row_of[part] = self.table.leaf(sp.Symbol(f"{part[0]}{part[1]}"))
         for number, (head, again) in enumerate(self.again.values()):
-            self.row(("again", number), head, tuple([self.written(part) for part in again]))
+            self.row_of["again", number] = self.table.canonical(head, tuple([self.written(part) for part in again]))
         edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
         heads = [self.columns.heads[code] for code in self.columns.codes[self.shape.model :][: self.shape.period]]
         for offset, head in enumerate(heads):
             operands = tuple([self.written(part) for part in parts[edges[offset] : edges[offset + 1]]])
-            pair = len(operands) == 2 and head in (sp.Add, sp.Mul)
-            self.row(("row", offset), head, tuple(sorted(operands)) if pair else operands)
+            self.row_of["row", offset] = self.table.canonical(head, operands)
         inputs = tuple(Input(f"{kind}{k}", ()) for kind, k in slots)
         outputs = tuple(Output((), (self.row_of["row", offset],)) for offset in offsets)
-        return Program(self.heads, self.operands, self.atoms, inputs, outputs, "repetition")
+        table = self.table
+        return Program(table.heads, table.operands, table.atoms, inputs, outputs, "repetition")
 
     def written(self, part: Part) -> int:
         """Return the row of an operand; a literal is written when it is first met."""
         if part not in self.row_of:
-            atom = self.columns.rows.atoms[part[1]]
-            self.row(part, type(atom), (), atom)
-        return self.row_of[part]
-
-    def row(self, part: Part, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:
-        """Write a row."""
-        self.row_of[part] = len(self.heads)
-        self.heads.append(head)
-        self.operands.append(operands)
-        if atom is not None:
-            self.atoms[self.row_of[part]] = atom
+            self.row_of[part] = self.table.leaf(self.columns.rows.atoms[part[1]])
         return self.row_of[part]

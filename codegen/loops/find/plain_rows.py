@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from codegen.expressions.sympy_in import PAIRWISE
 from codegen.heads import Alias
-from codegen.ir.program import Head, Rows
+from codegen.ir.copy_rows import copy_rows
+from codegen.ir.program import Head, Rows, needed
 from codegen.ir.row_table import Table
 from codegen.ir.tables import distinct
 from codegen.loops.find.flat_rows import Flat, flat_of, flattened
@@ -88,49 +88,16 @@ def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int
 
 def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
     """Return the rows of a graph without its aliases."""
-    needed = _needed(graph, wanted, leaves)
-    table, at = Table(), [-1] * len(graph.heads)
+    table, row_of = Table(), {node: row for row, node in enumerate(leaves)}
     table.heads, table.operands = [sp.Symbol] * len(leaves), [()] * len(leaves)
     table.atoms = dict.fromkeys(range(len(leaves)), _LEAF)
-    for row, node in enumerate(leaves):
-        at[node] = row
-    heads, operands = graph.heads, graph.operands
-    for node in needed:
-        parts = operands[node]
-        if at[node] >= 0:
-            continue
-        if not parts:
-            at[node] = table.leaf(graph.atoms[node])
-        elif heads[node] is Alias:
-            at[node] = at[parts[0]]
-        else:
-            moved = tuple([at[part] for part in parts])
-            if len(moved) == 2 and moved[0] > moved[1] and heads[node] in PAIRWISE:
-                moved = (moved[1], moved[0])
-            at[node] = table.row(heads[node], moved)
-    row_of = np.array(at, dtype=np.int64)
-    there = np.nonzero(row_of >= 0)[0]
+    copy_rows(graph, needed(graph, wanted.tolist(), row_of), table, row_of)
+    there, at = np.sort(np.fromiter(row_of, np.int64)), np.full(len(graph.heads), -1)
+    at[there] = [row_of[node] for node in there.tolist()]
     node_of = np.zeros(len(table), dtype=np.int64)
-    node_of[row_of[there][::-1]] = there[::-1]  # of several nodes in one row the first
+    node_of[at[there][::-1]] = there[::-1]  # of several nodes in one row the first
     flat = flat_of(table.heads, table.operands)
-    return PlainRows(table.heads, table.operands, table.atoms, node_of, row_of, flat)
+    return PlainRows(table.heads, table.operands, table.atoms, node_of, at, flat)
 
 
 _LEAF = sp.Symbol("leaf")  # inputs and results of loops are told apart by their rows
-
-
-def _needed(graph: Rows, wanted: Nodes, leaves: Sequence[int]) -> list[int]:
-    """Return the nodes that some nodes need, ascending; what leads to leaves only is not looked at."""
-    top = int(wanted.max(initial=-1))
-    needed = bytearray(top + 1)
-    for node in wanted.tolist():
-        needed[node] = 1
-    for node in leaves:
-        if node <= top:
-            needed[node] = 0
-    operands = graph.operands
-    for node in range(top, -1, -1):
-        if needed[node]:
-            for part in operands[node]:
-                needed[part] = 1
-    return [node for node in range(top + 1) if needed[node]]

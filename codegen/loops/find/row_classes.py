@@ -13,8 +13,8 @@ from itertools import repeat
 import numpy as np
 import sympy as sp
 
-from codegen.expressions.sympy_in import PAIRWISE
 from codegen.ir.program import Head, Rows
+from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
@@ -26,7 +26,7 @@ HEAVY = 1e9
 NONE: frozenset[int] = frozenset()
 
 _RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
-_TABLES = frozenset({sp.Piecewise, *_RELATIONALS})  # besides PAIRWISE: heads whose numbers may differ
+_TABLES = frozenset({sp.Piecewise, *_RELATIONALS})  # besides COMMUTATIVE: heads whose numbers may differ
 _COMMUTES, _PLAIN, _POWER, _STRICT = range(4)
 _CHEAP: dict[Head, float] = {sp.Add: 0.5, sp.Mul: 0.5, sp.Max: 1.0, sp.Min: 1.0, sp.Piecewise: 1.0, sp.Abs: 0.5}
 _ROOT, _DEAR = 4.0, 20.0  # what a quotient or a root costs, and what other functions cost, in pairs of + and *
@@ -359,7 +359,7 @@ class _Making:
 
 
 def _rule(head: Head) -> int:
-    if head in PAIRWISE:
+    if head in COMMUTATIVE:
         return _COMMUTES
     return _PLAIN if head in _TABLES else _POWER if head is sp.Pow else _STRICT
 

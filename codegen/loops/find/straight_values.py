@@ -7,7 +7,7 @@ import sympy as sp
 from numpy.typing import NDArray
 from sympy.logic.boolalg import Boolean
 
-from codegen.evaluation.evaluate_columns import function_of
+from codegen.evaluation.by_columns import FUNCTIONS
 from codegen.evaluation.interpret import evaluate, leaf_number
 from codegen.ir.program import Rows
 from codegen.loops.find.flat_rows import Flags, Flat, needed, waves
@@ -52,7 +52,7 @@ def _compute(flat: Flat, rows: Nodes, values: Numbers, truth: Flags) -> None:
         one = (nodes == nodes[0]).all()
         column = values[nodes[0]] if one else values[nodes]
         columns.append(np.not_equal(column, 0.0) if truth[nodes[0]] else column)
-    values[rows] = function_of(flat.heads[flat.codes[rows[0]]])(*columns)
+    values[rows] = FUNCTIONS[flat.heads[flat.codes[rows[0]]]](*columns)
 
 
 def _finish(rows: Rows, flat: Flat, rest: Nodes, values: Numbers, truth: Flags) -> None:

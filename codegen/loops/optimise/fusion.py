@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from codegen.ir.body_parts import written
+from codegen.ir.copy_rows import copied
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Nest, Region, Step, regions_of
@@ -106,5 +106,4 @@ def _fused(first: Region, second: Region) -> Region:
 def _outputs(table: Table, body: Program, slots: Sequence[int]) -> list[int]:
     """Write a body over rows for its slots; return the rows of its outputs."""
     wanted = [output.rows[0] for output in body.outputs]
-    rows = written(table, body, dict(enumerate(slots)), wanted)
-    return [rows[row] for row in wanted]
+    return copied(body, wanted, table, dict(enumerate(slots)))

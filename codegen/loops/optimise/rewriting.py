@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import sympy as sp
-
-from codegen.ir.program import Input, Output, Program, reachable
+from codegen.ir.copy_rows import program_over
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step
 
@@ -51,27 +49,13 @@ def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mappin
 
     Slots and rows that nothing needs are left out.
     """
-    body, slots = region.body, len(region.gathers)
     rows = list(dict.fromkeys(row for row, _ in outputs))
-    operands = [() if row in reads else parts for row, parts in enumerate(body.operands)]
-    needed = reachable(replace(body, operands=operands), rows)
-    read = [row for row in needed if row in reads]
-    kept = [row for row in needed if row < slots and row not in reads]
-    order = [*kept, *read, *(row for row in needed if row >= slots and row not in reads)]
-    new = {row: number for number, row in enumerate(order)}
-    names = {row: f"slot{number}" for number, row in enumerate([*kept, *read])}
-    made = Program(
-        [sp.Symbol if row in names else body.heads[row] for row in order],
-        [() if row in names else tuple(new[part] for part in operands[row]) for row in order],
-        {new[row]: sp.Symbol(names[row]) if row in names else body.atoms[row]
-         for row in order if row in names or row in body.atoms},
-        tuple(Input(name, ()) for name in names.values()),
-        tuple(Output((), (new[row],)) for row in rows),
-        body.name,
-    )  # fmt: skip
-    gathers = (*(region.gathers[row] for row in kept), *(reads[row] for row in read))
+    given = dict(enumerate(region.gathers)) | dict(reads)
+    slots = [*sorted(given.keys() - reads.keys()), *sorted(reads)]
+    body, used = program_over(region.body, slots, rows, region.body.name)
+    gathers = tuple(given[slots[number]] for number in used)
     results = tuple(replace(use, output=rows.index(row)) for row, use in outputs)
-    return replace(region, body=made, gathers=gathers, results=results)
+    return replace(region, body=body, gathers=gathers, results=results)
 
 
 def outputs_of(region: Region) -> list[tuple[int, Result]]:

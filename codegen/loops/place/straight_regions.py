@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
-from codegen.ir.program import Head, Input, Output, Program, Rows
+from codegen.ir.copy_rows import copy_rows
+from codegen.ir.program import Input, Output, Program, Rows
+from codegen.ir.row_table import Table
 from codegen.loops.loop import Nodes
 
 
@@ -18,25 +20,17 @@ def piece_of(
     Nodes of `sums` are sums of others, whatever their rows say; nodes from outside with a buffer are read from there.
     """
 
-    def operands_of(node: int) -> tuple[int, ...]:
-        return sums.get(node) or rows.operands[node]
-
-    inside = set(nodes)
-    met = dict.fromkeys(part for node in nodes for part in operands_of(node) if part not in inside)
+    inside, table = set(nodes), Table()
+    parts = (part for node in nodes for part in sums.get(node) or rows.operands[node])
+    met = dict.fromkeys(part for part in parts if part not in inside)
     outside = [node for node in met if buffer[node] >= 0]
-    row_of = {node: row for row, node in enumerate(outside)}
-    heads: list[Head] = [sp.Symbol] * len(outside)
-    operands: list[tuple[int, ...]] = [()] * len(outside)
-    atoms: dict[int, sp.Basic] = {row: sp.Symbol(f"z{row}") for row in range(len(outside))}
-    for node in [*(node for node in met if buffer[node] < 0), *nodes]:
-        row_of[node] = len(heads)
-        if node in inside:
-            heads.append(sp.Add if node in sums else rows.heads[node])
-            operands.append(tuple(row_of[part] for part in operands_of(node)))
+    row_of = {node: table.leaf(sp.Symbol(f"z{k}")) for k, node in enumerate(outside)}
+    copy_rows(rows, met, table, row_of)
+    for node in nodes:
+        if node in sums:
+            row_of[node] = table.canonical(sp.Add, tuple(row_of[part] for part in sums[node]))
         else:
-            atoms[len(heads)] = rows.atoms[node]
-            heads.append(rows.heads[node])
-            operands.append(())
-    inputs = tuple(Input(f"z{row}", ()) for row in range(len(outside)))
+            copy_rows(rows, [node], table, row_of)
+    inputs = tuple(Input(f"z{k}", ()) for k in range(len(outside)))
     outputs = tuple(Output((), (row_of[node],)) for node in results)
-    return Program(heads, operands, atoms, inputs, outputs, "straight"), outside
+    return Program(table.heads, table.operands, table.atoms, inputs, outputs, "straight"), outside

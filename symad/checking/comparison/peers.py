@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from codegen.evaluation.arithmetic import Arithmetic, Functions, carry_out
 from codegen.evaluation.constant_folding import leaf_constant, to_float
 from codegen.heads import Alias
-from codegen.ir.program import Head, reachable
+from codegen.ir.program import Head, needed
 from symad.checking.comparison.comparison_problem import Built, Problem, differentiated_by
 from symad.errors import LoweringError
 
@@ -48,18 +49,11 @@ def carried_out(problem: Problem, inputs: Any, functions: Any) -> Any:
     >>> bool(carried_out(problem_of(lambda x: np.sin(x) / x, 2.0, 1, 1.0), [2.0], np) == np.sin(2.0) / 2.0)
     True
     """
-    graph, values = problem.traced.graph, dict(zip(problem.traced.inputs.flat, inputs, strict=True))
-    for node in reachable(graph, problem.traced.outputs.flat):
-        operands = graph.operands[node]
-        if node in values:
-            continue
-        if not operands:
-            values[node] = _number(graph.atoms[node])
-        elif graph.heads[node] is Alias:
-            values[node] = values[operands[0]]
-        else:
-            values[node] = _function(graph.heads[node], functions)(*[values[operand] for operand in operands])
-    return values[problem.traced.outputs.flat[0]]
+    graph, result = problem.traced.graph, problem.traced.outputs.flat[0]
+    values = dict(zip(problem.traced.inputs.flat, inputs, strict=True))
+    table = Functions(partial(_function, functions=functions))
+    carry_out(graph, needed(graph, [result], values), values, Arithmetic(table, table, _number))
+    return values[result]
 
 
 def _number(atom: sp.Basic) -> Any:
@@ -67,6 +61,8 @@ def _number(atom: sp.Basic) -> Any:
 
 
 def _function(head: Head, functions: Any) -> Callable[..., Any]:
+    if head is Alias:
+        return lambda value, *others: value
     if head is sp.Add:
         return lambda *values: reduce(operator.add, values)
     if head is sp.Mul:

@@ -21,10 +21,11 @@ from mpmath.libmp import from_man_exp
 
 import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.evaluation.arithmetic import Arithmetic, Functions, carry_out
 from codegen.evaluation.constant_folding import leaf_constant
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision as working_digits
-from codegen.ir.program import Head, Rows, reachable
+from codegen.ir.program import Head, Rows, needed
 from codegen.ir.unroll import unroll
 from symad.checking.verification.balls_functions import ARITHMETIC, COMPARISONS, ELEMENTARY, LOGIC, Ball, ball, flint
 from symad.checking.verification.balls_special import SPECIAL
@@ -57,11 +58,9 @@ def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], pre
     [1.41421356237310 +/- 4.96e-15]
     """
     with working_bits(precision):
+        functions = Functions(lambda head: lambda *operands: _apply(head, list(operands)))
         values: dict[int, Any] = {row: flint().arb(value) for row, value in inputs.items()}
-        for row in reachable(rows, wanted):
-            if row not in values:
-                operands, head = rows.operands[row], rows.heads[row]
-                values[row] = _apply(head, [values[u] for u in operands]) if operands else _leaf(rows.atoms[row])
+        carry_out(rows, needed(rows, wanted, values), values, Arithmetic(functions, functions, _leaf))
         return [value if isinstance(value, flint().arb) else ball(value) for value in (values[row] for row in wanted)]
 
 

@@ -16,12 +16,13 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.ir.body_parts import row_of
-from codegen.ir.program import Output, Program, Rows, reachable
+from codegen.ir.copy_rows import copied
+from codegen.ir.program import Output, Program
 from symad.derivatives.linear import Linear, linearize
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.tracing.calling.scope import innermost_scope, open_scope
+from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.to_program import to_program
 from symad.tracing.trace import Trace, trace
 from symad.tracing.values.known_numbers import values_of
@@ -48,13 +49,18 @@ def function_of(body: Program) -> Function:
             raise ArgumentError(f"{len(slots)} arguments of a body of {body.input_count} slots")
         scope = innermost_scope()
         if scope is not None:
-            nodes = replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            nodes = _replayed(body, wanted, scope, slots)
             return tuple(containers.from_nodes(np.array(node), scope) for node in nodes)
         with open_scope() as scope:
-            nodes = replayed(scope.graph, body, [int(nodes_of(slot, scope)) for slot in slots], wanted)
+            nodes = _replayed(body, wanted, scope, slots)
             return tuple(values_of(scope, np.array(node)).item() for node in nodes)
 
     return apply
+
+
+def _replayed(body: Program, wanted: Sequence[int], scope: Scope, slots: Sequence[Any]) -> list[int]:
+    given = {k: int(nodes_of(slot, scope)) for k, slot in enumerate(slots)}
+    return copied(body, wanted, scope.graph, given)
 
 
 def body_program(function: Function, number_of_slots: int) -> Program:
@@ -80,8 +86,8 @@ class Replay:
         self.slots: list[int] = []
         given = [self.slot() for _ in body.inputs]
         self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
-        nodes = [self.parameters.get(slot, node) for slot, node in enumerate(given)]
-        self.outputs = replayed(self.graph, body, nodes, [row_of(body, output) for output in range(len(body.outputs))])
+        nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(given)}
+        self.outputs = copied(body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes)
         self.smooth = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
 
     def begin(self) -> None:
@@ -123,16 +129,6 @@ class Replays:
         if key not in self.made:
             self.made[key] = Replay(body, key[1])
         return self.made[key]
-
-
-def replayed(graph: Graph, rows: Rows, slots: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """Write rows into a graph as they are, over nodes for the slots; return the nodes of the wanted ones."""
-    made = dict(enumerate(slots))
-    for row in reachable(rows, wanted):
-        if row not in made:
-            operands = [made[operand] for operand in rows.operands[row]]
-            made[row] = graph.node(rows.heads[row], *operands) if operands else graph.leaf(rows.atoms[row])
-    return [made[row] for row in wanted]
 
 
 def _tuple_of(nodes: Sequence[int]) -> Tree:

@@ -16,9 +16,9 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from codegen.ir.program import Input, Output, Program, Rows, reachable
+from codegen.ir.copy_rows import copied, program_over
+from codegen.ir.program import reachable
 from codegen.ir.region import Gather, Region, Result, RolledProgram
-from codegen.ir.row_table import Table
 from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from symad.derivatives.loops.patterns import table_of, uniform
@@ -90,34 +90,10 @@ class RegionDraft:
     def region(self) -> Region:
         """Return the region, with the slots that its results need."""
         nodes = list(dict.fromkeys(node for node, _ in self.results))
-        body, used = program_of(self.build.graph, [slot[0] for slot in self.slots], nodes)
+        body, used = program_over(self.build.graph, [slot[0] for slot in self.slots], nodes)
         gathers = tuple(Gather(buffer, table_of(places)) for _, buffer, places in (self.slots[k] for k in used))
         results = tuple(Result(nodes.index(node), r.buffer, r.table, r.kind) for node, r in self.results)
         return Region(body, self.count, gathers, results, origin=self.origin)
-
-
-def program_of(graph: Rows, slots: Sequence[int], wanted: Sequence[int]) -> tuple[Program, list[int]]:
-    """Return the program of some nodes over those slots that they need, and the numbers of these slots."""
-    given = {node: k for k, node in enumerate(slots)}
-    needed, stack = set(wanted), list(wanted)
-    while stack:
-        node = stack.pop()
-        for operand in () if node in given else graph.operands[node]:
-            if operand not in needed:
-                needed.add(operand)
-                stack.append(operand)
-    made, used = Table(), sorted(given[node] for node in needed if node in given)
-    rows = {slots[k]: made.leaf(sp.Symbol(f"s{n}", real=True)) for n, k in enumerate(used)}
-    for node in sorted(needed - set(rows)):
-        operands = tuple(rows[operand] for operand in graph.operands[node])
-        if not operands:
-            rows[node] = made.leaf(graph.atoms[node])
-        else:
-            paired = graph.heads[node] in (sp.Add, sp.Mul) and len(operands) == 2
-            rows[node] = made.row(graph.heads[node], tuple(sorted(operands)) if paired else operands)
-    inputs = tuple(Input(f"s{n}", ()) for n in range(len(used)))
-    outputs = tuple(Output((), (rows[node],)) for node in wanted)
-    return Program(made.heads, made.operands, made.atoms, inputs, outputs, "body"), used
 
 
 def pieces_of(
@@ -238,17 +214,13 @@ class _Expander:
 
     def body(self, region: Region, chosen: Places, rows: Sequence[int]) -> list[int]:
         """Write the rows of a body for some repetitions; return the nodes of the wanted ones."""
-        graph, body, made = self.build.graph, region.body, dict[int, int]()
+        body, made = region.body, dict[int, int]()
         powers = {parts[1] for head, parts in zip(body.heads, body.operands, strict=True) if head is sp.Pow}
         for row in reachable(body, rows):
             if row < len(region.gathers):
                 gather = region.gathers[row]
                 made[row] = self.read(gather.buffer, gather.table.places()[chosen], exponent=row in powers)
-            elif body.operands[row]:
-                made[row] = graph.node(body.heads[row], *[made[operand] for operand in body.operands[row]])
-            else:
-                made[row] = graph.leaf(body.atoms[row])
-        return [made[row] for row in rows]
+        return copied(body, rows, self.build.graph, made)
 
     def constant(self, buffer: int, values: NDArray[np.float64], places: Places, *, exponent: bool) -> int:
         """Return the number that is read; a leaf for different ones, unless they are a few exponents.

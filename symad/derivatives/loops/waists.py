@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from codegen.ir.body_parts import body_part, slots_behind
-from codegen.ir.program import Head, Input, Output, Program
+from codegen.ir.copy_rows import program_over
+from codegen.ir.program import Program
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.rewriting import Draft
@@ -64,30 +64,12 @@ def _waists(body: Program, variable: set[int]) -> list[int]:
 def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
     """Return the region of some rows, which go to buffers, and the region that reads them there."""
     everywhere = Affine(0, 1, region.count)
-    with_rows = replace(region.body, outputs=tuple(Output((), (row,)) for row in rows))
-    slots = slots_behind(with_rows, range(len(rows)))
+    wanted = [output.rows[0] for output in region.body.outputs]
+    above, used = program_over(region.body, range(len(region.gathers)), rows, region.body.name)
     first = Region(
-        body_part(with_rows, slots, range(len(rows))), region.count, tuple(region.gathers[slot] for slot in slots),
+        above, region.count, tuple(region.gathers[slot] for slot in used),
         tuple(Result(k, buffer, everywhere, "store") for k, buffer in enumerate(buffers)), origin=region.origin,
     )  # fmt: skip
-    rest = _above(region.body, rows)
     gathers = [*region.gathers, *(Gather(buffer, everywhere) for buffer in buffers)]
-    slots = slots_behind(rest, range(len(rest.outputs)))
-    body = body_part(rest, slots, range(len(rest.outputs)))
-    return first, replace(region, body=body, gathers=tuple(gathers[slot] for slot in slots))
-
-
-def _above(body: Program, rows: Sequence[int]) -> Program:
-    """Return the body with one more slot for each of some rows, in their place."""
-    slots = len(body.inputs)
-    shifted = {row: row + len(rows) if row >= slots else row for row in range(len(body))}
-    shifted |= {row: slots + k for k, row in enumerate(rows)}
-    names = [sp.Symbol(f"waist{k}") for k in range(len(rows))]
-    heads: list[Head] = [*body.heads[:slots], *(sp.Symbol for _ in rows), *body.heads[slots:]]
-    operands = [tuple(shifted[part] for part in parts) for parts in body.operands]
-    atoms = {row + len(rows) if row >= slots else row: atom for row, atom in body.atoms.items()}
-    atoms |= {slots + k: name for k, name in enumerate(names)}
-    inputs = (*body.inputs, *(Input(name.name, ()) for name in names))
-    outputs = tuple(Output((), (shifted[output.rows[0]],)) for output in body.outputs)
-    rest = [*operands[:slots], *(() for _ in rows), *operands[slots:]]
-    return Program(heads, rest, atoms, inputs, outputs, body.name)
+    body, used = program_over(region.body, [*range(len(region.gathers)), *rows], wanted, region.body.name)
+    return first, replace(region, body=body, gathers=tuple(gathers[slot] for slot in used))

@@ -15,11 +15,11 @@ import sympy as sp
 import codegen.heads as h
 import codegen.special_heads as s
 from codegen.evaluation.interpret import evaluate
+from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from codegen.ir.program import Head, reachable
 from symad.errors import LimitError
 from symad.graph.graph import Graph
-from symad.graph.sympy_io import rebuild
 from symad.rules.undefined import Formal
 from symad.teaching.expansion.chance import coincide
 from symad.teaching.expansion.epsilon import readable

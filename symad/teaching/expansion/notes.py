@@ -8,11 +8,10 @@ from typing import Any
 
 import sympy as sp
 
-from codegen.heads import Alias
+from codegen.expressions.sympy_forms import rebuild
 from codegen.ir.program import Head, reachable
 from symad.derivatives.level import Level
 from symad.display.document import Cell
-from symad.graph.sympy_io import rebuild
 from symad.teaching.expansion.expansion_levels import Levelled
 from symad.teaching.expansion.expansion_values import Values
 
@@ -114,6 +113,5 @@ def written(values: Values, node: int, symbols: Mapping[int, sp.Basic], limit: i
         if part not in made and not operands:
             made[part] = graph.atoms[part]
         elif part not in made:
-            is_alias = graph.heads[part] is Alias
-            made[part] = operands[0] if is_alias else rebuild(graph.heads[part], operands, evaluate=True)
+            made[part] = rebuild(graph.heads[part], operands, evaluate=True)
     return made[node]

@@ -8,10 +8,10 @@ from typing import Any
 
 import sympy as sp
 
+from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from symad.derivatives.linear import Row
 from symad.graph.graph import Graph
-from symad.graph.sympy_io import rebuild
 from symad.teaching.expansion.epsilon import Nested, monomial
 from symad.teaching.expansion.expansion_levels import Stage
 from symad.teaching.expansion.expansion_values import Values, as_sympy
@@ -94,7 +94,7 @@ class _Lines:
         operands = self._graph.operands[target]
         shown = operands[:1] if self._graph.heads[target] is Alias else operands
         written = [self._write(operand) for operand in shown]
-        line = written[0] if self._graph.heads[target] is Alias else rebuild(self._graph.heads[target], written)
+        line = rebuild(self._graph.heads[target], written)
         active = {source for _, source, _ in edges}
         terms = [self._term(*edge) for edge in edges]
         return Step(

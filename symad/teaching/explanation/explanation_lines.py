@@ -9,13 +9,13 @@ from pathlib import Path
 
 import sympy as sp
 
+from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from symad.derivatives.linear import Term
 from symad.derivatives.node_roles import History, Role
 from symad.derivatives.roles import Kind
 from symad.display.mathematics import text_of
 from symad.graph.graph import Graph
-from symad.graph.sympy_io import rebuild
 from symad.rules.partials import Edge
 from symad.tracing.calling.user_place import written_place
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import optree
 
-from codegen.expressions.sympy_in import PAIRWISE
-from codegen.heads import Alias
+from codegen.ir.copy_rows import copy_rows
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import raised_by_user, user_place
@@ -152,16 +151,8 @@ class Paths:
             missing = [operand for operand in operands if operand not in memo]
             stack += missing
             if not missing:
-                memo[stack.pop()] = self._rebuilt(node, [memo[operand] for operand in operands])
+                copy_rows(graph, [stack.pop()], graph, memo, lambda leaf: leaf)
         return [memo[node] for node in nodes]
-
-    def _rebuilt(self, node: int, operands: list[int]) -> int:
-        head = self._graph.heads[node]
-        if head is Alias:
-            return operands[0]
-        if tuple(operands) == self._graph.operands[node]:
-            return node
-        return self._graph.pair(head, *operands) if head in PAIRWISE else self._graph.node(head, *operands)
 
     def _too_many(self) -> LimitError:
         place, count = Counter(decision.place for decision in self._taken).most_common(1)[0]

@@ -81,7 +81,10 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
 
 
 def _enter(graph: Graph, template: _Template, columns: dict[int, Column | Nodes]) -> None:
-    """Enter the rows of a template into a graph, and add to `columns`, by row, the nodes that they became."""
+    """Enter the rows of a template into a graph, and add to `columns`, by row, the nodes that they became.
+
+    By columns, for the sake of large arrays, what `copy_rows` does row by row.
+    """
     for row in range(len(template)):
         if row in columns:
             continue

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import sympy as sp
 from sympy.core import decorators, numbers
 
+from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from symad.errors import TraceError
-from symad.graph.sympy_io import rebuild
 from symad.tracing.calling.scope import Scope, escaped_value, join
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.constant_nodes import constant, is_boolean

@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from codegen.evaluation.arithmetic import Arithmetic, Functions, carry_out
 from codegen.evaluation.interpret import leaf_number
-from codegen.functions.intrinsics import INTRINSICS, intrinsic
+from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
 from codegen.ir.program import Head, Rows
 
-Values = dict[int, Any]  # row: array, or one number for all repetitions
 
+def evaluate_columns(rows: Rows, order: Sequence[int], values: dict[int, Any]) -> None:
+    """Compute rows, in order, from the values that are there: arrays, or one number for all repetitions.
 
-def evaluate_columns(rows: Rows, order: Sequence[int], values: Values) -> None:
-    """Compute rows, in order, from the values that are there; LoweringError for a head without a row of intrinsics.
+    LoweringError for a head without a row of intrinsics.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
@@ -33,34 +34,11 @@ def evaluate_columns(rows: Rows, order: Sequence[int], values: Values) -> None:
     array([0.25,  inf])
     """
     with np.errstate(all="ignore"):
-        for row in order:
-            parts = rows.operands[row]
-            if not parts:
-                values[row] = leaf_number(rows.atoms[row])
-                continue
-            quotient = quotient_of(rows, row)
-            if quotient is not None:
-                values[row] = np.divide(*_numbers([values[part] for part in quotient]))
-            else:
-                values[row] = function_of(rows.heads[row])(*[values[part] for part in parts])
+        carry_out(rows, order, values, COLUMNS)
 
 
-def quotient_of(rows: Rows, row: int) -> tuple[int, int] | None:
-    """Return u and v for a row u * v**-1, which is one quotient, rounded once."""
-    parts = rows.operands[row]
-    if rows.heads[row] is not sp.Mul or len(parts) != 2:
-        return None
-    for power, other in (parts[::-1], parts):
-        if rows.heads[power] is sp.Pow and rows.atoms.get(rows.operands[power][1]) is sp.S.NegativeOne:
-            return other, rows.operands[power][0]
-    return None
-
-
-def function_of(head: Head) -> Callable[..., Any]:
-    """Return the function of a head on columns: NumPy's, or that of floats one by one."""
-    found = COLUMNS.get(head)
-    if found is not None:
-        return found
+def _one_by_one(head: Head) -> Callable[..., Any]:
+    """Return the function of a head that NumPy does not have: that of floats, one by one."""
     one = intrinsic(head).number
     truth = issubclass(head, sp.logic.boolalg.Boolean)
 
@@ -112,7 +90,7 @@ def _piecewise(*flat: Any) -> Any:
     return found
 
 
-COLUMNS: dict[Head, Callable[..., Any]] = {
+FUNCTIONS = Functions(_one_by_one, {
     sp.Add: _folded(np.add),
     sp.Mul: _folded(np.multiply),
     sp.Pow: _of_numbers(_power),
@@ -135,5 +113,5 @@ COLUMNS: dict[Head, Callable[..., Any]] = {
             (sp.Gt, np.greater), (sp.Ge, np.greater_equal), (sp.Eq, np.equal), (sp.Ne, np.not_equal),
         )
     },
-}  # fmt: skip
-assert COLUMNS.keys() <= INTRINSICS.keys()
+})  # fmt: skip
+COLUMNS = Arithmetic(FUNCTIONS, FUNCTIONS, leaf_number, _of_numbers(np.divide))

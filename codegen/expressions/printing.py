@@ -21,6 +21,7 @@ import numpy as np
 import sympy as sp
 
 from codegen.errors import ArgumentError
+from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from codegen.ir.program import Program, reachable
 from codegen.ir.region import Carry, Gather, Region, Result, RolledProgram, Step, regions_of
@@ -200,21 +201,13 @@ def _let(body: Program, slots: Sequence[str]) -> tuple[list[str], list[str]]:
         elif not parts:
             found[row] = body.atoms[row]
         else:
-            found[row] = _expression(body.heads[row], parts)
+            found[row] = rebuild(body.heads[row], parts)
             depth[row] = 1 + max(depth.get(part, 0) for part in body.operands[row])
             if (uses[row] > 1 and body.heads[row] is not Alias) or depth[row] > DEEPEST:
                 depth[row] = 0
                 lines.append(f"t{len(lines) + 1} = {found[row]}")
                 found[row] = sp.Symbol(f"t{len(lines)}")
     return lines, [str(found[row]) for row in wanted]
-
-
-def _expression(head: type[sp.Basic], parts: list[sp.Basic]) -> sp.Basic:
-    if head is Alias:
-        return parts[0]
-    if head is sp.Piecewise:
-        return sp.Piecewise(*zip(parts[::2], parts[1::2], strict=True), evaluate=False)
-    return head(*parts, evaluate=False)
 
 
 def _last(region: Region, use: Result, carried: Sequence[str]) -> str:

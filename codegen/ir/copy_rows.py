@@ -1,0 +1,84 @@
+"""Copying rows into a table: aliases vanish, equal rows become one, and commutative pairs are sorted anew.
+
+A pair is sorted because rows that were apart may be one in the table, or stand the other way round there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+
+import sympy as sp
+
+from codegen.heads import Alias
+from codegen.ir.program import Input, Output, Program, Rows, needed
+from codegen.ir.row_table import Table
+
+
+def copy_rows(
+    rows: Rows, order: Iterable[int], table: Table, row_of: dict[int, int], leaf: Callable[[int], int] | None = None
+) -> None:
+    """Copy rows, in topological order, into a table, and enter what became of each into `row_of`.
+
+    What is in `row_of` already is not copied, but stands for its row. `leaf` returns what a leaf becomes; without it
+    that is the leaf of its atom.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> program, table = program_from_sympy([x, y], [x * y]), Table()
+    >>> row_of = {1: table.leaf(y)}
+    >>> copy_rows(program, range(len(program)), table, row_of)
+    >>> row_of, table.operands
+    ({1: 0, 0: 1, 2: 2}, [(), (), (0, 1)])
+    """
+    heads, operands, canonical = rows.heads, rows.operands, table.canonical
+    for row in order:
+        if row in row_of:
+            continue
+        parts, head = operands[row], heads[row]
+        if not parts:
+            row_of[row] = table.leaf(rows.atoms[row]) if leaf is None else leaf(row)
+        elif head is Alias:
+            row_of[row] = row_of[parts[0]]
+        else:
+            row_of[row] = canonical(head, tuple([row_of[part] for part in parts]))
+
+
+def copied(rows: Rows, wanted: Sequence[int], table: Table, row_of: dict[int, int]) -> list[int]:
+    """Return what wanted rows become in a table; only what they need beyond `row_of` is copied.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> program, table = program_from_sympy([x], [sp.sin(x) + sp.cos(x)]), Table()
+    >>> copied(program, [program.heads.index(sp.sin)], table, {0: table.leaf(x)}), table.heads
+    ([1], [<class 'sympy.core.symbol.Symbol'>, sin])
+    """
+    copy_rows(rows, needed(rows, wanted, row_of), table, row_of)
+    return [row_of[row] for row in wanted]
+
+
+def program_over(
+    rows: Rows, slots: Sequence[int], wanted: Sequence[int], name: str = "body"
+) -> tuple[Program, list[int]]:
+    """Return the program of wanted rows over those slots that they need, and the numbers of these slots.
+
+    A slot is an input, whatever its row computes; the outputs are numbers.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> program = program_from_sympy([x, y], [sp.sin(x * y)])
+    >>> body, used = program_over(program, [0, 1, 2], [3])
+    >>> body.heads, used
+    ([<class 'sympy.core.symbol.Symbol'>, sin], [2])
+    """
+    inner = needed(rows, wanted, set(slots))
+    read = {*wanted, *chain.from_iterable(rows.operands[row] for row in inner)}
+    used = [number for number, slot in enumerate(slots) if slot in read]
+    table, names = Table(), [f"s{k}" for k in range(len(used))]
+    row_of = {slots[number]: table.leaf(sp.Symbol(s, real=True)) for number, s in zip(used, names, strict=True)}
+    copy_rows(rows, inner, table, row_of)
+    inputs, outputs = tuple(Input(s, ()) for s in names), tuple(Output((), (row_of[row],)) for row in wanted)
+    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name), used
