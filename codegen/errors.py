@@ -42,4 +42,8 @@ class WorkspaceError(WorkbenchError, MemoryError):
 
 
 class InvariantError(WorkbenchError):
-    """A program breaks a rule that every pass keeps: an error of the compiler, whose numbers would be wrong."""
+    """A program is not what every pass may rely on: a defect of the pass before, and never of the user's function."""
+
+
+class FallbackWarning(UserWarning):
+    """What is slower was taken, because of a defect: the numbers are right, and it is worth a report."""

@@ -16,7 +16,7 @@ see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembl
               Spy, Growth, LoopReport, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
               Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
-errors        WorkbenchError and its kinds, in symad.errors
+errors        WorkbenchError and its kinds, in symad.errors; FallbackWarning
 """
 
 from codegen import Kernel
@@ -46,13 +46,15 @@ from symad.errors import (
     ArgumentError,
     ConvergenceError,
     EscapedValueError,
+    FallbackWarning,
+    InvariantError,
     LimitError,
     LoweringError,
     RuleError,
     TraceError,
     WorkbenchError,
 )
-from symad.teaching.answers.check import CheckedAnswer, check_derivative, check_expansion
+from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.expansion.expand import Expansion, expand
 from symad.teaching.explanation.explain import Explanation, explain
 from symad.teaching.loops_report import LoopReport, loops
@@ -95,15 +97,16 @@ from symad.transforms.optimum import argmin
 
 __all__ = [
     "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "CompilationPlan",
-    "ConvergenceError", "Drawing", "EscapedValueError", "Expansion", "Explanation", "Growth", "Kernel", "LimitError",
-    "LoopReport", "LoweringError", "MixedPartials", "RangeEnclosure", "RuleError", "SparseMatrix", "SparsityPattern",
-    "Spy", "StepErrors", "SymmetricTensor", "TaylorPolynomial", "Trace", "TraceError", "Verification", "WorkbenchError",
-    "argmin", "batched_jacobian", "biharmonic", "check_derivative", "check_expansion", "choices", "compare",
-    "compile", "cond", "custom_derivative", "derivative", "derivative_along", "derivative_tensor", "draw", "enclose",
-    "enclose_range", "expand", "explain", "fixed_point", "fori_loop", "from_program", "from_sympy", "grad", "growth",
-    "hessian", "hutchinson_trace", "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize",
-    "load", "loops", "mixed_derivative", "mixed_partials", "plan", "read_assembly", "read_llvm", "register_container",
-    "root", "scan", "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over",
-    "taylor", "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity",
-    "vhv", "vjp", "vmap", "while_loop",
+    "ConvergenceError", "Drawing", "EscapedValueError", "Expansion", "Explanation", "FallbackWarning", "Growth",
+    "InvariantError", "Kernel", "LimitError", "LoopReport", "LoweringError", "MixedPartials", "RangeEnclosure",
+    "RuleError", "SparseMatrix", "SparsityPattern", "Spy", "StepErrors", "SymmetricTensor", "TaylorPolynomial",
+    "Trace", "TraceError", "Verification", "WorkbenchError", "argmin", "batched_jacobian", "biharmonic",
+    "check_derivative", "check_expansion", "choices", "compare", "compile", "cond", "custom_derivative",
+    "derivative", "derivative_along", "derivative_tensor", "draw", "enclose", "enclose_range", "expand", "explain",
+    "fixed_point", "fori_loop", "from_program", "from_sympy", "grad", "growth", "hessian", "hutchinson_trace",
+    "hvp", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "laplacian", "linearize", "load", "loops",
+    "mixed_derivative", "mixed_partials", "plan", "read_assembly", "read_llvm", "register_container", "root",
+    "scan", "source_lines", "sparsity", "spy", "step_errors", "stop_gradient", "sum_gradient", "sum_over", "taylor",
+    "taylor_polynomial", "trace", "value_and_grad", "value_gradient_hessian", "verify", "verify_sparsity", "vhv",
+    "vjp", "vmap", "while_loop",
 ]  # fmt: skip

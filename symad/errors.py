@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from codegen.errors import ArgumentError, LimitError, LoweringError, WorkbenchError
+from codegen.errors import (
+    ArgumentError,
+    FallbackWarning,
+    InvariantError,
+    LimitError,
+    LoweringError,
+    WorkbenchError,
+)
 
 __all__ = [
-    "ArgumentError", "ConvergenceError", "EscapedValueError", "LimitError", "LoweringError", "RuleError", "TraceError",
-    "WorkbenchError",
+    "ArgumentError", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError", "LimitError",
+    "LoweringError", "RuleError", "TraceError", "WorkbenchError",
 ]  # fmt: skip
 
 

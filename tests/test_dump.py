@@ -100,7 +100,7 @@ def test_every_stage_of_loops_is_dumped(tmp_path: Path, monkeypatch: pytest.Monk
     ]  # fmt: skip
     texts = {path.stem[4:]: path.read_text() for path in (tmp_path / "001-Hessian_of_pairs").iterdir()}
     assert " = x[0]\n" in texts["rows"]
-    assert "190 times 12 rows of test_dump.py:" in texts["loops"]
+    assert "190 times 11 rows of test_dump.py:" in texts["loops"]
     assert "for k in range(190):" in texts["after-place"]
     assert texts["plan"].startswith("# Hessian_of_pairs: plan\nPlan of Hessian_of_pairs\n")
     assert "x_0" in texts["graph"]

@@ -259,6 +259,17 @@ def test_forms_of_arguments_and_results(form):
     agree(RESULTS[form], FUNCTIONS["valley"][1], np.linspace(-1, 1, 12) + 0.3)
 
 
+def test_what_a_loop_around_reads_at_its_index_is_captured():
+    """`x[k]` is a slot of the body around, and no free symbol of the function that is differentiated in it."""
+
+    def f(x):
+        return sa.scan(lambda u, k: (u + sa.grad(lambda y: valley(y) * x[k])(x) @ x, None), 0.0, np.arange(12))[0]
+
+    x = FUNCTIONS["valley"][1]
+    assert "not taken of loops" not in sa.loops(f, x).text()
+    np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-10)
+
+
 def test_the_report_shows_the_loops_that_are_differentiated():
     found = sa.loops(lambda x, v: sa.hvp(valley, (x,), (v,)), np.ones(100), np.ones(100))
     (line,) = found.lines

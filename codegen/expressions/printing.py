@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import count
 from string import ascii_lowercase
 
 import numpy as np
@@ -24,7 +23,7 @@ from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from codegen.ir.program import Program, reachable
-from codegen.ir.region import Carry, Gather, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.region import Carry, Gather, Region, Result, RolledProgram, Step, buffer_names, regions_of
 from codegen.ir.tables import Affine, Indexed, Table
 
 ROUNDS = "rsuvw"
@@ -36,7 +35,7 @@ def text(program: RolledProgram) -> str:
     """Return a rolled program as text.
 
     >>> from codegen.ir.program import Input, Output
-    >>> from codegen.ir.region import Buffer
+    >>> from codegen.ir.region import buffer_names, Buffer
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> total = Result(0, 1, Affine(0, 0, 3), "add")
@@ -51,18 +50,6 @@ def text(program: RolledProgram) -> str:
     if not isinstance(program, RolledProgram):
         raise ArgumentError(f"text of {type(program).__name__}", why="only programs with loops are written so")
     return "\n".join(_Printer(program).lines())
-
-
-def buffer_names(program: RolledProgram) -> list[str]:
-    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between."""
-    outputs = len(program.outputs)
-    results = iter(["out"] if outputs == 1 else [f"out{k}" for k in range(outputs)])
-    given, kept, fixed = (array.name for array in program.inputs), count(), count()
-    named = {
-        "input": lambda: next(given), "output": lambda: next(results),
-        "workspace": lambda: f"w{next(kept)}", "constant": lambda: f"c{next(fixed)}",
-    }  # fmt: skip
-    return [named[buffer.kind]() for buffer in program.buffers]
 
 
 class _Printer:

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import InvariantError
-from codegen.expressions.printing import buffer_names
-from codegen.ir.region import Region, Result, RolledProgram, Step
+from codegen.ir.region import Region, Result, RolledProgram, Step, buffer_names
 from codegen.ir.tables import Affine, Places, Table, distinct, unique
 
 READ, ADD, ZERO, MOVED, STORE = range(5)  # the last three begin a place anew; what was moved there may be added to

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count as counting
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -235,3 +236,15 @@ def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
     for count, shift in zip(counts, table.shifts, strict=False):
         low, high = low + min(0, shift * (count - 1)), high + max(0, shift * (count - 1))
     return low, high
+
+
+def buffer_names(program: RolledProgram) -> list[str]:
+    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between."""
+    outputs = len(program.outputs)
+    results = iter(["out"] if outputs == 1 else [f"out{k}" for k in range(outputs)])
+    given, kept, fixed = (array.name for array in program.inputs), counting(), counting()
+    named = {
+        "input": lambda: next(given), "output": lambda: next(results),
+        "workspace": lambda: f"w{next(kept)}", "constant": lambda: f"c{next(fixed)}",
+    }  # fmt: skip
+    return [named[buffer.kind]() for buffer in program.buffers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.errors import LimitError
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
+from codegen.ir.strictness import checked
 from codegen.ir.sweep_columns import columns_apart
 from codegen.ir.unroll_rows import straight_lines
 
@@ -36,8 +37,8 @@ def unroll(program: Program | RolledProgram) -> Program:
     """
     if isinstance(program, RolledProgram):
         _check(program)
-        return straight_lines(program)
-    return columns_apart(program) if program.seeded else program
+        return checked(straight_lines(program), "writing loops as straight lines")
+    return checked(columns_apart(program), "writing columns as straight lines") if program.seeded else program
 
 
 def _check(program: RolledProgram) -> None:

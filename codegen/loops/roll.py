@@ -10,6 +10,7 @@ import sympy as sp
 
 from codegen.ir.program import Output, Program, Rows
 from codegen.ir.region import RolledProgram
+from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
@@ -46,6 +47,7 @@ def roll_rows(
         raise StraightError("nothing is repeated in it")
     program = observed(place(rows, arrays, found.loops, found.sums, name), "place")
     if not written and not agree(program, rows, arrays):
+        fall_back(name, "the loops found did not give its values at a random point")
         raise StraightError("the loops found did not give the values of the straight lines at a random point")
     return found.loops, program
 

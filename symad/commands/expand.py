@@ -9,7 +9,7 @@ from typing import Any
 
 from symad.commands.showing import add_output, add_target, present, read_directions, read_target
 from symad.errors import ArgumentError
-from symad.teaching.answers.check import check_derivative, check_expansion
+from symad.teaching.answers.answer_check import check_derivative, check_expansion
 from symad.teaching.expansion.expand import expand
 from symad.tracing.calling.given import given
 

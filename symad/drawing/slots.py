@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.expressions.printing import buffer_names
-from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, buffer_names
 from codegen.ir.tables import Affine, Table
 from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.svg import shortened

@@ -12,6 +12,7 @@ import symad.tracing.values.containers as containers
 from codegen.ir.program import Input, Output, Program, reachable
 from codegen.ir.row_table import Table
 from codegen.ir.sparsity import SparsityPattern
+from codegen.ir.strictness import checked
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import located, written_place
@@ -41,7 +42,8 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
         _output(array.shape, [row_of[node] for node in array.ravel().tolist()], table, pattern)
         for array, pattern in zip(traced.outputs.arrays, patterns_of(traced), strict=True)
     )
-    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name)
+    program = Program(table.heads, table.operands, table.atoms, inputs, outputs, name)
+    return checked(program, "writing a trace as rows", needed=True)
 
 
 def with_place(error: LoweringError, traced: Trace) -> LoweringError:

@@ -109,7 +109,7 @@ def test_sums_that_others_use_are_not_packed(kind):
         tuple(Result(k, 1, table(2 * where + k), "add") for k in (0, 1) for where in (i, j)),
     )  # fmt: skip
     other = {
-        "read": Region(BODY, 3, (Gather(1, Affine(0, 1, 3)),) * 2, (Result(0, 2, Affine(0, 1, 3), "store"),)),
+        "read": Region(BODY, 3, (Gather(1, Affine(0, 1, 3)),) * 2, (Result(0, 2, Affine(0, 1, 3), "add"),)),
         "stored": Region(BODY, 3, (Gather(0, Affine(0, 1, 3)),) * 2, (Result(0, 1, Affine(24, 1, 3), "store"),)),
         "nest": Nest(2, (Region(BODY, 1, (Gather(0, Affine(0, 0, 1)),) * 2, (Result(0, 1, Affine(0, 0, 1), "add"),)),)),
     }[kind]

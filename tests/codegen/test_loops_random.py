@@ -72,7 +72,7 @@ class Maker:
         """Results that are stored, each place once: rows, columns, or in any order."""
         kind, n = self.pick("rows", "columns", "any", "gaps"), len(outputs)
         buffer = self.buffer(n * count * rounds * (2 if kind == "gaps" else 1))
-        shifts = (n * count * (2 if kind == "gaps" else 1),)
+        shifts = (n * count * (2 if kind == "gaps" else 1),) if rounds > 1 else ()
         order = self.rng.permutation(n * count)
         for k, output in enumerate(outputs):
             if kind == "rows":
@@ -125,7 +125,9 @@ class Maker:
             made.append(Carry(int(rng.integers(len(outputs))), first))
             if lag == 1 and rng.random() < 0.5 and made[-1].output not in unique:
                 unique.add(made[-1].output)
-                results.append(Result(made[-1].output, self.buffer(rounds), Affine(0, 0, 1, (1,)), "last"))
+                results.append(
+                    Result(made[-1].output, self.buffer(rounds), Affine(0, 0, 1, (1,) * (rounds > 1)), "last")
+                )
         return Region(body, count, self.gathers(slots, count, rounds > 1), tuple(results), tuple(made))
 
     def expressions(self, names, count):

@@ -256,7 +256,7 @@ print(Result())
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, cwd=Path(__file__).parents[2],
-        env={"PYTHONIOENCODING": encoding, "PATH": "", "LANG": "C", "TERM": "dumb"},
+        env={"PYTHONIOENCODING": encoding, "PATH": "", "LANG": "C", "TERM": "dumb", "SYMAD_STRICT": "1"},
     )  # fmt: skip
     assert ("ε₁ → 0" if encoding == "utf-8" else "eps_1 -> 0") in done.stdout.decode(encoding)
 

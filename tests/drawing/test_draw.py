@@ -354,7 +354,11 @@ def test_the_picture_is_the_same_in_every_process() -> None:
     )
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], check=True, capture_output=True, text=True, env={"PYTHONHASHSEED": seed}
+            [sys.executable, "-c", code],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={"PYTHONHASHSEED": seed, "SYMAD_STRICT": "1"},
         ).stdout
         for seed in ("1", "2")
     }

@@ -15,6 +15,7 @@ import symad as sa
 from codegen import compile_program, unroll
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
+from codegen.ir.check import check_rolled
 from codegen.ir.region import Nest, RolledProgram
 from codegen.ir.tables import Affine, Indexed
 from codegen.loops.optimise.contraction import contracted, zeros
@@ -57,6 +58,30 @@ def steps_of_rounds(
         [made.to(0, "f", table(WIDTH), "add")],
     )  # fmt: skip
     return made.program(Nest(again, (*initial, Nest(rounds, (body,)), total)))
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_what_the_first_round_reads_is_zero_before(down: bool) -> None:
+    """Nothing has written the places that the first round reads; in a window, later rounds write to them."""
+    rounds, step = 6, -WIDTH if down else WIDTH
+    base, end = (WIDTH * rounds, 0) if down else (0, WIDTH * rounds)
+    made = Made({"x": (WIDTH,)}, {"f": (WIDTH,)}, {"h": (WIDTH * (rounds + 1),)})
+    body = region(
+        lambda x, h: (x * x + np.sin(h),), WIDTH,
+        [made.at("x", table(WIDTH)), made.at("h", Affine(base, 1, WIDTH, (step,)))],
+        [made.to(0, "h", Affine(base + step, 1, WIDTH, (step,)))],
+    )  # fmt: skip
+    last = region(lambda h: (h,), WIDTH, [made.at("h", table(WIDTH, end))], [made.to(0, "f", table(WIDTH))])
+    program = made.program(Nest(rounds, (body,)), last)
+    small, arrays = contracted(program, 1), points(program)
+    check_rolled(program)
+    check_rolled(small)
+    assert memory(small) == 8 * WIDTH * 2
+    expected = carried_out(program, arrays)
+    np.testing.assert_array_equal(carried_out(small, arrays, scratch=True), expected)
+    np.testing.assert_array_equal(evaluate_rolled(small, arrays), expected)
+    kernel = compile_program(small, cache=False)
+    np.testing.assert_allclose(np.ravel(kernel(*arrays)), np.ravel(expected[0]), rtol=1e-14)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8])

@@ -13,8 +13,8 @@ import sympy as sp
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
 from symad.errors import ArgumentError
+from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
-from symad.teaching.answers.check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.answers.equal import agreement
 from symad.teaching.answers.mistakes import wrong_coefficients
 from symad.teaching.expansion.expand import expand

@@ -13,6 +13,7 @@ from codegen.emission.schedule import schedule
 from codegen.engine import vector_bits
 from codegen.functions.workers import available
 from codegen.ir.region import Region, RolledProgram, regions_of
+from codegen.ir.strictness import checked
 from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import Columns, columns_of
 from codegen.loops.emit.loop_long import LONG, straight
@@ -48,8 +49,9 @@ class RolledPlan:
     @classmethod
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
+        checked(program, "what is to be compiled")
         for name, change in PASSES:
-            program = carried_out(name, change, program)
+            program = checked(carried_out(name, change, program), name, program)
         if lanes is None and not allowed("vectorization"):
             lanes = 1
         return cls(program, options, _prepared(program, options, {}), lanes)
@@ -66,6 +68,7 @@ class RolledPlan:
         lanes = [self.lanes_of(region, prepared.fused) for (region, counts), prepared in self.regions if not counts]
         wide = {at for at, each in zip(outside, lanes, strict=True) if each != SCALAR}
         packed = carried_out("packing", lambda program: pack(program, wide), self.program)
+        checked(packed, "packing", self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
     def functions(self, form: Form) -> Emitted:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from codegen.ir.region import RolledProgram
+from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import find
 from codegen.loops.loop import Loop
@@ -38,7 +39,10 @@ def with_loops(loop: Loop) -> Loop:
     if not loop.inside:
         arrays = Arrays([("slots", slots)], [(outputs, None)])
         program = place(body, arrays, found.loops, found.sums, "body")
-        if not _worth_it(program) or not agree(program, body, arrays):
+        if not _worth_it(program):
+            return loop
+        if not agree(program, body, arrays):
+            fall_back(f"the loop at {loop.origin}", "the loops found in its body did not give its values")
             return loop
     inside = tuple(replace(inner, origin=inner.origin or loop.origin) for inner in found.loops)
     return replace(loop, inside=inside, sums=found.sums)

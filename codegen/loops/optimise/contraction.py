@@ -19,6 +19,7 @@ from codegen.ir.execution_order import all_places
 from codegen.ir.program import Output, Program
 from codegen.ir.readdress import moved, readdressed, shift_at
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
+from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, Places, Table, distinct
 from codegen.loops.optimise.region_copies import copy
 
@@ -53,8 +54,10 @@ def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
                     windows[buffer] = window
                     buffers[buffer] = Buffer("workspace", window.size)
         if windows:
-            steps = _Mover(number, windows).steps(steps)
-    return replace(program, steps=steps, buffers=tuple(buffers))
+            begins = [zeros(buffer, len(w.old), w.old.start) for buffer, w in windows.items() if w.begin]
+            steps = (*begins, *_Mover(number, windows).steps(steps))
+    made = program if steps is program.steps else replace(program, steps=steps, buffers=tuple(buffers))
+    return checked(made, "keeping windows of buffers", program)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,7 @@ class Window:
     step: int
     rounds: int
     clear: bool = True
+    begin: bool = False  # whether the first round reads places that nothing has written
 
     @property
     def left(self) -> int:
@@ -221,7 +225,11 @@ def window_of(uses: Sequence[Use], number: int) -> Window | None:
         return None
     if level and not _stored(before, level, lowest, window.old):  # a round of the nests around it finds what one left
         return None
-    return replace(window, clear=not _stored(inside, level, lowest, window.new))
+    old = window.old
+    read = [use.bounds(level) for use in inside if use.kind == "read"]
+    early = any(low - lowest < old.stop and old.start <= high - lowest for low, high in read)
+    begin = early and not _stored(before, level, lowest, old)
+    return replace(window, clear=not _stored(inside, level, lowest, window.new), begin=begin)
 
 
 def _covers(use: Use, others: Sequence[Use], level: int) -> bool:

@@ -16,6 +16,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Rows
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
 from codegen.loops.optimise.region_copies import copy
@@ -45,7 +46,7 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
     """
     placer = _Placer(rows, arrays, loops, sums, name)
     placer.run()
-    return placer.rolled()
+    return checked(placer.rolled(), "placing loops", needed=True)
 
 
 class _Placer(Buffers):

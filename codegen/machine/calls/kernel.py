@@ -17,6 +17,7 @@ from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import SparsityPattern
+from codegen.ir.strictness import fall_back
 from codegen.machine.batches.batch import Batch
 from codegen.machine.batches.batch_points import signature
 from codegen.machine.batches.batch_run import Progress
@@ -200,10 +201,18 @@ class Kernel(CFunction):
         return self._compiled.program
 
     def improve_later(self, compile_again: Callable[[], Library]) -> None:
-        """Compile again in the background, and go on with that machine code; calls go on meanwhile."""
+        """Compile again in the background, and go on with that machine code; calls go on meanwhile.
+
+        Where that fails the first code stays, which is told, and `wait` raises.
+        """
+        name = self.program.name
 
         def made() -> Callable[[Kernel], None]:
-            library = compile_again()
+            try:
+                library = compile_again()
+            except Exception as error:
+                fall_back(name, "its better machine code cannot be made", error)
+                raise
             return lambda kernel: kernel._swap(library)
 
         self._improvement = later(self, made)

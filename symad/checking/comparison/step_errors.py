@@ -19,7 +19,7 @@ from symad.checking.verification.verify import compare_exact
 from symad.display.document import Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
 from symad.drawing.chart import line_chart
-from symad.errors import ArgumentError, WorkbenchError
+from symad.errors import ArgumentError, InvariantError, WorkbenchError
 from symad.tracing.calling.user_place import user_place
 
 STEPS = tuple(10.0 ** (-half / 2) for half in range(2, 33))  # from 0.1 down to 1e-16
@@ -91,6 +91,8 @@ def _methods(problem: Problem) -> Iterator[tuple[str, Callable[[Any], Any], floa
     if problem.order == 1:
         try:
             call = with_complex_step(problem)
+        except InvariantError:
+            raise
         except WorkbenchError:
             return  # a function that tells complex numbers from real ones
         yield "complex step", partial(call, problem.flat), COMPLEX_STEP

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.body_parts import body_part
+from codegen.ir.live_ranges import check_rounds
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.readdress import buffers_read, buffers_written, renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, Step
+from codegen.ir.strictness import checked, strict
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.dead_code import without_dead_code
 from codegen.loops.optimise.fusion import fused
-from codegen.stages import carried_out, observed
+from codegen.stages import carried_out, observed, watched
 
 Pass = Callable[[Sequence[Step]], Sequence[Step]]
 
@@ -69,7 +71,19 @@ class Draft:
         steps: Sequence[Step] = observed(self.steps, name, whole=whole)
         for each, change in passes:
             steps = carried_out(each, change, steps, whole=whole)
-        return whole(steps)
+            if strict() and each == "dead-code" and not watched():  # what is fused is whole when dead code has gone
+                checked(whole(steps), f"{each} of {name}", needed=True)
+        made = whole(steps)
+        if strict():
+            check_rounds(made)
+        return made
+
+    def check(self, steps: Sequence[Step], after: str, before: Sequence[Step]) -> None:
+        """With strictness on, check what a pass has made of the steps `before`, which compute the program's outputs."""
+        if strict() and list(steps) != list(before):
+            inputs = [(array, number) for number, array in enumerate(self.program.inputs)]
+            outputs = [(array, number) for number, array in enumerate(self.program.outputs, self.program.first_output)]
+            checked(self.program_of(steps, inputs, outputs), after)
 
     def program_of(
         self, steps: Sequence[Step], inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]]

@@ -15,6 +15,7 @@ import numpy as np
 
 from codegen.ir.region import Region, RolledProgram
 from codegen.ir.sparsity import Format
+from codegen.ir.strictness import checked
 from codegen.ir.tables import distinct
 from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.linear import linearize
@@ -70,10 +71,11 @@ def hessian(
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    program = with_reductions(program)
+    program = checked(with_reductions(program), "writing accumulations as sums", program)
     if not all(isinstance(step, Region) and step.parallel for step in program.steps):
         return None
-    program, waists = with_waists(program, [wrt])
+    cut, waists = with_waists(program, [wrt])
+    program = checked(cut, "cutting bodies at waists", program)
     found = pieces_of(program, [wrt], waists)
     if found is None:
         return None

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import sympy as sp
 
+from codegen.ir.strictness import fall_back
 from symad.derivatives.node_roles import History
 from symad.derivatives.roles import noting
 from symad.display.document import Document
@@ -19,6 +20,7 @@ from symad.tracing.calling.function_names import argument_names, check_call, nam
 from symad.tracing.calling.given import given
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import is_defect
 from symad.tracing.trace import input_symbols, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
 
@@ -87,7 +89,9 @@ def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
     """Trace f along all its paths; None where that fails, as it does for a solver."""
     try:
         traced = trace(f, *args)
-    except Exception:  # at numbers the same error is met again, or none
+    except Exception as error:  # at numbers the same error is met again, or none
+        if is_defect(error):
+            fall_back(name_of(f), "it cannot be traced along all its paths", error)
         return None
     inputs = traced.inputs.flat
     return traced.graph, {node: traced.graph.atoms[node] for node in inputs}, traced.outputs.flat

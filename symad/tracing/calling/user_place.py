@@ -20,7 +20,7 @@ import sympy as sp
 
 import codegen
 import symad.errors
-from symad.errors import WorkbenchError
+from symad.errors import InvariantError, WorkbenchError
 from symad.graph.graph import Graph
 
 Failure = TypeVar("Failure", bound=WorkbenchError)
@@ -32,6 +32,8 @@ _OWN_FOLDERS = (
     contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
+_OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
+_REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -102,6 +104,23 @@ def _public_name(frame: FrameType) -> str:
     """Return the name under which users know a library function: the private parts of its module are left out."""
     module = frame.f_globals.get("__name__", "")
     return ".".join([part for part in module.split(".") if not part.startswith("_")] + [frame.f_code.co_name])
+
+
+def is_defect(error: Exception) -> bool:
+    """Whether an error while the user's code was traced shows a defect of ours: no refusal, and none of that code.
+
+    Our errors are refusals, and so are those that NumPy's functions raise for what they are given, in its place.
+
+    >>> is_defect(WorkbenchError("a refusal")), is_defect(InvariantError("a defect"))
+    (False, True)
+    """
+    if isinstance(error, WorkbenchError):
+        return isinstance(error, InvariantError)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if all(map(_is_own, frames)):
+        return True
+    inside = frames[-1].f_code.co_filename.startswith(_OUR_FOLDERS)
+    return inside and not isinstance(error, _REFUSALS)
 
 
 def raised_by_user(error: BaseException) -> bool:

@@ -21,13 +21,14 @@ from codegen.expressions.sympy_forms import can_be_input
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import SparsityPattern
+from codegen.ir.strictness import fall_back
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes
-from symad.errors import LimitError, WorkbenchError
+from symad.errors import InvariantError, LimitError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
-from symad.tracing.calling.user_place import user_frame
+from symad.tracing.calling.user_place import is_defect, user_frame
 from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.control.written_bodies import leaves, read_by, result_of
 from symad.tracing.values.containers import from_nodes
@@ -90,7 +91,9 @@ class Inner:
             arrays = lift(self.scope, seeds, paths_of(seeds, [kind] * len(seeds))).arrays
             program, found = made
             return self._written(program, found, [*self.inputs, *arrays], kind)
-        except (WorkbenchError, NotABlockError):
+        except (LimitError, InvariantError):
+            raise
+        except (WorkbenchError, NotABlockError):  # refused in the graph too, there with the user's line
             return None
 
     def put_back(self) -> None:
@@ -147,10 +150,12 @@ def inner_function(
         return _traced(scope, f, arguments, names, surroundings, key)
     except LimitError:
         raise
-    except Exception:
+    except Exception as error:
         surroundings.restore()
         while len(scope.loops) > written:
             scope.loops.popitem()
+        if is_defect(error) and not isinstance(error, NotABlockError):
+            fall_back(name_of(f), "it cannot be traced for itself", error)
         return None
 
 
@@ -203,8 +208,10 @@ def _needed(
         if node in seen:
             continue
         seen.add(node)
-        if node >= start or graph.is_boolean(node):
-            stack += graph.operands[node]
-        elif graph.operands[node] or graph.heads[node] is sp.Symbol or can_be_input(graph.atoms[node]):
-            captured.append(node)
+        own = node >= start or graph.is_boolean(node)
+        if graph.operands[node]:
+            stack += graph.operands[node] if own else ()
+            captured += [] if own else [node]
+        elif graph.heads[node] is sp.Symbol or can_be_input(graph.atoms[node]):
+            captured.append(node)  # also a slot that was made inside for the loop around: `x[k]`
     return seen.difference(captured), tuple(sorted(captured))

@@ -19,7 +19,7 @@ import optree
 from codegen.ir.copy_rows import copy_rows
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.graph import Graph
-from symad.tracing.calling.user_place import raised_by_user, user_place
+from symad.tracing.calling.user_place import is_defect, raised_by_user, user_place
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
@@ -112,6 +112,8 @@ class Paths:
 
     def _has_no_value(self, error: Exception) -> bool:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
+        if isinstance(error, LimitError) or is_defect(error):
+            return False
         own = isinstance(error, UNDEFINED) and not isinstance(error, WorkbenchError) and raised_by_user(error)
         return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
 

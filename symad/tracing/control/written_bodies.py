@@ -19,13 +19,14 @@ import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
+from codegen.ir.strictness import fall_back
 from codegen.ir.tables import distinct
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, between, is_nodes
 from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.user_place import user_frame
+from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.gathers import gathered
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
@@ -148,6 +149,8 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
         surroundings.restore()
         while len(scope.loops) > written:
             scope.loops.popitem()
+        if failure is not None and not isinstance(failure, NotOneBodyError) and is_defect(failure):
+            fall_back(f"the loop at {short(user_place())}", "its body cannot be traced", failure)
         raise NotOneBodyError(*reason(changed, failure)) from failure
 
 
