@@ -73,13 +73,14 @@ def check_rounds(program: RolledProgram) -> None:
         level = found.level(first, second)
         cleared = (found.kind[first] == ZERO) & (found.kind[second] > ZERO) & found.together(first, second)
         found.refuse_pairs(first, second, (level < 0) & ~cleared, "begins anew in a round in which it began in {}")
-        home = np.full(found.place.max() + 1, -1)  # the innermost nest in whose rounds a place begins anew
-        np.maximum.at(home, found.place[first], level)
-        reads = np.flatnonzero((found.kind == READ) & (home[found.place] >= 0))
+        rank = np.cumsum(np.diff(found.place, prepend=found.place[:1]) != 0)  # of a place among those in use
+        home = np.full(rank[-1] + 1, -1)  # the innermost nest in whose rounds a place begins anew
+        np.maximum.at(home, rank[first], level)
+        reads = np.flatnonzero((found.kind == READ) & (home[rank] >= 0))
         begun = np.maximum.accumulate(np.where(found.kind >= ZERO, np.arange(len(found.kind)), 0))[reads]
         early = (found.place[begun] != found.place[reads]) | (begun > reads)
         found.refuse_pairs(reads, reads, early, "is read in a round before it begins in one")
-        row = 2 * home[found.place[reads]] + 1
+        row = 2 * home[rank[reads]] + 1
         apart = found.rounds[row, reads] != found.rounds[row, begun]
         found.refuse_pairs(begun, reads, apart, "is read in another round than {} began it in")
 
@@ -138,7 +139,7 @@ class _Use:
             return self.table.places()[:1] if self.single else self.table.places()
         return distinct(self.table.index)
 
-    def events(self, chosen: NDArray[np.bool_] | None) -> tuple[Places, Places, list[Places]]:
+    def events(self, chosen: Places | None) -> tuple[Places, Places, list[Places]]:
         """Return its places in all rounds, all or the chosen ones; when that is; when nests and their rounds began."""
         moved, time, began = np.zeros(1, dtype=np.int64), np.full(1, self.first), list[Places]()
         for depth, nest in enumerate(self.nests):
@@ -154,7 +155,7 @@ class _Use:
         rows, found, width = list[Places](), list[Places](), max(BLOCK // len(places), 1)
         for start in range(0, len(moved), width):
             block = moved[start : start + width, None] + places
-            row, column = np.nonzero(chosen[block])
+            row, column = np.nonzero(np.isin(block, chosen))
             rows.append(row + start)
             found.append(block[row, column])
         every = np.concatenate(rows)
@@ -214,14 +215,12 @@ def _timelines(program: RolledProgram, wanted: Callable[[Sequence[_Use]], bool])
                 yield found
 
 
-def _chosen(size: int, work: int) -> NDArray[np.bool_] | None:
+def _chosen(size: int, work: int) -> Places | None:
     """Return which places of a buffer are looked at, None for all: the first and last ones, and some between."""
     if work <= SORTED:
         return None
-    chosen = np.zeros(size, dtype=np.bool_)
-    chosen[(np.arange(SOME) * GOLDEN % 1.0 * size).astype(np.int64)] = True
-    chosen[:8] = chosen[-8:] = True
-    return chosen
+    between = (np.arange(SOME) * GOLDEN % 1.0 * size).astype(np.int64)
+    return distinct(np.concatenate([between, np.arange(min(8, size)), np.arange(max(0, size - 8), size)]))
 
 
 class _Timeline:
@@ -231,7 +230,7 @@ class _Timeline:
     did; -1 where there is none. So two uses are in the same round where the numbers are the same.
     """
 
-    def __init__(self, program: str, name: str, uses: Sequence[_Use], chosen: NDArray[np.bool_] | None) -> None:
+    def __init__(self, program: str, name: str, uses: Sequence[_Use], chosen: Places | None) -> None:
         self.program, self.name, self.uses = program, name, uses
         found = [use.events(chosen) for use in uses]
         depth, sizes = 2 * max(len(use.nests) for use in uses), [len(places) for places, _, _ in found]

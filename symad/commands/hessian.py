@@ -194,8 +194,8 @@ def report(found: Study, straight: str = "") -> str:
 
 def _loops(planned: CompilationPlan, straight: str) -> list[str]:
     """The loops that were found, why none are compiled, and which loops are carried out."""
-    why = f"compiled in straight lines: {straight}" if straight else planned.reason
-    return [*planned.lines[:SHOWN_LOOPS], *planned.carried_out, why]
+    why = straight or planned.refused.get("rolled", "")  # prices are shown above
+    return [*planned.lines[:SHOWN_LOOPS], *planned.carried_out, f"{planned.choice}{': ' * bool(why)}{why}"]
 
 
 def _passes(kernel: Kernel) -> list[str]:

@@ -89,6 +89,11 @@ class CompilationPlan(Shown):
         return f"Plan of {self.name}"
 
     @property
+    def choice(self) -> str:
+        """What is done, in words."""
+        return f"compiled {'in' if self.chosen == 'straight' else 'as'} {WAYS[self.chosen]}"
+
+    @property
     def candidate(self) -> Candidate:
         """The way that was chosen."""
         return next(each for each in self.candidates if each.way == self.chosen)
@@ -105,12 +110,12 @@ class CompilationPlan(Shown):
     def document(self) -> Document:
         """Return what was found, the ways with their prices, and the choice."""
         found = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
-        head = f"{counted(self.traced, 'operation')} traced; {found}. {sentence(self.reason)}"
+        head = f"{counted(self.traced, 'operation')} traced; {found}. {sentence(self.choice)[:-1]}: {self.reason}."
         parts: list[Part] = [Heading(self.title, 1), Paragraph(head), Table(_HEADER, tuple(map(self._row, WAYS)))]
         return (*parts, *(Paragraph(sentence(line)) for line in (*self.lines, *self.carried_out)))
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.reason}"
+        return f"{self.what}: {self.choice}: {self.reason}"
 
     def _row(self, way: Way) -> tuple[Any, ...]:
         for each in self.candidates:

@@ -36,7 +36,7 @@ from symad.compiling.sweep_candidate import seeded_program
 from symad.derivatives.choice import record
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.derivatives.recipe import Recipe
-from symad.errors import ArgumentError, WorkbenchError
+from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.paths import MAX_PATHS
@@ -258,6 +258,8 @@ class _Search:
             return None
         try:
             program = seeded_program(self.again, self.args, self.asked.max_paths)
+        except (LimitError, InvariantError):
+            raise
         except WorkbenchError as error:
             if self.asked.strategy == "sweep":
                 raise
@@ -304,13 +306,12 @@ class _Search:
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
         """Return why a way is taken: what was asked for, or that the others cost more."""
-        how = f"compiled {'in' if chosen.way == 'straight' else 'as'} {WAYS[chosen.way]}"
         if option := self.asked.needs_loops or self.asked.without_loops:
-            return f"{how}: {option}"
+            return option
         if len(ways) == 1:
-            return f"{how}: {self.refused['rolled']}"
+            return self.refused["rolled"]
         others = [each for each in ways if each is not chosen]
-        return f"{how}: {'; '.join(f'{WAYS[each.way]} {each.costs}' for each in (chosen, *others))}"
+        return "; ".join(f"{WAYS[each.way]} {each.costs}" for each in (chosen, *others))
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:

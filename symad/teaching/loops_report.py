@@ -14,7 +14,7 @@ from codegen.ir.copy_rows import copied
 from codegen.ir.program import Program
 from codegen.loops.loop import Block as InnerBlock
 from codegen.loops.loop import Loop, Reads, is_nodes
-from symad.compiling.plan import WAYS, CompilationPlan, counted, line_of
+from symad.compiling.plan import CompilationPlan, counted, line_of
 from symad.compiling.planning import plan
 from symad.display.document import Block, Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
@@ -67,8 +67,7 @@ class LoopReport(Shown):
         looped = next((each for each in self.plan.candidates if each.way == "rolled"), None)
         if looped is None:
             return f"compiled in straight lines: {self.plan.refused.get('rolled', 'loops were not asked for')}"
-        how = f"compiled {'in' if self.plan.chosen == 'straight' else 'as'} {WAYS[self.plan.chosen]}"
-        how += "" if self.kept else ", which costs less for so little"
+        how = self.plan.choice + ("" if self.kept else ", which costs less for so little")
         return f"{how}: {looped.executed} operations a call, {looped.written} of them written in bodies"
 
     @property
@@ -176,6 +175,7 @@ def shortened(lines: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 def body_lines(body: Program) -> list[tuple[Any, Any]]:
     """Return a body as names and what they are, the outputs last."""
     graph = Graph(lines=False)
+    graph.number(-1)  # before the slots, so that a difference is written as one
     slots = {k: graph.own_leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(body.inputs))}
     outputs = copied(body, [output.rows[0] for output in body.outputs], graph, slots)
     replacements, reduced = to_let(graph, outputs)

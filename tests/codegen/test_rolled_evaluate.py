@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
-from codegen.evaluation.by_columns import FUNCTIONS, evaluate_columns
 from rolled_programs import KNOWN, arrays_for, heat, momentum, newton, pairs, random_program, unrolled_values
 
 from codegen import ArgumentError, compile_program
 from codegen.errors import LimitError
+from codegen.evaluation.by_columns import FUNCTIONS, evaluate_columns
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.expressions.sympy_in import program_from_sympy

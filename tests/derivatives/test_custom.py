@@ -143,5 +143,5 @@ def test_stop_gradient():
 def test_a_rule_that_a_pickle_leaves_behind_is_missed():
     """The values of a pickled graph are right; the derivative is refused, not that of the value."""
     traced = pickle.loads(pickle.dumps(sa.trace(lambda x: sa.stop_gradient(x) * x, 1.0)))
-    kernel = sa.native.compile_trace(traced)
+    kernel = sa.compiling.native.compile_trace(traced)
     assert kernel(3.0) == 9.0

@@ -64,6 +64,7 @@ FORMS = {
     "BoxVerification": Made(symad.verify, lambda: symad.verify(kernel(), box=(0, 1), points=20)),
     "RangeEnclosure": Made(enclose_range, lambda: enclose_range(kernel(), (0, 1))),
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
+    "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from derive_cases import run as table
 from derive_fuzz import Grown
 from test_derive_nests import rows
 
+import symad as sa
 from codegen.errors import InvariantError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.expressions.printing import text
@@ -219,3 +220,11 @@ def test_derivatives_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPat
         kept(made)
         kept(pushforward(made, [0]))
         kept(pullback(made, [0], checkpoints=policy))
+
+
+def test_a_dense_matrix_of_many_variables_is_looked_at_where_it_is_written() -> None:
+    """Its places are more than the memory has; those in use are few."""
+    chain = lambda x: sa.sum_over(lambda a, b: (b - a**2) ** 2, x[:-1], x[1:])  # noqa: E731
+    planned = sa.plan(sa.hessian(chain), np.ones(100_000), roll="always")
+    check_rounds(planned.candidate.rolled.program)
+    check_live_ranges(planned.candidate.rolled.program)

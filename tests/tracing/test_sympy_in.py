@@ -109,7 +109,7 @@ def test_arguments(args, expression, values, wanted):
     formula = sa.from_sympy(args, expression)
     np.testing.assert_allclose(formula(*values), wanted, rtol=1e-14)
     np.testing.assert_allclose(sa.compile(formula, *values)(*values), wanted, rtol=1e-14)
-    np.testing.assert_allclose(sa.native.compile_trace(formula)(*values), wanted, rtol=1e-14)
+    np.testing.assert_allclose(sa.compiling.native.compile_trace(formula)(*values), wanted, rtol=1e-14)
     slope = sa.jvp(formula, values, values)[1]
     step = 1e-6
     near = [formula(*_scaled(values, 1 + sign * step)) for sign in (1, -1)]

@@ -213,7 +213,7 @@ def test_a_value_of_an_inner_level_binds_the_array_it_is_stored_in():
 
 def test_sympys_caches_do_not_keep_graphs():
     with open_scope() as scope:
-        from_symad = sa.tracing.scalar.Scalar(scope.graph.alias(scope.graph.number(0.5)), scope)
+        from_symad = sa.tracing.values.scalar.Scalar(scope.graph.alias(scope.graph.number(0.5)), scope)
         expression = sp.exp(sp.sin(from_symad) ** 2) + sp.Max(from_symad, 0)
         assert expression.atoms(TracedSymbol)
         known = weakref.ref(scope)
