@@ -52,7 +52,7 @@ Roll = Literal["auto", "never", "always"]
 
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
-LARGEST_SWEEP = 5000  # operations of a function with loops whose matrix may be swept
+LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
 LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
 
@@ -253,7 +253,7 @@ class _Search:
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
             return None
-        if self.primal is not None and self.primal.operations > LARGEST_SWEEP and loops is not None:
+        if self.primal is not None and self.primal.program.executed > LARGEST_SWEEP and loops is not None:
             self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
         try:

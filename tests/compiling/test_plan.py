@@ -218,3 +218,10 @@ def test_times_are_written_with_a_unit():
     assert [time_text(value) for value in (0.4, 31.0, 999.0, 2170.0, 4.8e7, 3e9)] == [
         "0.4 ns", "31 ns", "999 ns", "2.2 us", "48 ms", "3.0 s",
     ]  # fmt: skip
+
+
+def test_columns_are_not_looked_at_where_loops_carry_out_much():
+    """What is written down counts as often as it is carried out: 100,000 columns are not traced to be refused."""
+    chain = lambda x: sa.sum_over(lambda a, b: (b - a**2) ** 2, x[:-1], x[1:])  # noqa: E731
+    planned = sa.plan(sa.hessian(chain), np.ones(100_000))
+    assert (planned.chosen, planned.refused["sweep"]) == ("rolled", "its function has more than 5000 operations")
