@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 import numpy as np
 import sympy as sp
@@ -14,7 +14,7 @@ from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Program
 from codegen.ir.region import RolledProgram
-from codegen.loops.roll import StraightError, repeats_enough, roll_program
+from codegen.loops.roll import Roll, StraightError, repeats_enough, roll_program
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel
@@ -22,8 +22,6 @@ from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, Options
 from codegen.pricing.cheapest import Way, cheapest
 from codegen.pricing.price import Price, price_rolled, price_straight
-
-Roll = Literal["auto", "never", "always"]
 
 
 class Lambdified:

@@ -16,8 +16,8 @@ from benchmarks.structure.cases import Case
 from benchmarks.structure.flat_peers import row_pattern
 from benchmarks.structure.problems import Function, momentum_step, settings
 from codegen.loops import roll
+from codegen.loops.roll import Roll
 from symad.compiling import loop_candidate
-from symad.compiling.planning import Roll
 from symad.tracing.control import scan, sum_over
 
 STAGES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import sympy as sp
@@ -19,6 +20,7 @@ from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
 from codegen.stages import observed, stage
 
+Roll = Literal["auto", "never", "always"]  # whether what repeats becomes loops
 FEWEST_ROWS = 128  # fewer operations have no loops worth their while
 FEWEST_COPIES = 8  # operations carried out for one that is written
 

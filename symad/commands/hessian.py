@@ -14,6 +14,7 @@ import sympy as sp
 
 from codegen import Kernel
 from codegen.ir.sparsity import spy
+from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
 from symad.checking.verification.verify import Verification, compare_exact, flat_floats
 from symad.commands.build_stages import Stage, Stopwatch, fitted, show_progress, table, time_call
@@ -22,7 +23,7 @@ from symad.commands.loading import load_function
 from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops, ways
 from symad.compiling.native import carry_out
 from symad.compiling.plan import CompilationPlan
-from symad.compiling.planning import Roll, plan
+from symad.compiling.planning import plan
 from symad.display.printers import Latex
 from symad.display.shown import write_text
 from symad.display.terminal import terminal_width

@@ -17,6 +17,7 @@ from codegen import Kernel
 from codegen.ir.program import Program
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
+from codegen.loops.roll import Roll
 from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.listing import LISTING
 from codegen.machine.storage.cache import Setting
@@ -25,7 +26,7 @@ from codegen.stages import carried_out, compilation, stage
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
 from symad.compiling.loop_candidate import Rolled
 from symad.compiling.plan import CompilationPlan
-from symad.compiling.planning import Roll, Strategy, plan
+from symad.compiling.planning import Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of
@@ -111,13 +112,13 @@ def carry_out(made: CompilationPlan, *, cache: Setting = None, **options: typing
     >>> kernel(2.0, 3.0), kernel.stats.plan.chosen
     (6.0, 'straight')
     """
-    chosen = made.candidate
+    chosen, kept = made.candidate, made.summary()
     if chosen.rolled is not None:
-        return compile_rolled(chosen.rolled, cache=cache, planned=made.summary(), **options)
+        return compile_rolled(chosen.rolled, cache=cache, planned=kept, **options)
     assert chosen.program is not None
     if chosen.traced is None:
-        return codegen.compile_program(chosen.program, cache=cache, planned=made.summary(), **options)
-    return _compiled(chosen.traced, chosen.program, made.summary(), cache, options)
+        return codegen.compile_program(chosen.program, cache=cache, planned=kept, **options)
+    return _compiled(chosen.traced, chosen.program, kept, cache, options)
 
 
 def compile_trace(

@@ -16,7 +16,7 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
 from codegen.loops.loop import Loop
-from codegen.loops.roll import StraightError, operations_of, repeats_enough
+from codegen.loops.roll import Roll, StraightError, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.pricing.cheapest import Way, cheapest
 from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled
@@ -48,11 +48,11 @@ from symad.transforms.first_order import derivative, grad, hessian, jacobian, va
 
 Function = Callable[..., Any]
 Strategy = Literal["auto", "straight", "sweep"]
-Roll = Literal["auto", "never", "always"]
 
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
+NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
 LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
 
@@ -248,7 +248,7 @@ class _Search:
         if not self.asked.sweeps:
             return None
         if not self.has_columns:
-            self.refuse("sweep", "only a dense Hessian or Jacobian in one array has columns")
+            self.refuse("sweep", NO_COLUMNS)
             return None
         if not allowed("sweep"):
             self.refused["sweep"] = LEFT_OUT
@@ -266,7 +266,7 @@ class _Search:
             self.refuse("sweep", f"forward over reverse mode is refused: {error}")
             return None
         if program is None:
-            self.refuse("sweep", "only a dense Hessian or Jacobian in one array has columns")
+            self.refuse("sweep", NO_COLUMNS)
             return None
         columns = program.inputs[-1].size
         if self.asked.strategy != "sweep" and columns < FEWEST_COLUMNS:
@@ -286,9 +286,8 @@ class _Search:
             return Candidate("straight", rolled.executed, rolled.executed, price_unrolled(rolled))
         if sweep is not None and sweep.program is not None:
             written_out = _written_out(sweep.program)
-            tall = (
-                len(sweep.program.outputs[0].rows) >= sweep.program.inputs[-1].size
-            )  # else reverse mode may cost far less
+            # Of a wide matrix, reverse mode may cost far less.
+            tall = len(sweep.program.outputs[0].rows) >= sweep.program.inputs[-1].size
             if tall and CLEARLY * sweep.price.total() < written_out.price.total():
                 return written_out
         return self.written_straight()
