@@ -22,6 +22,10 @@ Nodes: TypeAlias = NDArray[np.int64]
 Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are
 
 
+class StraightError(Exception):
+    """Why something stays in straight lines: an expected reason, which plans and reports show."""
+
+
 @dataclass(frozen=True, eq=False)
 class LoopCarry:
     """A slot that has what an output of the body was `lag = len(initial)` repetitions before."""

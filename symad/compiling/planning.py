@@ -15,8 +15,8 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
-from codegen.loops.loop import Loop
-from codegen.loops.roll import Roll, StraightError, operations_of, repeats_enough
+from codegen.loops.loop import Loop, StraightError
+from codegen.loops.roll import Roll, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.pricing.cheapest import Way, cheapest
 from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled

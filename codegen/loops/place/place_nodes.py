@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Rows
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
-from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
 from codegen.loops.optimise.region_copies import copy
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds
@@ -31,7 +30,7 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
     """Return the rolled program of loops and of the nodes that they leave in straight lines.
 
     `sums` overrides rows: a node of it is the sum of the nodes given, from left to right. Nodes beyond the rows are
-    results of loops. ArgumentError for loops that wait for each other.
+    results of loops. StraightError for loops that wait for each other.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Program
@@ -134,7 +133,7 @@ class _Placer(Buffers):
                 parts[item] = self.waits_for(item)
                 ahead = [part for part in parts[item] if part not in stages]
                 if any(part in parts for part in ahead):
-                    raise ArgumentError("loops that wait for each other", where=self.name, why="no order runs them all")
+                    raise StraightError("its loops wait for each other: no order runs them all")
                 stack += ahead
             else:
                 stack.pop()

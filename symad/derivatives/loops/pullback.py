@@ -27,8 +27,8 @@ def pullback(
 ) -> RolledProgram:
     """Return the program of values and cotangents: inputs are all inputs, then the cotangents of all outputs.
 
-    Outputs are all outputs, then the cotangents of the active inputs. ArgumentError for a loop without a bound. Where
-    the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
+    Outputs are all outputs, then the cotangents of the active inputs. EndlessLoopError for a loop without a bound.
+    Where the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
     """
     draft, seeds = Draft(program), {}
     inputs = _inputs(program)
@@ -48,7 +48,7 @@ def gradient(
     """Return the program of the gradient of the first output, a scalar, in the active inputs.
 
     Inputs are all inputs; outputs are the gradients, before them the scalar itself if `value`. ArgumentError for an
-    output that is no scalar, and for a loop without a bound.
+    output that is no scalar, EndlessLoopError for a loop without a bound.
     """
     array, first = program.outputs[0], program.first_output
     if array.size != 1:

@@ -18,6 +18,10 @@ from symad.errors import ArgumentError
 Both = tuple[list[Step], list[Step]]
 
 
+class EndlessLoopError(ArgumentError):
+    """Reverse mode was asked of a loop whose number of repetitions has no bound."""
+
+
 class Reverse:
     """Steps with what is active in them, and where the cotangents of their buffers are."""
 
@@ -73,7 +77,12 @@ class Reverse:
         if not self.behind.slots[region]:
             return region, []
         if region.stop is not None:
-            raise _endless(region)
+            raise EndlessLoopError(
+                "the reverse mode of a loop that ends when a condition holds",
+                where=region.origin,
+                why="the number of its repetitions is not known, so there is no bound for what has to be kept of them",
+                do="give it a bound: fori_loop, or while_loop(..., max_steps=...); or use forward mode",
+            )
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
             return region, self.again(region, counts)
         needs = Needs(
@@ -127,12 +136,3 @@ def _only_into(steps: Sequence[Step], first: int) -> tuple[Step, ...]:
         return replace(region, results=results) if results else None
 
     return each_region(steps, kept)
-
-
-def _endless(region: Region) -> ArgumentError:
-    return ArgumentError(
-        "the reverse mode of a loop that ends when a condition holds",
-        where=region.origin,
-        why="the number of its repetitions is not known, so there is no bound for what has to be kept of them",
-        do="give it a bound: fori_loop, or while_loop(..., max_steps=...); or use forward mode",
-    )
