@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.body_parts import body_part
-from codegen.ir.live_ranges import check_rounds
+from codegen.ir.accesses import check_rounds
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.readdress import buffers_read, buffers_written, renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, Step
