@@ -15,12 +15,12 @@ from codegen.ir.region import RolledProgram
 from codegen.loops.find.long_bodies import with_loops
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Block, Loop, StraightError
+from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, operations_of, repeats_enough, roll_rows
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.reverse import EndlessLoopError
-from symad.derivatives.loops.select_arrays import select
 from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.tracing.calling.user_place import user_place, written_place

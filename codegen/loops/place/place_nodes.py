@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.body_parts import copy
 from codegen.ir.program import Input, Output, Rows
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
-from codegen.loops.optimise.region_copies import copy
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds
 from codegen.loops.place.straight_regions import piece_of

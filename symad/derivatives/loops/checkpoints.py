@@ -21,11 +21,11 @@ from dataclasses import replace
 from math import isqrt
 from typing import Literal, TypeAlias, get_args
 
+from codegen.ir.body_parts import Wiring, copy, identities
 from codegen.ir.readdress import readdressed, repetitions
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Table
-from codegen.loops.optimise.region_copies import copy, identities
-from symad.derivatives.loops.draft import Draft, Wiring
+from codegen.loops.optimise.draft import Draft
 from symad.errors import ArgumentError
 
 Checkpoints: TypeAlias = Literal["all", "sqrt", "none"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from codegen.ir.body_parts import copy
 from codegen.ir.readdress import all_readdressed, moved, shift_at, shifts_to
 from codegen.ir.region import Gather, Nest, Region, Step
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.contraction import Window, is_zeros, uses_of, visits, wide_zeros, window_of, zeros
-from codegen.loops.optimise.region_copies import copy
+from codegen.loops.optimise.draft import Draft
 from symad.derivatives.loops.checkpoints import Checkpoints, segments_of_rounds
-from symad.derivatives.loops.draft import Draft
 
 Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
 Known = tuple[Step, frozenset[int]]  # a step, and what its rounds use one after the other if it is a nest of segments

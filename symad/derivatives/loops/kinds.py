@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
+from codegen.loops.optimise.draft import select
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from symad.derivatives.loops.select_arrays import select
 from symad.tracing.values.sparse_matrix import Triangle
 
 Kind = Callable[..., RolledProgram | None]

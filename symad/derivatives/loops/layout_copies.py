@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codegen.ir.body_parts import copy, identities
 from codegen.ir.region import Gather, Region, Result
 from codegen.ir.tables import Affine, Places, table
-from codegen.loops.optimise.region_copies import copy, identities
 from codegen.pricing.price_table import NANOSECONDS
 
 MOST_STRETCHES = 8

@@ -18,6 +18,7 @@ from codegen.ir.sparsity import Format
 from codegen.ir.strictness import checked
 from codegen.ir.tables import distinct
 from codegen.loops.optimise.reductions import with_reductions
+from codegen.loops.optimise.waists import with_waists
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
@@ -34,7 +35,6 @@ from symad.derivatives.loops.outer import (
     times,
 )
 from symad.derivatives.loops.patterns import each
-from symad.derivatives.loops.waists import with_waists
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.values.sparse_matrix import Triangle
 

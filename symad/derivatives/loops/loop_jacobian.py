@@ -15,6 +15,7 @@ from codegen.ir.sparsity import Format
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reductions import with_reductions
+from codegen.loops.optimise.waists import with_waists
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.derivatives.loops.layout_costs import Entry
@@ -31,7 +32,6 @@ from symad.derivatives.loops.outer import (
     sum_of,
     times,
 )
-from symad.derivatives.loops.waists import with_waists
 
 
 def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo") -> RolledProgram | None:

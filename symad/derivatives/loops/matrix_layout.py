@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.program import Output
-from codegen.ir.region import Buffer, RolledProgram, Step
+from codegen.ir.region import RolledProgram, Step
 from codegen.ir.sparsity import Format, SparsityPattern
 from codegen.ir.tables import Places
-from symad.derivatives.loops.draft import Draft
+from codegen.loops.optimise.draft import Draft
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.layout_copies import copies, cost
 from symad.derivatives.loops.layout_costs import Entry, writing
@@ -38,18 +38,17 @@ class Assembly:
 
     def constants(self, values: NDArray[np.float64]) -> int:
         """Return the number of a new table of constants."""
-        self.draft.buffers.append(Buffer("constant", len(values), values))
-        return len(self.draft.buffers) - 1
+        return self.draft.constants(values)
 
     def rolled(self, outputs: Sequence[Made]) -> RolledProgram:
         """Return the program: what the outputs do not need is left out."""
+        self.draft.steps = []
         for step in self.steps:
             if not isinstance(step, RegionDraft):
                 self.draft.steps.append(step)
             elif step.results:
                 self.draft.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
-        inputs = [(array, number) for number, array in enumerate(self.program.inputs)]
-        return self.draft.finish(inputs, outputs, "scattered matrix")
+        return self.draft.finish(self.draft.arrays[0], outputs, "scattered matrix")
 
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""

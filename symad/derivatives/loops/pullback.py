@@ -12,13 +12,13 @@ from codegen.ir.program import Input, Output
 from codegen.ir.readdress import buffers_read, each_region
 from codegen.ir.region import Gather, Region, RolledProgram, Step
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.expansion import expanded
+from codegen.loops.optimise.draft import Draft, fresh_name
+from codegen.loops.optimise.expansion import expanded, single_lags
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, segmented, segments_of
 from symad.derivatives.loops.checkpoints_nests import cut_nests
-from symad.derivatives.loops.draft import Draft, fresh_name
 from symad.derivatives.loops.reverse import Reverse
-from symad.derivatives.loops.reverse_region import Place, added, single_lags
+from symad.derivatives.loops.reverse_region import Place, added
 from symad.errors import ArgumentError
 
 
@@ -31,14 +31,13 @@ def pullback(
     Where the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
     """
     draft, seeds = Draft(program), {}
-    inputs = _inputs(program)
+    inputs, outputs = draft.arrays
     for number, array in enumerate(program.outputs, program.first_output):
         name = "cotangent" if len(program.outputs) == 1 else f"cotangent_{number - program.first_output}"
         buffer = draft.like(number)
         seeds[number] = Place(buffer, guard=buffer if units else None)
         fresh = fresh_name(name, [found for found, _ in inputs])
         inputs.append((Input(fresh, array.shape), seeds[number].buffer))
-    outputs = list(zip(program.outputs, range(program.first_output, len(program.buffers)), strict=True))
     return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds, checkpoints)], "pullback")
 
 
@@ -55,11 +54,7 @@ def gradient(
         raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")
     draft = Draft(program)
     gradients = _run_back(draft, active, {first: Place(first, one=True)}, checkpoints)
-    return draft.finish(_inputs(program), [(array, first), *gradients] if value else gradients, "gradient")
-
-
-def _inputs(program: RolledProgram) -> list[tuple[Input, int]]:
-    return [(array, number) for number, array in enumerate(program.inputs)]
+    return draft.finish(draft.arrays[0], [(array, first), *gradients] if value else gradients, "gradient")
 
 
 def _run_back(
@@ -78,8 +73,7 @@ def _run_back(
     draft.check(nests, "cutting nests into segments", own)
     steps = _cut(draft, nests, checkpoints)
     draft.check(steps, "cutting chains into segments", nests)
-    ends = list(zip(draft.program.outputs, range(draft.program.first_output, len(draft.program.buffers)), strict=True))
-    observed(steps, "checkpoints", whole=lambda cut: draft.program_of(cut, _inputs(draft.program), ends))
+    observed(steps, "checkpoints", whole=lambda cut: draft.program_of(cut, *draft.arrays))
     reverse = Reverse(draft, steps, active, places, checkpoints, cuts=cuts)
     there, back = reverse.both_ways(steps, ())
     draft.steps = [*there, *copies, *back]

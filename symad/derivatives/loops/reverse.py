@@ -8,10 +8,10 @@ from dataclasses import replace
 from codegen.ir.readdress import all_readdressed, each_region, readdressed
 from codegen.ir.region import Nest, Region, Step
 from codegen.loops.optimise.contraction import zeros
+from codegen.loops.optimise.draft import Draft
 from symad.derivatives.loops.activity import Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, segmented, segments_of
 from symad.derivatives.loops.checkpoints_nests import cut_nests
-from symad.derivatives.loops.draft import Draft
 from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, backward_table
 from symad.errors import ArgumentError
 
