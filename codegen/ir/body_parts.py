@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from codegen.ir.copy_rows import copied, program_over
-from codegen.ir.program import Input, Output, Program, reachable
+from codegen.ir.copy_rows import body_of, copied, program_over
+from codegen.ir.program import Program, reachable
 from codegen.ir.region import Carry, Gather, Kind, Region, Result
 from codegen.ir.row_table import Table as RowTable
 from codegen.ir.tables import Table
@@ -44,9 +44,8 @@ def body_part(
     found = []
     for output in outputs:
         row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
-        found.append(Output((), (row,)))
-    inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
-    return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
+        found.append(row)
+    return body_of(table, (f"s{k}" for k in range(len(numbers))), found, body.name)
 
 
 def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
@@ -115,9 +114,9 @@ def outputs_of(region: Region) -> list[tuple[int, Result]]:
 def identities(count: int) -> Program:
     """Return the body that gives back its slots."""
     symbols = [sp.Symbol(f"s{k}", real=True) for k in range(count)]
-    inputs = tuple(Input(symbol.name, ()) for symbol in symbols)
-    outputs = tuple(Output((), (k,)) for k in range(count))
-    return Program([sp.Symbol] * count, [()] * count, dict(enumerate(symbols)), inputs, outputs, "copy")
+    table = RowTable()
+    rows = [table.leaf(symbol) for symbol in symbols]
+    return body_of(table, (symbol.name for symbol in symbols), rows, "copy")
 
 
 IDENTITY = identities(1)

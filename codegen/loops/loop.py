@@ -72,6 +72,11 @@ class Loop:
     inside: tuple[Loop, ...] = ()
     sums: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
+    @property
+    def nodes_read(self) -> list[Nodes]:
+        """The columns of nodes that slots read, and the initial nodes of the carries."""
+        return [*filter(is_nodes, self.reads), *(carry.initial for carry in self.carries)]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block(Loop):

@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import sympy as sp
 
-from codegen.ir.program import Input, Output, Program, Rows
+from codegen.ir.copy_rows import body_of
+from codegen.ir.program import Rows
 from codegen.ir.row_table import Table
 from codegen.loops.find.row_classes import NUMBER, Classes
 from codegen.loops.loop import Loop, LoopResult, Nodes
@@ -139,9 +140,6 @@ def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
     results += [LoopResult(k, "each", entry.nodes) for k, entry in enumerate(template.stores, len(template.sums))]
     results += [LoopResult(k, "add", targets) for k, (_, targets) in enumerate(template.adds, len(results))]
     outputs = [entry for entry, _ in template.sums] + template.stores + [entry for entry, _ in template.adds]
-    body = Program(
-        table.heads, table.operands, table.atoms, tuple(Input(f"z{row}", ()) for row in range(len(slots))),
-        tuple(Output((), (row_of[id(entry)],)) for entry in outputs), "body",
-    )  # fmt: skip
+    body = body_of(table, (f"z{row}" for row in range(len(slots))), (row_of[id(entry)] for entry in outputs), "body")
     example = tuple(sorted(int(entry.nodes[0]) for entry in operations))
     return Loop(body, template.count, tuple(entry.nodes for entry in slots), tuple(results), example=example)

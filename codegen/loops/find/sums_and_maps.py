@@ -19,7 +19,7 @@ from codegen.loops.find.cover import OPERATIONS, cover
 from codegen.loops.find.flat_rows import Flat, flattened
 from codegen.loops.find.ragged_sums import ragged_sums
 from codegen.loops.find.repetition_order import Places, gathered, order_of
-from codegen.loops.find.row_classes import Classes, classify, read_by
+from codegen.loops.find.row_classes import Classes, classify
 from codegen.loops.loop import Loop, Nodes
 
 TRIES = 5  # each refuses loops that are not worth it, and looks again
@@ -49,7 +49,7 @@ def find_sums(
     ([(40, 2, 'sum')], {})
     """
     inputs, outputs = (np.asarray(nodes, dtype=np.int64).ravel() for nodes in (inputs, outputs))
-    columns = [np.asarray(nodes, dtype=np.int64).ravel() for loop in done for nodes in read_by(loop)]
+    columns = [np.asarray(nodes, dtype=np.int64).ravel() for loop in done for nodes in loop.nodes_read]
     wanted = distinct(np.concatenate([outputs, *columns]))
     if not wanted.size:
         return Found([], {})

@@ -7,7 +7,8 @@ gathered first, so that every slot has one table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ class _Placer(Buffers):
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
-        for nodes in self.read_nodes(loops):
+        for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
 
     def join(self, number: int, nodes: Nodes) -> None:
@@ -72,12 +73,6 @@ class _Placer(Buffers):
         others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
         together = sorted({each for other in others for each in self.adders.get(other, [other])})
         self.adders |= dict.fromkeys(together, together)
-
-    def read_nodes(self, loops: Sequence[Loop]) -> Iterator[Nodes]:
-        """Columns of nodes that loops read, and their initial values."""
-        for loop in loops:
-            yield from (reads for reads in loop.reads if is_nodes(reads))
-            yield from (carry.initial for carry in loop.carries)
 
     def run(self) -> None:
         """Run the stages: loops, then what straight lines make of them."""
@@ -144,7 +139,7 @@ class _Placer(Buffers):
     def waits_for(self, item: int) -> list[int]:
         """Return the straight nodes and the loops (~number) that a node or a loop reads."""
         if item < 0:
-            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.read_nodes([self.loops[~item]])]
+            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.loops[~item].nodes_read]
             nodes = distinct(np.concatenate([np.empty(0, dtype=np.int64), *columns]))
         else:
             nodes = np.array(self.operands(item), dtype=np.int64)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
-from codegen.ir.copy_rows import copy_rows
-from codegen.ir.program import Input, Output, Program, Rows
+from codegen.ir.copy_rows import body_of, copy_rows
+from codegen.ir.program import Program, Rows
 from codegen.ir.row_table import Table
 from codegen.loops.loop import Nodes
 
@@ -31,6 +31,5 @@ def piece_of(
             row_of[node] = table.canonical(sp.Add, tuple(row_of[part] for part in sums[node]))
         else:
             copy_rows(rows, [node], table, row_of)
-    inputs = tuple(Input(f"z{k}", ()) for k in range(len(outside)))
-    outputs = tuple(Output((), (row_of[node],)) for node in results)
-    return Program(table.heads, table.operands, table.atoms, inputs, outputs, "straight"), outside
+    names = (f"z{k}" for k in range(len(outside)))
+    return body_of(table, names, (row_of[node] for node in results), "straight"), outside

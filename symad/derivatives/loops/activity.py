@@ -9,7 +9,7 @@ with guards (see `bodies_linear`), which have buffers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
@@ -100,11 +100,7 @@ def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
 
 def _depending(region: Region, slots: set[int]) -> set[int]:
     """Return the buffers to which outputs go that some slots matter for."""
-    first, outputs, before = len(region.gathers), set[int](), -1
-    while slots and len(slots) > before:
-        before = len(slots)
-        outputs = outputs_depending(region.body, slots)
-        slots = slots | {first + k for k, carry in enumerate(region.carries) if carry.output in outputs}
+    _, outputs = _through_carries(region, slots, lambda slots: outputs_depending(region.body, slots))
     if region.stop in outputs:
         return {use.buffer for use in region.results}
     return {use.buffer for use in region.results if use.output in outputs}
@@ -153,14 +149,10 @@ class _Forward:
         return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
-        first = len(region.gathers)
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
-        while True:
-            outputs = set(outputs_reached(self.replays.of(region.body, slots)))
-            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
-            if not more:
-                break
-            slots |= more
+        slots, outputs = _through_carries(
+            region, slots, lambda slots: set(outputs_reached(self.replays.of(region.body, slots)))
+        )
         self.slots[region] = tuple(sorted(slots))
         for use in region.results:
             if use.output in outputs:
@@ -170,27 +162,32 @@ class _Forward:
 
     def infinities(self, region: Region) -> None:
         """Find the slots and buffers that may hold infinite numbers."""
-        first, slots = len(region.gathers), _reading(region, self.infinite)
-        while True:
-            outputs = outputs_infinite(region.body, slots)
-            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
-            if not more:
-                self.infinite.update(use.buffer for use in region.results if use.output in outputs)
-                break
-            slots |= more
+        slots = _reading(region, self.infinite)
+        slots, outputs = _through_carries(region, slots, lambda slots: outputs_infinite(region.body, slots))
+        self.infinite.update(use.buffer for use in region.results if use.output in outputs)
         self.infinite_slots[region] = frozenset(slots)
 
     def guards(self, region: Region, slots: set[int]) -> None:
         """Find the slots and buffers with guards."""
-        first, guarded = len(region.gathers), _reading(region, self.guarded) & slots
-        while self.gates and (guarded or has_gates(region.body)):
-            outputs = outputs_guarded(self.replays.of(region.body, slots), sorted(guarded))
-            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - guarded
-            if not more:
-                self.guarded.update(use.buffer for use in region.results if use.output in outputs)
-                break
-            guarded |= more
+        guarded = _reading(region, self.guarded) & slots
+        if self.gates and (guarded or has_gates(region.body)):
+            replay = self.replays.of(region.body, slots)
+            guarded, outputs = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
+            self.guarded.update(use.buffer for use in region.results if use.output in outputs)
         self.guarded_slots[region] = tuple(sorted(guarded))
+
+
+def _through_carries(
+    region: Region, slots: set[int], outputs_of: Callable[[set[int]], set[int]]
+) -> tuple[set[int], set[int]]:
+    """Return slots with those of the carries that their outputs go on in, and the outputs of all of them."""
+    first = len(region.gathers)
+    while True:
+        outputs = outputs_of(slots)
+        more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
+        if not more:
+            return slots, outputs
+        slots = slots | more
 
 
 def _reading(region: Region, buffers: set[int]) -> set[int]:

@@ -268,8 +268,8 @@ def last_first(made: Any) -> Any:
 PASSES = {
     "codegen.loops.emit.rolled_code.pack": "packing",
     "codegen.loops.place.place_nodes._Placer.rolled": "placing loops",
-    "symad.derivatives.loops.loop_hessian.with_reductions": "writing accumulations as sums",
-    "symad.derivatives.loops.loop_hessian.with_waists": "cutting bodies at waists",
+    "symad.derivatives.loops.hessian_pieces.with_reductions": "writing accumulations as sums",
+    "symad.derivatives.loops.hessian_pieces.with_waists": "cutting bodies at waists",
     "symad.derivatives.loops.pullback.expanded": "expanding what rounds use again",
     "symad.derivatives.loops.pullback.cut_nests": "cutting nests into segments",
     "symad.derivatives.loops.pullback._cut": "cutting chains into segments",
