@@ -84,7 +84,7 @@ class Wiring:
         outputs += [] if stop is None else [stop]
         number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
         slots = [*self.gathers, *self.carries]
-        whole = len(slots) == len(self.body.inputs) and list(number) == list(range(len(self.body.outputs)))
+        whole = slots == list(range(len(self.body.inputs))) and list(number) == list(range(len(self.body.outputs)))
         body = self.body if whole else body_part(self.body, slots, list(number), self.same)
         results = tuple(replace(use, output=number[output]) for output, use in self.results)
         carries = tuple(Carry(number[output], initial) for output, initial in self.carries.values())

@@ -15,10 +15,9 @@ from typing import TypeAlias
 
 import sympy as sp
 
-from codegen.ir.affine_runs import Runs, runs
 from codegen.ir.program import Program, Rows, reachable
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step, regions_of
-from codegen.ir.tables import Affine, Indexed, Table
+from codegen.ir.tables import Affine, Indexed, Runs, Table, runs
 from codegen.pricing.price_table import (
     CACHED,
     LANES_AT_ONCE,
@@ -242,7 +241,7 @@ def halves_of(program: Program) -> Halves:
             entries[kind] += mask.bit_count()
             given = [u for u in operands if not reached[u] and u not in program.atoms]
             crossing.update(given)
-            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.guards`)
+            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.halves`)
                 swept[sp.Mul, 2, None] += 1
     return Halves(once, swept, entries, len(crossing))
 

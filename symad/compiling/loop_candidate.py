@@ -20,7 +20,7 @@ from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, operations_of, repeats_enough, roll_rows
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS
-from symad.derivatives.loops.reverse import EndlessLoopError
+from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.tracing.calling.user_place import user_place, written_place

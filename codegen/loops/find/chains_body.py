@@ -11,8 +11,8 @@ from sympy.logic.boolalg import Boolean
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Head, Program
 from codegen.ir.row_table import Table
+from codegen.loops.find.chain_properties import passed_on
 from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, Columns
-from codegen.loops.find.chains_needs import passed_on
 from codegen.loops.find.flat_rows import Flags
 from codegen.loops.find.verify_chain import Chain
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes

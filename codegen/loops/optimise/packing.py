@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.affine_runs import runs
 from codegen.ir.body_parts import identities
 from codegen.ir.readdress import buffers_read, buffers_written
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step
-from codegen.ir.tables import Affine, Places, table
+from codegen.ir.tables import Affine, Places, runs, table
 from codegen.loops.optimise.draft import Draft
 
 COPY = "packing"  # origin of the regions that copy

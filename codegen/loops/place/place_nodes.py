@@ -21,8 +21,7 @@ from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
 from codegen.loops.place.buffers import Arrays, Buffers
-from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds
-from codegen.loops.place.straight_regions import piece_of
+from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
 
 Sums = Mapping[int, tuple[int, ...]]
 

@@ -19,8 +19,7 @@ from codegen.ir.tables import distinct
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.layout_costs import Entry
-from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
     InnerJacobian,
     LowRank,

@@ -15,8 +15,7 @@ from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.layout_costs import Entry
-from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
     MOST_PLACES,
     InnerJacobian,

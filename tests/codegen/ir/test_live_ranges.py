@@ -20,7 +20,8 @@ from codegen.ir.check import check_rolled
 from codegen.ir.region import Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
 from codegen.loops.optimise.contraction import contracted, zeros
-from symad.derivatives.loops import checkpoints, reverse
+from symad.derivatives.loops import checkpoints
+from symad.derivatives.loops import pullback as way_back
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
@@ -60,8 +61,8 @@ def forgotten(patch: pytest.MonkeyPatch) -> None:
         found, cuts = reverse_cut_nests(draft, steps, policy, depth, first)
         return found, {} if depth else cuts
 
-    reverse_cut_nests = reverse.cut_nests
-    patch.setattr(reverse, "cut_nests", cut_nests)
+    reverse_cut_nests = way_back.cut_nests
+    patch.setattr(way_back, "cut_nests", cut_nests)
 
 
 @pytest.mark.parametrize("program", [sines(7), sines(9), rows(7), rows(15, 2)])

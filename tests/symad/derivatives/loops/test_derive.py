@@ -9,9 +9,8 @@ import pytest
 
 import symad as sa
 from codegen.ir.region import RolledProgram
-from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pullback import EndlessLoopError, gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from symad.derivatives.loops.reverse import EndlessLoopError
 from tests.support.derive_cases import CASES, lennard_jones, momentum, stopping
 from tests.support.derive_flat import Arrays, agree, flat_function, points
 from tests.support.derive_strict import run
