@@ -8,12 +8,12 @@ from typing import Any, Unpack, get_args
 import numpy as np
 import sympy as sp
 
-from codegen.dtypes import FLOAT64, NumberType
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Program
 from codegen.ir.region import RolledProgram
+from codegen.lanes import FLOAT64, NumberType
 from codegen.loops.roll import Roll, StraightError, repeats_enough, roll_program
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers

@@ -11,7 +11,7 @@ from fuzz_programs import SIZE, program_text
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
 from symad.tracing.to_program import to_program

@@ -1,4 +1,4 @@
-"""Straight-line code: every operation of a program once, in chunk functions."""
+"""Straight-line code: every operation of a program once, in chunk functions; long code in modules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from codegen.emission.emit import POINT, Emitted, Form, emit
 from codegen.emission.schedule import Schedule, schedule
-from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
+from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Program
 from codegen.lanes import SCALAR
 from codegen.lowering.group import group_operations
@@ -61,3 +61,32 @@ class StraightPlan:
     def workspace(self) -> int:
         """Number of values that pass from chunk to chunk through memory."""
         return self.order.workspace
+
+
+LONGEST = 1_000_000  # characters of IR in one module: under a second of LLVM's time
+
+
+def modules(emitted: Emitted) -> list[str]:
+    """Return the IR of a kernel as one module or, if it is long, as several with about a million characters each.
+
+    Chunk functions of several modules find each other by name, which only this kernel's linker sees.
+    """
+    if sum(map(len, emitted.chunks)) <= LONGEST:
+        return [emitted.text]
+    shared = emitted.declarations
+    parts: list[list[str]] = [[]]
+    size = 0
+    for chunk in emitted.chunks:
+        if size > LONGEST:
+            parts.append([])
+            size = 0
+        parts[-1].append(chunk.replace("define internal", "define", 1))
+        size += len(chunk)
+    last = [*emitted.functions, *(_declaration(chunk) for chunk in emitted.chunks)]
+    return ["\n".join([*part, shared]) + "\n" for part in [*parts, last]]
+
+
+def _declaration(chunk: str) -> str:
+    """Declaration of a chunk function, from the first line of its definition."""
+    head = chunk[: chunk.index("{")]
+    return head.replace("define internal", "declare", 1).replace(" noinline", "")

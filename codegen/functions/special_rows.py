@@ -10,22 +10,22 @@ import sympy as sp
 from mpmath import mp
 
 import codegen.functions.machine_templates as native
-import codegen.functions.orthogonal_polynomials as polynomials
+import codegen.functions.recurrences as polynomials
+import codegen.functions.reference_functions as exact
 import codegen.functions.reference_functions as reference
-import codegen.functions.special_references as exact
 import codegen.functions.special_templates as templates
 import codegen.heads as heads
 import codegen.ir.float_functions as number
 import codegen.special_heads as s
 from codegen.functions.function_rows import Intrinsic, libm, scipy, written
-from codegen.functions.lambert import lambert
+from codegen.functions.libraries import scipy_number, scipy_ufunc
 from codegen.functions.recurrences import (
     spherical_bessel,
     spherical_decaying,
     spherical_modified,
     spherical_neumann,
 )
-from codegen.functions.scipy_ufuncs import scipy_number, scipy_ufunc
+from codegen.functions.special_templates import lambert
 from codegen.ir.program import Head
 
 

@@ -10,7 +10,7 @@ from codegen.emission.sweep import SweepPlan
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.lowering.prepare import Prepared, prepare
+from codegen.lowering.passes import Prepared, prepare
 from codegen.options import Options
 from codegen.stages import allowed
 
@@ -22,7 +22,7 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
 
     >>> import sympy as sp
     >>> from codegen.options import Options
-    >>> from codegen.lowering.prepare import prepare
+    >>> from codegen.lowering.passes import prepare
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> plan(prepare(program_from_sympy([x], [x + 1]), Options())).strategy

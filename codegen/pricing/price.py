@@ -242,7 +242,7 @@ def halves_of(program: Program) -> Halves:
             entries[kind] += mask.bit_count()
             given = [u for u in operands if not reached[u] and u not in program.atoms]
             crossing.update(given)
-            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.guards`)
+            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.halves`)
                 swept[sp.Mul, 2, None] += 1
     return Halves(once, swept, entries, len(crossing))
 

@@ -21,7 +21,7 @@ from codegen import ArgumentError, LoweringError, WorkbenchError, compile_progra
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.exports.export_files import SUFFIX
+from codegen.machine.exports.export import SUFFIX
 
 X, Y, Z = sp.symbols("x y z")
 

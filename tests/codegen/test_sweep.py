@@ -14,7 +14,7 @@ from codegen.emission.sweep import lanes_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.unroll import unroll
 from codegen.lowering.halves import split
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 from codegen.options import Options
 from symad.compiling.sweep_candidate import seeded_program
 
