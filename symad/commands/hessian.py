@@ -17,8 +17,18 @@ from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
 from symad.checking.verification.verify import Verification, compare_exact, flat_floats
-from symad.commands.build_stages import Stage, Stopwatch, fitted, show_progress, table, time_call
-from symad.commands.checks import DIGITS, check_finite, check_pattern, exact_matrix
+from symad.commands.build_stages import (
+    DIGITS,
+    Stage,
+    Stopwatch,
+    check_finite,
+    check_pattern,
+    exact_matrix,
+    fitted,
+    show_progress,
+    table,
+    time_call,
+)
 from symad.commands.loading import load_function
 from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops, ways
 from symad.compiling.native import carry_out

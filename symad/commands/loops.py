@@ -13,8 +13,18 @@ from codegen import Kernel
 from codegen.ir.sparsity import spy
 from codegen.options import Accuracy, Tier
 from symad.checking.verification.verify import compare_exact
-from symad.commands.build_stages import Stage, Stopwatch, table, time_call
-from symad.commands.checks import DIGITS, DIRECTIONS, along_directions, check_finite, check_pattern, exact_matrix
+from symad.commands.build_stages import (
+    DIGITS,
+    DIRECTIONS,
+    Stage,
+    Stopwatch,
+    along_directions,
+    check_finite,
+    check_pattern,
+    exact_matrix,
+    table,
+    time_call,
+)
 from symad.compiling.loop_candidate import Primal, Rolled
 from symad.compiling.native import carry_out
 from symad.compiling.plan import WAYS, CompilationPlan

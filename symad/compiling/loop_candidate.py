@@ -17,10 +17,10 @@ from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Block, Loop
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, StraightError, operations_of, repeats_enough, roll_rows
+from symad.derivatives.in_code import Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.select_arrays import select
-from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place, written_place

@@ -33,9 +33,9 @@ from symad.compiling.loop_candidate import (
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
 from symad.compiling.recalled import can_be_recalled, recalled
 from symad.compiling.sweep_candidate import seeded_program
-from symad.derivatives.choice import record
+from symad.derivatives.in_code import Recipe
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
-from symad.derivatives.recipe import Recipe
+from symad.derivatives.modes import record
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import written_at

@@ -22,8 +22,7 @@ from symad.display.document import (
     inlines,
 )
 from symad.display.mathematics import mathml_of, mathml_pieces
-from symad.display.styles import class_of
-from symad.display.stylesheet import PAGE_STYLESHEET, STYLESHEET
+from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
 _LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide
 _ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}

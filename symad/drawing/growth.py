@@ -21,10 +21,8 @@ from symad.drawing.labels import count_label
 from symad.drawing.svg import shortened
 from symad.drawing.tree_drawing import tree_operations
 from symad.errors import ArgumentError, LimitError
-from symad.graph.graph import Graph
-from symad.graph.let import from_let
-from symad.graph.shared_graph import Sharing
-from symad.graph.sympy_io import from_sympy, to_sympy
+from symad.graph.graph import Graph, Sharing
+from symad.graph.sympy_io import from_let, from_sympy, to_sympy
 from symad.limits import time_limit
 from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.user_place import user_place

@@ -9,12 +9,10 @@ from functools import cached_property
 from codegen.expressions.printing import text as rolled_text
 from codegen.ir.region import RolledProgram, regions_of
 from symad.display.document import Code, Document, Paragraph
-from symad.drawing.dot import frames_text
-from symad.drawing.drawing import Drawing, many
+from symad.drawing.drawing import Drawing, frames_text, many
 from symad.drawing.frames import Frame, frames_of
 from symad.drawing.labels import count_label
-from symad.drawing.places import LABEL, MARGIN, SMALL, place
-from symad.drawing.render import boxes_and_arrows, with_legend
+from symad.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
 from symad.drawing.svg import Canvas, text_width
 
 TITLE = 30.0  # pixels above what is in a frame

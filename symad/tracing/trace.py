@@ -14,7 +14,7 @@ from symad.display.document import Document, Paragraph, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.graph.graph import Graph
-from symad.graph.let import Let, to_let
+from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.shadows import call

@@ -7,10 +7,10 @@ import sympy as sp
 from cases import CASES
 
 import symad as sa
-from symad.derivatives.choice import choices
 from symad.derivatives.elimination import cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import linearize
+from symad.derivatives.modes import choices
 
 MODES = ("fwd", "rev", "cross-country")
 RANDOM = np.random.default_rng(5)

@@ -7,7 +7,7 @@ from cases import CASES
 import symad as sa
 from symad.derivatives.level import open_level
 from symad.derivatives.modes import derivative_of
-from symad.derivatives.probes import images
+from symad.transforms.jacobians import images
 
 
 def guarded(x):

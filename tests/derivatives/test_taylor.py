@@ -17,8 +17,7 @@ from test_nan_policy import SCALAR
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from symad.derivatives.directional import derivatives_along
-from symad.derivatives.taylor import taylor_coefficients
+from symad.derivatives.taylor import derivatives_along, taylor_coefficients
 from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

@@ -15,7 +15,7 @@ from symad.compiling.native import compile
 from symad.drawing.draw import draw
 from symad.drawing.drawing import Drawing
 from symad.drawing.frames import frames_of, times
-from symad.drawing.places import place
+from symad.drawing.render import place
 from symad.drawing.rolled import LoopDrawing
 from symad.errors import ArgumentError
 from symad.tracing.control import scan, sum_over, while_loop

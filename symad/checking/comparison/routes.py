@@ -14,8 +14,7 @@ import sympy as sp
 
 import codegen
 import symad.checking.comparison.peers as peers
-from symad.checking.comparison.comparison_problem import Built, Problem
-from symad.checking.comparison.comparison_sizes import sizes, sizes_of_expressions
+from symad.checking.comparison.comparison_problem import Built, Problem, sizes, sizes_of_expressions
 from symad.checking.comparison.differences import LEVELS, derivatives, evaluations, extrapolated, spread, standard_step
 from symad.compiling.native import compile, compile_trace
 from symad.derivatives.interpolation import interpolation_matrix, multi_indices
