@@ -1,6 +1,6 @@
 """What `compile` may do in another way: which transform made a function, and transforms in the code of a function.
 
-A function of a transform in code returns what a transform returns, or None where the transform is carried out operation by operation.
+A function here returns what a transform returns, or None where the transform is carried out operation by operation.
 
 A recipe is noted on the function itself, and holds for that very object: `functools.wraps` copies notes to functions
 that compute something else.
