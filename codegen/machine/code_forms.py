@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from codegen.emission.emit import Emitted, Form
-from codegen.emission.straight import StraightPlan
-from codegen.emission.sweep import SweepPlan
+from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.loops.emit.rolled_code import RolledPlan

@@ -29,8 +29,8 @@ from symad.commands.build_stages import (
     table,
     time_call,
 )
-from symad.commands.loading import load_function
 from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops, ways
+from symad.commands.showing import load_function
 from symad.compiling.native import carry_out
 from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import plan

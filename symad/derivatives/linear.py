@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from symad.derivatives.roles import Kind, note
+from symad.derivatives.level import Kind, note
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.rules.partials import Edge, edges

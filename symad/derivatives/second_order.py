@@ -37,8 +37,8 @@ from functools import lru_cache
 import sympy as sp
 
 from codegen.ir.program import Head
+from symad.derivatives.level import note
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total
-from symad.derivatives.roles import note
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.overrides import GATES

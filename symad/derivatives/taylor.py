@@ -22,9 +22,9 @@ from typing import TypeAlias
 
 import sympy as sp
 
+from symad.derivatives.level import note
 from symad.derivatives.linear import Term, between, linearize, scale, settle, total
 from symad.derivatives.modes import cheapest, operations_of
-from symad.derivatives.roles import note
 from symad.errors import RuleError
 from symad.graph.builder import Builder, simplest
 from symad.rules.partials import Edge, derivative_form, edges

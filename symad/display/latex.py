@@ -6,7 +6,6 @@ import re
 
 import sympy as sp
 
-from symad.display.characters import latex_code, latex_text
 from symad.display.document import (
     Block,
     Cell,
@@ -23,6 +22,7 @@ from symad.display.document import (
     inlines,
 )
 from symad.display.mathematics import latex_of
+from symad.display.notation import latex_code, latex_text
 from symad.display.styles import LOOKS, look_of
 
 PREAMBLE = "\n".join(

@@ -15,18 +15,20 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from codegen.heads import RealFunction
-from symad.display.characters import greek_name, latex_text, visible
 from symad.display.notation import (
     InOrder,
     NamedPartial,
     digits,
+    greek_name,
     is_as_written,
     is_epsilon,
     is_literal,
+    latex_text,
     level_of,
     named_partial,
     ordered_factors,
     ordered_terms,
+    visible,
 )
 
 LONGEST_NAME = 60  # of a symbol; what is longer is cut

@@ -1,8 +1,10 @@
-"""draw: the graph of a computation as a picture; and what may be drawn."""
+"""draw: the graph of a computation, or a rolled program with its loops, as a picture; and what may be drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +12,20 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.expressions.printing import text as rolled_text
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import Output, Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.region import RolledProgram, regions_of
+from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
-from symad.derivatives.roles import noting
-from symad.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of
-from symad.drawing.drawing import Drawing
+from symad.display.document import Code, Document, Paragraph
+from symad.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of, tree_operations, unfolded
+from symad.drawing.drawing import Drawing, frames_text, many
 from symad.drawing.folding import folded
-from symad.drawing.rolled import LoopDrawing, loop_drawing
-from symad.drawing.tree_drawing import tree_operations, unfolded
+from symad.drawing.frames import Frame, frames_of
+from symad.drawing.labels import count_label
+from symad.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
+from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.graph.graph import Graph
@@ -30,6 +36,102 @@ from symad.tracing.to_program import sparse_leaves
 from symad.tracing.trace import Trace, trace
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
+
+TITLE = 30.0  # pixels above what is in a frame
+
+
+@dataclass(frozen=True)
+class LoopDrawing(Drawing):
+    """The picture of a program with loops: a frame for each, with the graph of its body inside.
+
+    `frames` are the program, then its loops, those inside of others behind them; `operations` are those of the bodies,
+    each counted once.
+    """
+
+    program: RolledProgram
+    frames: Sequence[Frame]
+
+    @property
+    def title(self) -> str:
+        """The title of a page that shows this and nothing else."""
+        return f"Loops of {self.program.name}"
+
+    @cached_property
+    def canvas(self) -> Canvas:
+        """The picture in shapes: those that are inside of others are drawn first."""
+        pictures: dict[int, Canvas] = {}
+        for number in range(len(self.frames) - 1, 0, -1):
+            pictures[number] = _framed(self.frames[number], _inside(self.frames[number], pictures))
+        boxes = [box for _, diagram in self.diagrams for box in diagram.boxes]
+        return with_legend(_inside(self.frames[0], pictures), [box for box in boxes if box.kind != "loop"])
+
+    def document(self) -> Document:
+        """Return the picture with the counts below it."""
+        return self.canvas.picture(self.description, rolled_text(self.program)), Paragraph(self.description)
+
+    def words(self) -> Document:
+        """Return the program as text, which needs no layout."""
+        return Code(rolled_text(self.program)), Paragraph(self.description)
+
+    @property
+    def description(self) -> str:
+        """What the picture shows, in words."""
+        loops = sum(region.count > 1 for region, _ in regions_of(self.program.steps))
+        written, run = count_label(self.operations), count_label(self.program.executed)
+        where = "its body" if loops == 1 else "their bodies"
+        text = f"{many(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
+        if any(box.copies > 1 for _, diagram in self.diagrams for box in diagram.boxes):
+            text += "; in bodies of many operations ×n stands for n of the same form"
+        if any(edge.back for _, diagram in self.diagrams for edge in diagram.edges):
+            text += "; what a dashed arrow leads to is read in the next repetition"
+        return text + "."
+
+    def dot(self) -> str:
+        """Return the frames in the language of graphviz, as clusters."""
+        return frames_text(self.frames)
+
+    @property
+    def _listing(self) -> str:
+        return rolled_text(self.program)
+
+
+def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDrawing:
+    """Return the picture of a rolled program; `opened` says whether its bodies are drawn, by default if they are few.
+
+    >>> import numpy as np
+    >>> from symad.compiling.planning import plan
+    >>> found = plan(lambda x: np.sum(np.sin(x) * x), np.ones(1000), roll="always").candidate.rolled
+    >>> [frame.title for frame in loop_drawing(found.program).frames]
+    ['', '1 000 times']
+    """
+    frames = frames_of(program, opened=opened)
+    diagrams = tuple((frame.title, frame.diagram) for frame in frames)
+    return LoopDrawing(
+        diagrams, program.operations, 0, len(program.inputs), len(program.outputs), 0, program, tuple(frames)
+    )
+
+
+def _inside(frame: Frame, pictures: dict[int, Canvas]) -> Canvas:
+    """Return what is in a frame."""
+    inner = {box: pictures[number] for box, number in frame.inner.items()}
+    placed = place(frame.diagram, {box: (canvas.width, canvas.height) for box, canvas in inner.items()})
+    return boxes_and_arrows(placed, inner)
+
+
+def _framed(frame: Frame, inside: Canvas) -> Canvas:
+    """Return a frame around its content, with its title above."""
+    title = text_width(frame.title, LABEL) + text_width(frame.origin, SMALL) + 44
+    canvas = Canvas(max(inside.width, title) + 8, inside.height + TITLE)
+    with canvas.group("\n".join(filter(None, [frame.title, frame.origin]))):
+        canvas.box(
+            0, 0, canvas.width, canvas.height, stroke="residual", fill="residual", opacity=0.04, radius=8, line=1.6
+        )
+        canvas.text(MARGIN, 21, frame.title, size=LABEL, bold=True, anchor="start", colour="residual")
+        left = MARGIN + text_width(frame.title, LABEL) + 12
+        canvas.text(left, 21, frame.origin, size=SMALL, anchor="start", colour="muted")
+        canvas.place(inside, (canvas.width - inside.width) / 2, TITLE - 6)
+    return canvas
+
 
 _WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, a let form, or a kernel"
 

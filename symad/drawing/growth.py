@@ -16,10 +16,10 @@ import sympy as sp
 from codegen.ir.program import reachable
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
+from symad.drawing.boxes import tree_operations
 from symad.drawing.chart import line_chart
 from symad.drawing.labels import count_label
 from symad.drawing.svg import shortened
-from symad.drawing.tree_drawing import tree_operations
 from symad.errors import ArgumentError, LimitError
 from symad.graph.graph import Graph, Sharing
 from symad.graph.sympy_io import from_let, from_sympy, to_sympy

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import optree
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.functions.intrinsics import intrinsic, supports
+from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import Input, Output, Program, reachable
 from codegen.ir.row_table import Table
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import checked
+from codegen.limits import LEAVES
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import located, written_place
-from symad.tracing.lowering import add_rows
 from symad.tracing.trace import Trace
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.node_trees import paths_of
 from symad.tracing.values.sparse_matrix import SparseMatrix
+
+
+def add_rows(
+    table: Table, row_of: dict[int, int], graph: Graph, nodes: Sequence[int], atom: Callable[[int], sp.Basic]
+) -> None:
+    """Add nodes, in topological order, to a table, and their rows to `row_of`; `atom` answers for the leaves.
+
+    LoweringError, with the user's line, for a head that codegen does not know.
+
+    >>> graph, table, row_of = Graph(), Table(), dict[int, int]()
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> add_rows(table, row_of, graph, [x, graph.alias(x), graph.node(sp.sin, x)], graph.atoms.__getitem__)
+    >>> row_of, table.heads
+    ({0: 0, 1: 0, 2: 1}, [<class 'sympy.core.symbol.Symbol'>, sin])
+    """
+    heads = graph.heads
+    unknown = {
+        head for head in set(map(heads.__getitem__, nodes)) if not supports(head) and not issubclass(head, LEAVES)
+    }
+    for node in nodes if unknown else ():
+        if heads[node] in unknown and graph.operands[node]:
+            try:
+                intrinsic(heads[node])
+            except LoweringError as error:
+                raise located(error, graph, node) from error
+    copy_rows(graph, nodes, table, row_of, lambda node: table.leaf(atom(node)))
 
 
 def to_program(traced: Trace, name: str = "kernel") -> Program:

@@ -18,7 +18,7 @@ from staged import SCRIPT, X, Y, Z, straight, sweep
 
 from codegen import ArgumentError, compile_program
 from codegen.ir.region import regions_of
-from codegen.machine.listing import LISTING
+from codegen.machine.calls.compiled import LISTING
 from codegen.stages import LARGEST, compilation, file_name, observed, stage
 
 STRAIGHT = ["program", "after-lower", "after-scales", "after-sink_signs", "after-multiply-add", "after-groups",

@@ -14,8 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from codegen.emission.straight import StraightPlan
-from codegen.emission.sweep import SweepPlan
+from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.errors import LoweringError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result

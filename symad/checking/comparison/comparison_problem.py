@@ -17,7 +17,7 @@ from codegen.heads import Alias, negative_zero
 from codegen.ir.program import Rows, reachable
 from symad.checking.comparison.differences import spread
 from symad.compiling.native import compile_trace
-from symad.drawing.tree_drawing import tree_operations
+from symad.drawing.boxes import tree_operations
 from symad.errors import ArgumentError, LimitError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy

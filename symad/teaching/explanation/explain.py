@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from codegen.ir.strictness import fall_back
+from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
-from symad.derivatives.roles import noting
 from symad.display.document import Document
 from symad.display.shown import Shown
 from symad.graph.graph import Graph

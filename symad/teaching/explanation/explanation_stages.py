@@ -16,9 +16,9 @@ from typing import Literal
 import sympy as sp
 
 from codegen.heads import Alias
+from symad.derivatives.level import Kind
 from symad.derivatives.linear import Linear
 from symad.derivatives.node_roles import History, Opened, Way, kept_by
-from symad.derivatives.roles import Kind
 from symad.graph.graph import Sharing
 from symad.teaching.explanation.explanation_lines import Book, Entry, Line, Row, Statement
 from symad.teaching.explanation.tapes import Tapes, followed
