@@ -9,11 +9,18 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from symad.commands import cache, compare, expand, explain, export, hessian
+from symad.commands import cache, export, hessian, pages
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
 
-COMMANDS = (hessian, expand, explain, compare, export, cache)
+COMMANDS = (
+    hessian.add_command,
+    pages.add_expand_and_check,
+    pages.add_explain_and_draw,
+    pages.add_compare_and_verify,
+    export.add_command,
+    cache.add_command,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,8 +60,8 @@ def _user_place(error: Exception) -> str | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="symad", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add_command(commands)
+    for add_command in COMMANDS:
+        add_command(commands)
     return parser
 
 
