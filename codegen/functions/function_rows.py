@@ -11,94 +11,58 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import codegen.functions.machine_templates as native
 import codegen.functions.reference_functions as reference
-import codegen.ir.float_functions as float_functions
 import codegen.ir.float_functions as number
 from codegen.functions.libraries import scipy_number, scipy_ufunc
 from codegen.ir.program import Head
-
-
-class FloatMachine:
-    """The constructors that templates use, on floats and truth values."""
-
-    def const(self, value: float) -> float:
-        """The number itself."""
-        return value
-
-    def constant(self, value: float) -> float:
-        """Every number is known."""
-        return value
-
-    def add(self, a: float, b: float) -> float:
-        """a + b."""
-        return a + b
-
-    def sub(self, a: float, b: float) -> float:
-        """a - b."""
-        return a - b
-
-    def mul(self, a: float, b: float) -> float:
-        """a * b."""
-        return a * b
-
-    def div(self, a: float, b: float) -> float:
-        """IEEE quotient."""
-        return float_functions.divide(a, b)
-
-    def negate(self, a: float) -> float:
-        """-a."""
-        return -a
-
-    def abs(self, a: float) -> float:
-        """|a|."""
-        return abs(a)
-
-    def sqrt(self, a: float) -> float:
-        """Square root, nan below zero."""
-        return float_functions.sqrt(a)
-
-    def call(self, symbol: str, arguments: Sequence[float]) -> float:
-        """A function of the C library or of SciPy, by the symbol that kernels use."""
-        if not symbol.startswith("scipy."):
-            return _CALLS[symbol](*arguments)
-        _, name, _, output = symbol.split(".")
-        value = scipy_ufunc(name)(*arguments)
-        return float(value[int(output)] if isinstance(value, tuple) else value)
-
-    def compare(self, condition: str, a: float, b: float) -> bool:
-        """Ordered comparison."""
-        return bool(_CONDITIONS[condition](a, b))
-
-    def logic(self, operation: str, a: bool, b: bool) -> bool:
-        """and, or."""
-        return a and b if operation == "and" else a or b
-
-    def select(self, test: bool, a: float, b: float) -> float:
-        """a where the test holds, else b."""
-        return a if test else b
-
 
 _CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "olt": operator.lt, "ole": operator.le, "ogt": operator.gt, "oge": operator.ge, "oeq": operator.eq,
 }  # fmt: skip
 _CALLS: dict[str, Callable[..., float]] = {
-    "llvm.sin.f64": float_functions.sin,
-    "llvm.cos.f64": float_functions.cos,
-    "llvm.floor.f64": float_functions.floor,
-    "exp": float_functions.exp,
-    "expm1": float_functions.expm1,
-    "log": float_functions.log,
-    "log1p": float_functions.log1p,
-    "pow": float_functions.power,
-    "hypot": float_functions.hypot,
-    "atanh": float_functions.atanh,
-    "tgamma": float_functions.gamma,
-    "lgamma": float_functions.total(math.lgamma, pole=lambda u: math.inf),
+    "llvm.sin.f64": number.sin,
+    "llvm.cos.f64": number.cos,
+    "llvm.floor.f64": number.floor,
+    "exp": number.exp,
+    "expm1": number.expm1,
+    "log": number.log,
+    "log1p": number.log1p,
+    "pow": number.power,
+    "hypot": number.hypot,
+    "atanh": number.atanh,
+    "tgamma": number.gamma,
+    "lgamma": number.total(math.lgamma, pole=lambda u: math.inf),
 }
-FLOATS = FloatMachine()
+
+
+def _called(symbol: str, arguments: Sequence[float]) -> float:
+    """A function of the C library or of SciPy, by the symbol that kernels use."""
+    if not symbol.startswith("scipy."):
+        return _CALLS[symbol](*arguments)
+    _, name, _, output = symbol.split(".")
+    value = scipy_ufunc(name)(*arguments)
+    return float(value[int(output)] if isinstance(value, tuple) else value)
+
+
+FLOATS = SimpleNamespace(  # the constructors that templates use, on floats and truth values; every number is known
+    const=lambda value: value,
+    constant=lambda value: value,
+    add=operator.add,
+    sub=operator.sub,
+    mul=operator.mul,
+    div=number.divide,
+    negate=operator.neg,
+    abs=abs,
+    sqrt=number.sqrt,
+    call=_called,
+    compare=lambda condition, a, b: bool(_CONDITIONS[condition](a, b)),
+    logic=lambda operation, a, b: a and b if operation == "and" else a or b,
+    select=lambda test, a, b: a if test else b,
+)
 
 
 @dataclass(frozen=True, slots=True)

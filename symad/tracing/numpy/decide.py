@@ -70,53 +70,25 @@ def result_type(*values: Any) -> Any:
     return np.dtype(np.float64)
 
 
-@implements(np.iscomplexobj)
-def iscomplexobj(x: Any) -> bool:
-    """Traced values are real."""
-    check_real("np.iscomplexobj")
-    return False
+def _of_real(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+    def handler(*args: Any, **keywords: Any) -> Any:
+        check_real(f"np.{name}")
+        return answer(*args, **keywords)
+
+    return handler
 
 
-@implements(np.isrealobj)
-def isrealobj(x: Any) -> bool:
-    """Traced values are real."""
-    check_real("np.isrealobj")
-    return True
-
-
-@implements(np.isreal)
-def isreal(x: Any) -> Any:
-    """True everywhere: traced values are real."""
-    check_real("np.isreal")
-    return np.ones(np.shape(x), dtype=bool)
-
-
-@implements(np.iscomplex)
-def iscomplex(x: Any) -> Any:
-    """False everywhere: traced values are real."""
-    check_real("np.iscomplex")
-    return np.zeros(np.shape(x), dtype=bool)
-
-
-@implements(np.real)
-def real(val: Any) -> Any:
-    """The value itself."""
-    check_real("np.real")
-    return val
-
-
-@implements(np.imag)
-def imag(val: Any) -> Any:
-    """Zero."""
-    check_real("np.imag")
-    return val.imag
-
-
-@implements(np.real_if_close)
-def real_if_close(a: Any, tol: Any = 100) -> Any:
-    """The value itself."""
-    check_real("np.real_if_close")
-    return a
+_OF_REAL: dict[str, Callable[..., Any]] = {  # traced values are real
+    "iscomplexobj": lambda x: False,
+    "isrealobj": lambda x: True,
+    "isreal": lambda x: np.ones(np.shape(x), dtype=bool),
+    "iscomplex": lambda x: np.zeros(np.shape(x), dtype=bool),
+    "real": lambda val: val,
+    "imag": lambda val: val.imag,
+    "real_if_close": lambda a, tol=100: a,
+}
+for _name, _answer in _OF_REAL.items():
+    implements(getattr(np, _name))(_of_real(_name, _answer))
 
 
 @implements(np.array_repr, np.array_str, np.array2string)
