@@ -30,9 +30,9 @@ from codegen.engine import compile_object, has_fma, vector_bits
 from codegen.ir.program import Program
 from codegen.lanes import Lanes
 from codegen.lowering.passes import prepare
-from codegen.machine.code_forms import plan
+from codegen.machine.calls.compiled import plan
 from codegen.options import Accuracy, Options
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 
 FILE = Path(__file__).parent / "counts.json"
 PROCESSOR = "x86-64-v3"

@@ -67,22 +67,6 @@ def power(base: Real, exponent: Real) -> Real:
     return real(mp.power)(base, exponent)
 
 
-def add(*terms: Real) -> Real:
-    """Sum from the left."""
-    result = terms[0]
-    for term in terms[1:]:
-        result = result + term
-    return result
-
-
-def multiply(*factors: Real) -> Real:
-    """Product from the left."""
-    result = factors[0]
-    for factor in factors[1:]:
-        result = result * factor
-    return result
-
-
 def logarithm(u: Real) -> Real:
     """log(u), -inf at zero."""
     return mp.log(u) if u else -mp.inf

@@ -21,9 +21,8 @@ from codegen.limits import check
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
 from codegen.lowering.passes import Effect, Prepared, prepare
-from codegen.machine.calls.compiled import LISTING, Compiled, Pack, RegionStats, Stats, Unpack, sizes
+from codegen.machine.calls.compiled import LISTING, Compiled, Pack, Plan, RegionStats, Stats, Unpack, plan, sizes, write
 from codegen.machine.calls.kernel import Kernel, make_kernel
-from codegen.machine.code_forms import Plan, plan, write
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_kernel
 from codegen.machine.storage.portable import Portable, decode

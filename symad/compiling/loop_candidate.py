@@ -26,8 +26,7 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.to_program import input_arrays, patterns_of, skeleton
-from symad.tracing.trace import StructuredTrace, Trace, trace_structured
+from symad.tracing.trace import StructuredTrace, Trace, input_arrays, patterns_of, skeleton, trace_structured
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 

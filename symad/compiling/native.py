@@ -30,8 +30,7 @@ from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.to_program import skeleton, sparse_leaves, to_program, with_place
-from symad.tracing.trace import Trace
+from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.tracing.values.traced import Traced
 

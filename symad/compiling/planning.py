@@ -41,8 +41,7 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.written_bodies import ENDLESS
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import StructuredTrace, Trace, trace
+from symad.tracing.trace import StructuredTrace, Trace, to_program, trace
 from symad.tracing.values.complex_points import complex_points
 from symad.transforms.first_order import derivative, grad, hessian, jacobian, value_and_grad
 

@@ -32,8 +32,7 @@ from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
 from symad.tracing.calling.given import given
 from symad.tracing.calling.user_place import user_place
-from symad.tracing.to_program import sparse_leaves
-from symad.tracing.trace import Trace, trace
+from symad.tracing.trace import Trace, sparse_leaves, trace
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 

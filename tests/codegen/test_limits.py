@@ -20,7 +20,7 @@ from codegen import ArgumentError
 from codegen.emission.emit import Emitted
 from codegen.limits import check, limits
 from codegen.lowering.passes import prepare
-from codegen.machine.code_forms import plan
+from codegen.machine.calls.compiled import plan
 
 
 def rosenbrock(x):

@@ -24,7 +24,7 @@ from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes, NumberType
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, check_output, split_out
-from codegen.machine.code_forms import planned
+from codegen.machine.calls.compiled import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import NANOSECONDS, SECONDS, nanoseconds

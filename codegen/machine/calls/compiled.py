@@ -1,4 +1,4 @@
-"""What compiling a program gives: statistics, what a kernel is made of, and what dumps of the compilation show."""
+"""What compiling gives: the form of the code, statistics, what a kernel is made of, and what dumps show."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import singledispatch
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
+from codegen.emission.emit import Emitted, Form
 from codegen.emission.schedule import Schedule
+from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.engine import Library
 from codegen.expressions.printing import text
 from codegen.ir.machine_rows import LEAVES, Row, operands_of
@@ -19,10 +21,55 @@ from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED, Lowered
-from codegen.lowering.passes import Effect, Prepared
+from codegen.lowering.passes import Effect, Prepared, prepare
 from codegen.machine.storage.shelf import Shelf
 from codegen.options import Options, Tier
-from codegen.stages import Bisection, Compilation, Listing, compilation
+from codegen.stages import Bisection, Compilation, Listing, allowed, compilation
+
+Plan: TypeAlias = StraightPlan | SweepPlan | RolledPlan
+
+
+def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
+    """Return the operations in order, ready to be written.
+
+    >>> import sympy as sp
+    >>> from codegen.options import Options
+    >>> from codegen.lowering.passes import prepare
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> plan(prepare(program_from_sympy([x], [x + 1]), Options())).strategy
+    'straight'
+    """
+    made = SweepPlan if prepared.program.seeded else StraightPlan
+    fast = prepared.options.accuracy == "fast" and allowed("vector-library")
+    return made.of(prepared.program, prepared.fused, prepared.options.chunk, vector_libm=fast)
+
+
+def planned(program: Program | RolledProgram, options: Options) -> Plan:
+    """Return what is to be written of any program.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> planned(program_from_sympy([x], [x + 1]), Options()).executed().total()
+    1
+    """
+    if isinstance(program, RolledProgram):
+        return RolledPlan.of(program, options)
+    return plan(prepare(program, options))
+
+
+def write(program: Program | RolledProgram, options: Options) -> Emitted:
+    """Return the IR of a kernel for one point, in the numbers of its options.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> "fadd float" in write(program_from_sympy([x], [x + 1]), Options(dtype="float32")).text
+    True
+    """
+    return planned(program, options).emit(Form(lanes=options.number.lanes()))
+
 
 READABLE = 2000  # operations in the bodies of a rolled program that is written as loops with formulas
 

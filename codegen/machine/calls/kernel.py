@@ -23,9 +23,8 @@ from codegen.machine.batches.batch_run import Progress
 from codegen.machine.calls.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
 from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
-from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack
+from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack, write
 from codegen.machine.calls.gate import attach, describe, native_type
-from codegen.machine.code_forms import write
 from codegen.machine.storage.kernel_files import containers_of, write_kernel
 from codegen.machine.storage.portable import encode
 from codegen.machine.storage.shelf import Shelf

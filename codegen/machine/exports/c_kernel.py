@@ -21,7 +21,7 @@ from codegen.ir.region import Carry, Gather, Nest, Region, Result
 from codegen.ir.tables import Affine, Table
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import Lowered
-from codegen.machine.code_forms import Plan
+from codegen.machine.calls.compiled import Plan
 from codegen.machine.exports.c_interface import Interface
 from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
 
@@ -181,7 +181,7 @@ def kernel_source(given: Interface, plan: Plan) -> str:
     >>> import sympy as sp
     >>> from codegen.machine.exports.c_interface import interface
     >>> from codegen.options import Options
-    >>> from codegen.machine.code_forms import plan
+    >>> from codegen.machine.calls.compiled import plan
     >>> from codegen.lowering.passes import prepare
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")

@@ -22,7 +22,7 @@ from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.calls.arguments import as_input
-from codegen.machine.code_forms import Plan, planned
+from codegen.machine.calls.compiled import Plan, planned
 from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, sparsity_header
