@@ -123,9 +123,7 @@ def _with_loops(program: Program, roll: Roll, options: Options) -> Program | Rol
         raise ArgumentError(f"roll={roll!r}", do=f"use one of {', '.join(get_args(Roll))}")
     if options.number is not FLOAT64 and roll == "always":
         raise ArgumentError(
-            f'roll="always" with dtype={options.dtype!r}',
-            why="loops are written for float64",
-            do="leave one out",
+            f'roll="always" with dtype={options.dtype!r}', why="loops are written for float64", do="leave one out"
         )
     if roll == "never" or options.number is not FLOAT64:
         return program

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.errors import (
-    ArgumentError,
-    FallbackWarning,
-    InvariantError,
-    LimitError,
-    LoweringError,
-    WorkbenchError,
-)
+from codegen.errors import ArgumentError, FallbackWarning, InvariantError, LimitError, LoweringError, WorkbenchError
 
 __all__ = [
     "ArgumentError", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError", "LimitError",

@@ -151,12 +151,7 @@ def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shel
 
 
 def _compiled(
-    tier: Tier,
-    program: Program | RolledProgram,
-    options: Options,
-    shelf: Shelf,
-    code: ObjectCode,
-    library: Library,
+    tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf, code: ObjectCode, library: Library
 ) -> Compiled:
     kept = code.facts["stats"]
     passes = tuple(Effect(*effect) for effect in kept["passes"])

@@ -75,18 +75,6 @@ def taylor_coefficients(
     return [[None if term is None else settle(build, term) for term in row] for row in found]
 
 
-def repeated_pushforward(
-    build: Builder, outputs: Sequence[int], parameters: Sequence[int], tangents: Sequence[int | None], order: int
-) -> list[int | None]:
-    """Return the directional derivative of an order by forward mode over forward mode over ...; None is a zero."""
-    found: list[int | None] = list(outputs)
-    for _ in range(order):
-        present = [node for node in found if node is not None]
-        pushed = iter(linearize(build, present, parameters).apply(build, tangents))
-        found = [None if node is None else next(pushed) for node in found]
-    return found
-
-
 class _Expansion:
     """The series of all active nodes, and for each the step that makes its next coefficient."""
 

@@ -256,11 +256,7 @@ def _building(name: str, source: bool, rolled: bool) -> list[str]:
     lines = ["Build with one of:", f"  cc main.c {name}.o -lm", f"  cc main.c -L. -l{name} -lm -Wl,-rpath,."]
     if not source:
         return lines
-    return [
-        *lines,
-        f"  cc -std=c99 -O2 -ffp-contract=off main.c {name}.c -lm",
-        *(LOOPS if rolled else BITS),
-    ]
+    return [*lines, f"  cc -std=c99 -O2 -ffp-contract=off main.c {name}.c -lm", *(LOOPS if rolled else BITS)]
 
 
 def _description(given: Interface, processor: str) -> list[str]:

@@ -179,11 +179,7 @@ def _jacobi(u: Ball, m: Ball) -> tuple[Ball, Ball, Ball]:
     tau = acb(0, other / quarter)
     first, second, third, fourth = (value.real for value in acb(u / (2 * quarter)).modular_theta(tau))
     _, at_two, at_three, at_four = (value.real for value in acb(0).modular_theta(tau))
-    return (
-        at_three / at_two * first / fourth,
-        at_four / at_two * second / fourth,
-        at_four / at_three * third / fourth,
-    )
+    return (at_three / at_two * first / fourth, at_four / at_two * second / fourth, at_four / at_three * third / fourth)
 
 
 def _amplitude(u: Ball, m: Ball) -> Ball:

@@ -253,10 +253,7 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
 
 def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr) -> list[Block]:
     if not mistakes:
-        return [
-            Paragraph("No usual mistake leads there. Yours minus the right one is"),
-            Formula(readable(gap)),
-        ]
+        return [Paragraph("No usual mistake leads there. Yours minus the right one is"), Formula(readable(gap))]
     if len(mistakes) == 1:
         return [Paragraph((Marked(f"{mistakes[0].kind}: ", "strong"), *mistakes[0].words, "."))]
     rows: list[tuple[Cell, ...]] = [(Marked(mistake.kind, "strong"), mistake.words) for mistake in mistakes]
