@@ -20,8 +20,8 @@ from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, Options
-from codegen.pricing.cheapest import Way, cheapest
-from codegen.pricing.price import Price, price_rolled, price_straight
+from codegen.pricing.price import price_rolled, price_straight
+from codegen.pricing.price_table import Price, Way, cheapest
 
 
 class Lambdified:

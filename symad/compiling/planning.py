@@ -18,8 +18,8 @@ from codegen.ir.program import Program
 from codegen.loops.loop import Loop
 from codegen.loops.roll import Roll, StraightError, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
-from codegen.pricing.cheapest import Way, cheapest
 from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled
+from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.loop_candidate import (
     Primal,

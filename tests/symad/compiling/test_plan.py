@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from codegen.pricing.cheapest import cheapest
-from codegen.pricing.price import Price
+from codegen.pricing.price_table import Price, cheapest
 from symad.compiling.plan import time_text
 from symad.compiling.recalled import can_be_recalled, recalled
 from symad.tracing.calling.user_place import written_place
