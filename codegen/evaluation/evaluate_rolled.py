@@ -136,7 +136,6 @@ def evaluate_rolled(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list
     >>> from codegen.ir.region import Buffer, Gather, Region, Result
     >>> from codegen.ir.tables import Affine
     >>> from codegen.expressions.sympy_in import program_from_sympy
-    >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> total = Result(0, 1, Affine(0, 0, 3), "add")
     >>> region = Region(program_from_sympy([x], [x**2]), 3, (Gather(0, Affine(0, 1, 3)),), (total,))

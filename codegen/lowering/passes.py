@@ -112,8 +112,6 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
     `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
 
     >>> import sympy as sp
-    >>> from codegen.lowering.fuse import fuse
-    >>> from codegen.lowering.lower import lower
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))

@@ -69,7 +69,6 @@ def choices() -> Iterator[list[Chosen]]:
 
     What `compile` chooses is a `CompilationPlan`, whose `operations` are those that each way carries out in a call.
 
-    >>> import numpy as np
     >>> import symad as sa
     >>> with choices() as made:
     ...     sa.laplacian(lambda x: np.exp(x[0] * x[1]))(np.ones(2))

@@ -211,8 +211,6 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
 
     `sweep` is the output's derivative (see `linearize`); rows and columns number its inputs.
 
-    >>> from symad.derivatives.linear import linearize
-    >>> from symad.graph.graph import Graph
     >>> build = Builder(Graph())
     >>> x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
     >>> output = build.mul(build.mul(x, x), y)

@@ -243,8 +243,6 @@ def _part(graph: Graph, node: int, name: str) -> sp.Basic:
 def tree_operations(rows: Rows, outputs: Sequence[int]) -> int:
     """Return how many operations the unfolded expressions have: a shared one counts at every use, an alias nowhere.
 
-    >>> from symad.graph.graph import Graph
-    >>> import sympy as sp
     >>> graph = Graph()
     >>> node = graph.leaf(sp.Symbol("x"))
     >>> for _ in range(100):
@@ -276,9 +274,6 @@ def unfolded(reading: Reading, limit: int) -> Diagram:
 
     A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
 
-    >>> from symad.drawing.boxes import Source
-    >>> from symad.graph.graph import Graph
-    >>> import sympy as sp
     >>> graph = Graph()
     >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
     >>> drawn = unfolded(Reading(Source(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)

@@ -97,7 +97,6 @@ class LoopDrawing(Drawing):
 def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDrawing:
     """Return the picture of a rolled program; `opened` says whether its bodies are drawn, by default if they are few.
 
-    >>> import numpy as np
     >>> from symad.compiling.planning import plan
     >>> found = plan(lambda x: np.sum(np.sin(x) * x), np.ones(1000), roll="always").candidate.rolled
     >>> [frame.title for frame in loop_drawing(found.program).frames]

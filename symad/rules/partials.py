@@ -55,7 +55,6 @@ COMPOSITES: dict[Head, tuple[Callable[..., int | None], ...]] = {
 def derivative_form(build: Builder, node: int) -> Form:
     """Return head and operands to differentiate for a node: its own, or those of an equal composition.
 
-    >>> from symad.graph.graph import Graph
     >>> build = Builder(Graph())
     >>> x = build.graph.leaf(sp.Symbol("x"))
     >>> derivative_form(build, build.mul(x, x)) == (sp.Pow, (x, build.two))

@@ -223,7 +223,6 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
 
     An output that is the constant 0 becomes a structural zero. ArgumentError names a free symbol that is no input.
 
-    >>> from symad.tracing.trace import trace
     >>> len(to_program(trace(lambda x: x * x, 1.0)))
     2
     """
@@ -244,7 +243,6 @@ def to_program(traced: Trace, name: str = "kernel") -> Program:
 def with_place(error: LoweringError, traced: Trace) -> LoweringError:
     """Return an error of a later stage with the user's line, where its text starts with the name of a head.
 
-    >>> from symad.tracing.trace import trace
     >>> error = LoweringError("Abs of a complex number")
     >>> with_place(error, trace(lambda x: abs(x), 1.0)).where != ""
     True

@@ -27,7 +27,6 @@ Directions = NDArray[np.float64]  # one in each column
 def images(level: Level, linear: Linear, directions: Directions) -> Directions:
     """Return the images of directions (inputs x number) under a linear map of an open level, at its numbers.
 
-    >>> from symad.derivatives.level import open_level
     >>> from symad.derivatives.modes import derivative_of
     >>> with open_level([np.array([2.0, 3.0])]) as level:
     ...     linear = derivative_of(level, level.call(lambda x: x * x[0]))

@@ -50,7 +50,6 @@ def value_gradient_hessian(
     (the convention of Ipopt; the multipliers have the structure of the constraints). Its pattern is the exact one for
     all multipliers. `sparse` and `format` are those of `hessian`, the Jacobian has the same format.
 
-    >>> import numpy as np
     >>> f, c = lambda x: x[0] ** 2 * x[1], lambda x: np.stack([x[0] * x[1], x[1] ** 2])
     >>> value, gradient, limits, slopes, curvature = value_gradient_hessian(f, c)(
     ...     np.array([2.0, 3.0]), np.array([1.0, 10.0]), 1.0

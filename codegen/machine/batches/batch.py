@@ -216,7 +216,6 @@ def choose_lanes(program: Program | RolledProgram, options: Options, operations:
     and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors. A rolled
     program fills the lanes with its repetitions, so its points follow one another.
 
-    >>> from codegen.ir.program import Input
     >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
     >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
     (1, 4)

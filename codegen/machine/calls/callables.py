@@ -250,7 +250,6 @@ class CFunction:
 
         Its arguments are addresses; `array.ctypes` is one. Shapes and dtypes are not checked.
 
-        >>> import numpy as np
         >>> import sympy as sp
         >>> from codegen import compile_program, program_from_sympy
         >>> x, y = sp.symbols("x y")

@@ -33,8 +33,6 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     """Return the operations in order, ready to be written.
 
     >>> import sympy as sp
-    >>> from codegen.options import Options
-    >>> from codegen.lowering.passes import prepare
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> plan(prepare(program_from_sympy([x], [x + 1]), Options())).strategy
@@ -232,8 +230,6 @@ class Compiled:
 def sizes(plan: RolledPlan) -> Stats:
     """Return the statistics of a rolled program that do not depend on how its loops are written.
 
-    >>> from codegen.options import Options
-    >>> from codegen.ir.region import RolledProgram
     >>> sizes(RolledPlan.of(RolledProgram((), (), (), ()), Options())).total
     0
     """

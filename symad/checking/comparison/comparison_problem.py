@@ -51,7 +51,6 @@ class Sizes:
 def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
     """Return the sizes of what the outputs need; aliases count for nothing.
 
-    >>> import numpy as np
     >>> import symad as sa
     >>> def tower(x):
     ...     for _ in range(100):
@@ -77,7 +76,6 @@ def sizes(rows: Rows, outputs: Sequence[int]) -> Sizes:
 def sizes_of_expressions(expressions: Sequence[Any]) -> Sizes:
     """Return the sizes of SymPy expressions, their sums and products in pairs.
 
-    >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> sizes_of_expressions([sp.sin(x) ** 2 + sp.sin(x)])
     Sizes(graph=5, tree=7, operations=3, tree_operations=4)

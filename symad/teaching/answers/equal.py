@@ -5,8 +5,8 @@ random points where both are real, also beside their kinks, steps and edges; a d
 digits. What is real nowhere, or has no value, stays undecided. Undefined functions are given random polynomials, so
 that f(2*x), f'(2*x) and f(x) go together.
 
-Random points show a difference of formulas almost surely, but not one that begins at x = 5 when all points are below: so
-points beside the turns are looked at too, where an expression goes over into another form.
+Random points show a difference of formulas almost surely, but not one that begins at x = 5 when all points are below:
+so points beside the turns are looked at too, where an expression goes over into another form.
 """
 
 from __future__ import annotations
