@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import textwrap
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -81,13 +81,12 @@ def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
     ]
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> list[str]:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table, whose first column stands to the left, the others to the right."""
     lines = [header, *rows]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    return [
-        "  ".join([line[0].ljust(widths[0]), *(line[k].rjust(widths[k]) for k in range(1, len(header)))])
-        for line in lines
-    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines)
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def fitted(text: str, width: int) -> str:
