@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 # of one line may import each other, if not in a circle. The package's own __init__ has the package's name.
 ORDER = {
     "codegen": [
-        {"errors", "heads", "special_heads", "limits", "engine", "lanes", "options", "sealed", "stages"},
+        {"visible", "errors", "heads", "special_heads", "limits", "engine", "lanes", "options", "sealed", "stages"},
         {"ir"},
         {"functions"},
         {"evaluation"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
+from codegen.visible import visible
 from symad.display.document import (
     Block,
     Cell,
@@ -21,7 +22,6 @@ from symad.display.document import (
     inlines,
 )
 from symad.display.mathematics import mathml_of, mathml_pieces
-from symad.display.notation import visible
 from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
 _LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide

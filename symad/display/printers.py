@@ -15,6 +15,7 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from codegen.heads import RealFunction
+from codegen.visible import visible
 from symad.display.notation import (
     InOrder,
     NamedPartial,
@@ -28,7 +29,6 @@ from symad.display.notation import (
     named_partial,
     ordered_factors,
     ordered_terms,
-    visible,
 )
 
 LONGEST_NAME = 60  # of a symbol; what is longer is cut

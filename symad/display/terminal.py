@@ -20,6 +20,7 @@ from rich.syntax import Syntax
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from codegen.visible import visible
 from symad.display.document import (
     Block,
     Cell,
@@ -36,7 +37,7 @@ from symad.display.document import (
     inlines,
 )
 from symad.display.mathematics import text_of
-from symad.display.notation import ascii_text, visible
+from symad.display.notation import ascii_text
 from symad.display.styles import Look, look_of
 
 WIDTH = 100  # characters of a line where there is no terminal
