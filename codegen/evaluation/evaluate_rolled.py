@@ -10,7 +10,7 @@ and the stop need is computed one repetition after the other, and then all the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -24,7 +24,7 @@ from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
 from codegen.ir.program import Head, Rows, reachable
-from codegen.ir.region import Gather, Region, Result, RolledProgram
+from codegen.ir.region import Region, Result, RolledProgram
 from codegen.limits import check
 
 
@@ -170,8 +170,9 @@ def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> Non
     slots = len(region.gathers) + len(region.carries)
     order = [row for row in reachable(region.body, wanted) if row >= slots]
     chain = None if region.parallel else _Chain(region, wanted, rounds, buffers)
-    for block in _blocks(region.count):
-        gathered = _gathered(region.gathers, rounds, block, buffers)
+    for first in range(0, region.count, BLOCK):
+        block = slice(first, min(first + BLOCK, region.count))
+        gathered = [buffers[use.buffer][places_in(use.table, rounds, block)] for use in region.gathers]
         carried = list[Numbers]()
         if chain is not None:
             carried = chain.run(gathered, block)
@@ -184,16 +185,6 @@ def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> Non
         _leave(region.results, found, rounds, block, buffers)
         if chain is not None and chain.stopped:
             break
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    return (slice(first, min(first + BLOCK, count)) for first in range(0, count, BLOCK))
-
-
-def _gathered(
-    gathers: Sequence[Gather], rounds: tuple[int, ...], block: slice, buffers: list[Numbers]
-) -> list[Numbers]:
-    return [buffers[use.buffer][places_in(use.table, rounds, block)] for use in gathers]
 
 
 def _leave(

@@ -133,13 +133,9 @@ def exported(text: str, program: Program | RolledProgram, name: str) -> str:
     defined = set(DEFINED.findall(hidden))
     kernel = "kernel"
     if name in defined:
-        hidden = re.sub(r"@([\w.$-]+)", lambda found: _renamed(found[1], defined), hidden)
+        hidden = re.sub(r"@([\w.$-]+)", lambda found: f"@{found[1]}{'.hidden' * (found[1] in defined)}", hidden)
         kernel = "kernel.hidden"
     return hidden + entry(program, name, kernel)
-
-
-def _renamed(name: str, defined: set[str]) -> str:
-    return f"@{name}.hidden" if name in defined else f"@{name}"
 
 
 LARGEST_ENUM = 2**31 - 1

@@ -68,10 +68,6 @@ def _student(freedom: Ball, t: Ball) -> Ball:
     return choose(less(t, ball(0)), tail, 1 - tail)
 
 
-def _beta(a: Ball, b: Ball) -> Ball:
-    return a.gamma() * b.gamma() * (a + b).rgamma()
-
-
 def _log_gamma(u: Ball) -> Ball:
     return u.lgamma() if u > 0 else abs(u.gamma()).log()
 
@@ -218,7 +214,7 @@ GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     **of_one_name(sp.gamma, sp.digamma, s.rgamma),
     sp.loggamma: lambda u: u.lgamma(),
     sp.polygamma: _constant_order(_real(lambda u, n: u.polygamma(n))),
-    sp.beta: _beta,
+    sp.beta: lambda a, b: a.gamma() * b.gamma() * (a + b).rgamma(),
     sp.factorial: lambda u: (u + 1).gamma(),
     sp.binomial: lambda n, k: (n + 1).gamma() * (k + 1).rgamma() * (n - k + 1).rgamma(),
     s.gammaln: _log_gamma,

@@ -37,10 +37,6 @@ def _scaled_argument(head: Head, factor: int | Fraction, shift: int = 0, outside
     return composed(build)
 
 
-def _less(graph: Graph, u: int, bound: int) -> int:
-    return UFUNCS["less"](graph, u, graph.number(bound))
-
-
 def _normal(graph: Graph, u: int) -> int:
     scaled_u = op.multiply(graph, u, graph.number(-math.sqrt(0.5)))
     return op.multiply(graph, graph.number(Fraction(1, 2)), graph.node(sp.erfc, scaled_u))
@@ -71,7 +67,7 @@ def _huber(graph: Graph, delta: int, u: int) -> int:
     near = op.multiply(graph, half, op.power(graph, u, graph.number(2)))
     far = op.multiply(graph, delta, op.subtract(graph, size, op.multiply(graph, half, delta)))
     inside = op.select(graph, UFUNCS["less_equal"](graph, size, delta), near, far)
-    return op.select(graph, _less(graph, delta, 0), graph.number(math.inf), inside)
+    return op.select(graph, UFUNCS["less"](graph, delta, graph.number(0)), graph.number(math.inf), inside)
 
 
 def _chi_square(head: Head) -> Build:

@@ -41,25 +41,9 @@ def _logaddexp2(graph: Graph, left: int, right: int) -> int:
     return op.divide(graph, total, log_2)
 
 
-def _finite(graph: Graph, operand: int) -> int:
-    return _less(graph, _absolute(graph, operand), graph.number(math.inf))
-
-
-def _is_infinite(graph: Graph, operand: int) -> int:
-    return _equal(graph, _absolute(graph, operand), graph.number(math.inf))
-
-
 def _is_nan(graph: Graph, operand: int) -> int:
     """not |u| <= inf: the one comparison that only NaN fails, and no algebra removes."""
     return _not(graph, _less_equal(graph, _absolute(graph, operand), graph.number(math.inf)))
-
-
-def _sign_bit(graph: Graph, operand: int) -> int:
-    return _less(graph, function(h.copysign, np.copysign)(graph, graph.number(1.0), operand), graph.number(0))
-
-
-def _ldexp(graph: Graph, operand: int, exponent: int) -> int:
-    return op.multiply(graph, operand, op.power(graph, graph.number(2), exponent))
 
 
 def _conjugate(graph: Graph, operand: int) -> int:
@@ -84,6 +68,7 @@ def _skipping_nan(pick: Build, numeric: Callable[..., float]) -> Build:
 
 
 _absolute = function(sp.Abs, np.abs, abs)
+_with_sign = function(h.copysign, np.copysign)
 _less = comparison(sp.StrictLessThan, operator.lt)
 _less_equal = comparison(sp.LessThan, operator.le)
 _equal = comparison(sp.Equality, operator.eq)
@@ -122,7 +107,7 @@ UFUNCS: dict[str, Build] = {
     "square": op.power_of(2, np.square),
     "reciprocal": op.power_of(-1, np.reciprocal),
     "sqrt": op.power_of(_HALF, np.sqrt),
-    "ldexp": _ldexp,
+    "ldexp": lambda graph, u, exponent: op.multiply(graph, u, op.power(graph, graph.number(2), exponent)),
     # rounding
     "rint": function(h.rint, np.rint, round),
     "floor": function(sp.floor, np.floor, math.floor),
@@ -155,10 +140,10 @@ UFUNCS: dict[str, Build] = {
     "bitwise_or": connective(*_or, strict=True),
     "invert": connective(sp.Not, operator.not_, strict=True),
     "bitwise_xor": op.exclusive_or(strict=True),
-    "isfinite": composed(_finite),
-    "isinf": composed(_is_infinite),
+    "isfinite": composed(lambda graph, u: _less(graph, _absolute(graph, u), graph.number(math.inf))),
+    "isinf": composed(lambda graph, u: _equal(graph, _absolute(graph, u), graph.number(math.inf))),
     "isnan": composed(_is_nan),
-    "signbit": composed(_sign_bit),
+    "signbit": composed(lambda graph, u: _less(graph, _with_sign(graph, graph.number(1.0), u), graph.number(0))),
 }
 
 # Ufuncs with several outputs: one builder for each.
