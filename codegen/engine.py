@@ -24,7 +24,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import llvmlite
 import llvmlite.binding as llvm
 
-from codegen.errors import ArgumentError, LoweringError
+from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.limits import check
 
 P = ParamSpec("P")
@@ -182,17 +182,38 @@ def check_processor(processor: str) -> str:
     """
     if processor in ("host", "generic"):
         return host()[0] if processor == "host" else processor
-    question = "import sys, codegen.engine as e; e.target_machine(0, sys.argv[1])"
     asked = isinstance(processor, str) and processor.isprintable() and processor != ""
-    command = [sys.executable, "-c", question, processor if asked else "?"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not asked or done.returncode or "not a recognized processor" in done.stderr:
+    if not asked or "not a recognized processor" in _said_of(processor):
         raise ArgumentError(
             f"cpu={processor!r}",
             why="LLVM knows no such processor for this kind of machine",
             do='use "host", "generic", or a name as of clang -mcpu=help',
         )
     return processor
+
+
+PROBE = """
+import sys
+sys.path.append(sys.argv[2])
+import llvmlite.binding as llvm
+llvm.initialize_native_target()
+llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=sys.argv[1])
+print("asked")
+"""
+
+
+def _said_of(processor: str) -> str:
+    """Return what LLVM says of a processor, in a process that sees llvmlite and nothing of the current folder."""
+    packages = os.path.dirname(os.path.dirname(os.path.abspath(llvmlite.__file__)))
+    command = [sys.executable, "-I", "-S", "-c", PROBE, processor, packages]  # -S: no other llvmlite, no .pth files
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise WorkbenchError(f"cpu={processor!r}: LLVM could not be asked for it", why=str(error)) from error
+    if done.stdout.strip() != "asked":
+        why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise WorkbenchError(f"cpu={processor!r}: LLVM could not be asked for it", why=why, do="report this as a bug")
+    return done.stderr
 
 
 def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], level: int = 2) -> Library:
