@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import linecache
 import sys
@@ -44,7 +45,7 @@ _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 def user_frame() -> FrameType | None:
     """Return the innermost frame outside symad, codegen, NumPy, SymPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_own(frame):
+    while frame is not None and (_is_own(frame) or frame.f_code.co_filename == functools.__file__):
         frame = frame.f_back
     return frame
 
@@ -137,12 +138,17 @@ def user_globals(error: BaseException) -> list[dict[str, Any]]:
     """Return the global names of the user's functions in the traceback of an error, innermost first."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
     files = ((frame, frame.f_code.co_filename) for frame in reversed(frames))
-    return [frame.f_globals for frame, file in files if not file.startswith(_STANDARD) or "site-packages" in file]
+    return [frame.f_globals for frame, file in files if not is_standard(file)]
 
 
 def is_library(file: str) -> bool:
     """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy."""
     return file.startswith(_OWN_FOLDERS)
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's own library."""
+    return file.startswith((_STANDARD, "<frozen ")) and "site-packages" not in file
 
 
 def _is_own(frame: FrameType) -> bool:
