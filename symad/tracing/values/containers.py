@@ -49,7 +49,7 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
-def flatten_exactly(args: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
+def flatten_exactly(args: Any) -> tuple[list[Any], tuple[Any, ...]]:
     """Return the leaves of arguments, and a key of their structure that knows the order of dicts too.
 
     >>> flatten_exactly(({"a": 1.0, "b": 2.0},))[1] == flatten_exactly(({"b": 2.0, "a": 1.0},))[1]
