@@ -235,8 +235,8 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite).tolist()]
     undecided, undefined = sum(error is None for error in errors), int(nowhere.sum())
     found = Verification(
-        len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided or undefined else 0.0), worst, value, number,
-        max(gaps, default=0.0) / (largest or 1.0), undecided=undecided, undefined=undefined,
+        len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided or undefined else 0.0),
+        worst, value, number, max(gaps, default=0.0) / (largest or 1.0), undecided=undecided, undefined=undefined,
     )  # fmt: skip
     return found, ranked[:ROWS]
 

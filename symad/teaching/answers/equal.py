@@ -3,8 +3,8 @@
 A normal form proves equality, and for rational functions inequality too. Else both are evaluated with 50 digits at
 random points where both are real, also beside their kinks, steps and edges, and where the names in exponents are whole
 numbers, so that x**n has a value at negative x; a difference there is confirmed with 100 and 200 digits, in which it
-stays and rounding does not. What is real nowhere, or has no value, stays undecided. Undefined functions are given random
-polynomials, so that f(2*x), f'(2*x) and f(x) go together.
+stays and rounding does not. What is real nowhere, or has no value, stays undecided. Undefined functions are given
+random polynomials, so that f(2*x), f'(2*x) and f(x) go together.
 """
 
 from __future__ import annotations
