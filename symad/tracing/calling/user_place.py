@@ -91,14 +91,15 @@ def raised_place(error: BaseException) -> str:
 
 def library_function(error: BaseException) -> str:
     """Return the SciPy or NumPy function that the user's code had called when an error was raised, "" if none."""
-    name = ""
+    name = last = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if not _is_own(frame):
             name = ""
         elif not name:
             public = _public_name(frame)
             name = public if public.startswith(("scipy", "numpy")) else ""
-    return name
+            last = name or last
+    return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
 
 
 def _public_name(frame: FrameType) -> str:
@@ -138,7 +139,7 @@ def user_globals(error: BaseException) -> list[dict[str, Any]]:
     """Return the global names of the user's functions in the traceback of an error, innermost first."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
     files = ((frame, frame.f_code.co_filename) for frame in reversed(frames))
-    return [frame.f_globals for frame, file in files if not is_standard(file)]
+    return [frame.f_globals for frame, file in files if not file.startswith(_STANDARD) or "site-packages" in file]
 
 
 def is_library(file: str) -> bool:
