@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from codegen.errors import ArgumentError, FallbackWarning, InvariantError, LimitError, LoweringError, WorkbenchError
+from codegen.errors import (
+    ArgumentError,
+    CacheWarning,
+    FallbackWarning,
+    InvariantError,
+    LimitError,
+    LoweringError,
+    WorkbenchError,
+)
 
 __all__ = [
-    "ArgumentError", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError", "LimitError",
-    "LoweringError", "RuleError", "TraceError", "WorkbenchError",
+    "ArgumentError", "CacheWarning", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError",
+    "LimitError", "LoweringError", "RuleError", "TraceError", "WorkbenchError",
 ]  # fmt: skip
 
 
