@@ -69,8 +69,10 @@ def same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays of one shape and type hold the same bytes."""
     if one.dtype.hasobject:
         return one.tobytes() == other.tobytes()
-    one, other = np.ascontiguousarray(one), np.ascontiguousarray(other)
-    return bool(one.reshape(-1).view(np.uint8).data == other.reshape(-1).view(np.uint8).data) if one.size else True
+    if not one.size:
+        return True
+    bytes_of_one, bytes_of_other = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other))
+    return np.array_equal(bytes_of_one, bytes_of_other)
 
 
 def _parts(value: Any) -> list[Any] | None:

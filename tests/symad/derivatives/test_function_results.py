@@ -68,7 +68,9 @@ def test_on_symbols() -> None:
 
 
 @pytest.mark.parametrize(
-    "transform", [sa.jacobian, sa.hessian, lambda f: lambda x: sa.vjp(f, x), sa.value_and_grad], ids=str
+    "transform",
+    [sa.jacobian, sa.hessian, lambda f: lambda x: sa.vjp(f, x), sa.value_and_grad],
+    ids=["jacobian", "hessian", "vjp", "value_and_grad"],
 )
 def test_other_transforms_say_which_do_it(transform: Any) -> None:
     with pytest.raises(ArgumentError, match="pair returned a function: only derivative, grad and jvp"):
