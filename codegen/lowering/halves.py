@@ -1,8 +1,8 @@
 """The two halves of a sweep: operations that do not depend on the seed, and those that are done for every column.
 
-A column that a value does not depend on gets exactly 0 from it, also where a coefficient is infinite. Straight-line
-code leaves out products with a structural zero. In a sweep all columns share one product, and 0 * inf is NaN: so a
-product of a coefficient that may be infinite, with a tangent that not every column reaches, is selected.
+Guards: a column that a value does not depend on gets exactly 0 from it, also where a coefficient is infinite.
+Straight-line code leaves out products with a structural zero. In a sweep all columns share one product, and 0 * inf is
+NaN: so a product of a coefficient that may be infinite, with a tangent that not every column reaches, is selected.
 """
 
 from __future__ import annotations
