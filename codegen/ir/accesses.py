@@ -169,7 +169,7 @@ class _Use:
     @property
     def single(self) -> bool:
         """Whether all is read at one place, or added to one."""
-        return self.kind < ZERO and isinstance(self.table, Affine) and self.table.step == 0
+        return self.kind < ZERO and self.table.fixed
 
     @property
     def places(self) -> Places:

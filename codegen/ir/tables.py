@@ -42,6 +42,11 @@ class Affine:
         return self.start + self.step * np.arange(self.count, dtype=np.int64)
 
     @property
+    def fixed(self) -> bool:
+        """Whether all repetitions have one place."""
+        return self.step == 0
+
+    @property
     def key(self) -> Hashable:
         """What is equal for equal places."""
         return self.start, self.step, self.count, self.shifts
@@ -64,6 +69,7 @@ class Indexed:
 
     index: Places
     shifts: tuple[int, ...] = ()
+    fixed = False
 
     @property
     def count(self) -> int:

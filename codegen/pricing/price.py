@@ -329,7 +329,7 @@ def _vectors(count: int, found: Runs | None) -> int:
 
 
 def _moves(table: Table) -> bool:
-    return not (isinstance(table, Affine) and table.step == 0)
+    return not table.fixed
 
 
 def _nests(steps: Sequence[Step]) -> int:

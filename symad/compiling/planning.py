@@ -29,10 +29,11 @@ from codegen.pricing.price import (
 )
 from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
-from symad.compiling.loop_candidate import (
+from symad.compiling.candidates import (
     Primal,
     differentiated_loops,
     primal_of,
+    seeded_program,
     taken_apart,
     traced_with_loops,
     unrolled_lines,
@@ -40,7 +41,6 @@ from symad.compiling.loop_candidate import (
 )
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
 from symad.compiling.recalled import can_be_recalled, recalled
-from symad.compiling.sweep_candidate import seeded_program
 from symad.derivatives.in_code import Recipe
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.derivatives.modes import record

@@ -107,7 +107,7 @@ def _stored(steps: Sequence[Step]) -> set[int]:
 
 def _different(tables: Sequence[Table]) -> bool:
     """Return whether all places of some tables are different."""
-    if any(isinstance(table, Affine) and table.step == 0 and table.count > 1 for table in tables):
+    if any(table.fixed and table.count > 1 for table in tables):
         return False
     if len(tables) == 1 and isinstance(tables[0], Affine):
         return True

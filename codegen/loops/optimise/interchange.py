@@ -41,17 +41,13 @@ def _families(program: RolledProgram, region: Region) -> dict[int, list[Term]]:
     found: dict[int, list[Term]] = {}
     for number, (row, use) in enumerate(outputs_of(region)):
         parts = region.body.operands[row]
-        if use.kind != "add" or not _is_fixed(use) or region.body.heads[row] is not sp.Mul or len(parts) != 2:
+        if use.kind != "add" or not use.table.fixed or region.body.heads[row] is not sp.Mul or len(parts) != 2:
             continue
         for constants, factor in (parts, parts[::-1]):
             if constants < len(region.gathers) and program.buffers[region.gathers[constants].buffer].values is not None:
                 found.setdefault(factor, []).append((number, constants))
                 break
     return {factor: terms for factor, terms in found.items() if len(terms) >= FEWEST and _is_one_array(region, terms)}
-
-
-def _is_fixed(use: Result) -> bool:
-    return isinstance(use.table, Affine) and use.table.step == 0
 
 
 def _is_one_array(region: Region, terms: Sequence[Term]) -> bool:

@@ -45,8 +45,12 @@ def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDr
 
 def _is_sum(draft: RegionDraft, node: int, result: Result) -> bool:
     """Whether a result is added up at one place, and made of other values."""
-    fixed = isinstance(result.table, Affine) and result.table.step == 0
-    return fixed and result.kind == "add" and bool(draft.build.graph.operands[node]) and node not in _leaves(draft)
+    return (
+        result.table.fixed
+        and result.kind == "add"
+        and bool(draft.build.graph.operands[node])
+        and node not in _leaves(draft)
+    )
 
 
 def _leaves(draft: RegionDraft) -> set[int]:

@@ -160,7 +160,7 @@ class _Sweep:
         for slot, first in zip(slots, gradient, strict=True):
             if slot.role == "inner" and first is not None:
                 self.first(draft, first, slot)
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
 
     def weighted(self, draft: RegionDraft, term: Term) -> int | None:
         """Return a term times the adjoint of what it is added to; None where that is 0."""
@@ -180,7 +180,7 @@ class _Sweep:
         if value:
             draft = flat_draft(1)
             draft.result(draft.build.number(_exact(value)), self.stored, np.array([number]))
-            self.assembly.steps.append(draft)
+            self.assembly.pieces.append(draft)
 
     def first(self, draft: RegionDraft, node: int, slot: Slot) -> None:
         """Add a derivative to the adjoint of an inner value: a number to a number, where that is all."""

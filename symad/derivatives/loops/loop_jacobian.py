@@ -109,7 +109,7 @@ class _Writer:
         draft, slots = draft_of(piece), parameters_of(piece)
         for (term, slot), node in sorted(partials(piece, [term.node for term in terms]).items()):
             self.note(draft, node, terms[term], slots[slot])
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
 
     def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
         """Let a partial derivative go where it belongs."""
@@ -145,4 +145,4 @@ class _Writer:
             row = draft.slot(jacobian, value * self.width + across)
             terms.append(times(draft.build, weight, row, guarded=self.choosing))
         self.found[number].append(Entry(draft, sum_of(draft.build, terms), places, across))
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from codegen.ir.body_parts import copy, identities
 from codegen.ir.program import Output
@@ -131,30 +130,22 @@ def writing(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequen
 Made = tuple[Output, int]  # an output and its buffer
 
 
-class Assembly:
-    """A rolled program in the making, over the inputs and regions of another."""
+class Assembly(Draft):
+    """A rolled program in the making, over the inputs and regions of another; `pieces` become its steps."""
 
     def __init__(self, program: RolledProgram) -> None:
-        self.program, self.draft = program, Draft(program)
-        self.steps: list[Step | RegionDraft] = list(program.steps)
-
-    def workspace(self, size: int) -> int:
-        """Return the number of a new workspace."""
-        return self.draft.workspace(size)
-
-    def constants(self, values: NDArray[np.float64]) -> int:
-        """Return the number of a new table of constants."""
-        return self.draft.constants(values)
+        super().__init__(program)
+        self.pieces: list[Step | RegionDraft] = list(program.steps)
 
     def rolled(self, outputs: Sequence[Made]) -> RolledProgram:
         """Return the program: what the outputs do not need is left out."""
-        self.draft.steps = []
-        for step in self.steps:
+        self.steps = []
+        for step in self.pieces:
             if not isinstance(step, RegionDraft):
-                self.draft.steps.append(step)
+                self.steps.append(step)
             elif step.results:
-                self.draft.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
-        return self.draft.finish(self.draft.arrays[0], outputs, "scattered matrix")
+                self.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
+        return self.finish(self.arrays[0], outputs, "scattered matrix")
 
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""
@@ -177,7 +168,7 @@ class Assembly:
         else:
             packed = self.workspace(len(order))
             _write(entries, packed, found.positions, found.alone)
-            self.steps += copies(packed, here, made[1], rank)
+            self.pieces += copies(packed, here, made[1], rank)
         return made
 
     def packed_output(self, rows: Places, columns: Places, shape: tuple[int, int], format: Format) -> Made:
@@ -213,7 +204,7 @@ class Assembly:
             if format
             else (output, self.workspace(output.size))
         )
-        self.steps += copies(packed, source, made[1], places)
+        self.pieces += copies(packed, source, made[1], places)
         return made
 
     def targets(self, entries: Sequence[Entry], width: int, keys: Places, places: Places) -> list[Places]:
