@@ -20,7 +20,7 @@ def with_reductions(program: RolledProgram) -> RolledProgram:
     """Return a program with the chains that are reductions as sums, where only their last values are used.
 
     >>> import numpy as np
-    >>> from codegen.ir.program import Input
+    >>> from codegen.ir.program import Input, Output
     >>> from codegen.ir.region import Buffer
     >>> from codegen.ir.tables import Affine
     >>> from codegen.expressions.sympy_in import program_from_sympy

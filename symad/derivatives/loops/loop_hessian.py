@@ -44,7 +44,7 @@ def hessian(
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Input, Output
-    >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
     >>> from codegen.ir.tables import Affine
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
