@@ -15,7 +15,7 @@ from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
-from codegen.loops.loop import Loop, Nodes
+from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
 from codegen.stages import observed, stage
@@ -23,10 +23,6 @@ from codegen.stages import observed, stage
 Roll = Literal["auto", "never", "always"]  # whether what repeats becomes loops
 FEWEST_ROWS = 128  # fewer operations have no loops worth their while
 FEWEST_COPIES = 8  # operations carried out for one that is written
-
-
-class StraightError(Exception):
-    """Why something stays in straight lines: an expected reason, which plans and reports show."""
 
 
 def roll_rows(

@@ -14,15 +14,15 @@ import symad.tracing.values.containers as containers
 from codegen.ir.region import RolledProgram
 from codegen.loops.find.long_bodies import with_loops
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
-from codegen.loops.loop import Block, Loop
+from codegen.loops.loop import Block, Loop, StraightError
+from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
-from codegen.loops.roll import FEWEST_ROWS, StraightError, operations_of, repeats_enough, roll_rows
+from codegen.loops.roll import FEWEST_ROWS, operations_of, repeats_enough, roll_rows
 from symad.derivatives.in_code import Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS
-from symad.derivatives.loops.select_arrays import select
+from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
-from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
@@ -89,7 +89,7 @@ def traced_with_loops(
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
             return _differentiated(inner, kind, checkpoints, options)
-        except (StraightError, ArgumentError) as reason:
+        except (StraightError, EndlessLoopError) as reason:
             if inner.loops:
                 why = f"the {kind} of {inner.name} is not taken of loops: {reason}"
                 inner.scope.carried_out[user_place()] = why

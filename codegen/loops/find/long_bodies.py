@@ -15,8 +15,8 @@ from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import find
 from codegen.loops.loop import Loop
 from codegen.loops.place.buffers import Arrays
-from codegen.loops.place.nest_bodies import can_be_nest
 from codegen.loops.place.place_nodes import place
+from codegen.loops.place.placed_bodies import can_be_nest
 from codegen.pricing.price import price_rolled, price_unrolled
 
 LONG = 500  # operations of a body in which loops are looked for,

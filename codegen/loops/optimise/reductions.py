@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from codegen.ir.body_parts import body_part
+from codegen.ir.body_parts import body_part, copy
 from codegen.ir.program import Output, Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, regions_of
 from codegen.ir.tables import Places, table
-from codegen.loops.optimise.region_copies import copy
 
 
 def with_reductions(program: RolledProgram) -> RolledProgram:

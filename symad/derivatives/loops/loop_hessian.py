@@ -13,16 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.ir.region import Region, RolledProgram
+from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
-from codegen.ir.strictness import checked
 from codegen.ir.tables import distinct
-from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.layout_costs import Entry
-from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
     InnerJacobian,
     LowRank,
@@ -34,7 +31,6 @@ from symad.derivatives.loops.outer import (
     times,
 )
 from symad.derivatives.loops.patterns import each
-from symad.derivatives.loops.waists import with_waists
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.values.sparse_matrix import Triangle
 
@@ -71,15 +67,10 @@ def hessian(
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    program = checked(with_reductions(program), "writing accumulations as sums", program)
-    if not all(isinstance(step, Region) and step.parallel for step in program.steps):
-        return None
-    cut, waists = with_waists(program, [wrt])
-    program = checked(cut, "cutting bodies at waists", program)
-    found = pieces_of(program, [wrt], waists)
+    found = pieces_of(program, wrt)
     if found is None:
         return None
-    sweep = _Sweep(program, *found, wrt)
+    sweep = _Sweep(*found, wrt)
     sweep.run()
     entry = sweep.low_rank_entry(triangle)
     return None if entry is None else sweep.matrix(entry, program.inputs[wrt].shape, triangle, format)

@@ -19,12 +19,12 @@ import codegen.ir.unroll
 import codegen.loops.emit.rolled_code
 import codegen.loops.find.long_bodies
 import codegen.loops.optimise.contraction
+import codegen.loops.optimise.draft
 import codegen.loops.place.place_nodes
 import codegen.loops.roll
 import codegen.machine.build
 import symad as sa
 import symad.compiling.loop_candidate
-import symad.derivatives.loops.draft
 import symad.derivatives.loops.loop_hessian
 import symad.derivatives.loops.pullback
 import symad.tracing.control.derivative_blocks
@@ -268,12 +268,12 @@ def last_first(made: Any) -> Any:
 PASSES = {
     "codegen.loops.emit.rolled_code.pack": "packing",
     "codegen.loops.place.place_nodes._Placer.rolled": "placing loops",
-    "symad.derivatives.loops.loop_hessian.with_reductions": "writing accumulations as sums",
-    "symad.derivatives.loops.loop_hessian.with_waists": "cutting bodies at waists",
+    "symad.derivatives.loops.hessian_pieces.with_reductions": "writing accumulations as sums",
+    "symad.derivatives.loops.hessian_pieces.with_waists": "cutting bodies at waists",
     "symad.derivatives.loops.pullback.expanded": "expanding what rounds use again",
     "symad.derivatives.loops.pullback.cut_nests": "cutting nests into segments",
     "symad.derivatives.loops.pullback._cut": "cutting chains into segments",
-    "symad.derivatives.loops.draft.fused": "dead-code of gradient",
+    "codegen.loops.optimise.draft.fused": "dead-code of gradient",
 }
 
 

@@ -13,9 +13,9 @@ import sympy as sp
 
 from codegen.ir.copy_rows import program_over
 from codegen.ir.program import Program
-from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.rewriting import Draft
+from codegen.loops.optimise.draft import Draft
 
 FEWEST_SLOTS = 12  # of a sum that becomes a value
 MOST_VALUES = 32  # in all repetitions of all regions
@@ -23,16 +23,17 @@ MOST_VALUES = 32  # in all repetitions of all regions
 
 def with_waists(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
     """Return a program whose long linear sums have buffers, and these buffers; regions know nothing of each other."""
-    draft, left, first = Draft(program), MOST_VALUES, program.first_output
+    draft, left = Draft(program), MOST_VALUES
     for at, region in enumerate(program.steps):
         assert isinstance(region, Region)
         rows = _waists(region.body, _variable(program, region, inputs)) if region.count <= left else []
         if not rows or region.count * len(rows) > left:
             continue
         left -= region.count * len(rows)
-        sums, draft.steps[at] = _split(region, rows, [draft.buffer(Buffer("workspace", region.count)) for _ in rows])
+        sums, draft.steps[at] = _split(region, rows, [draft.workspace(region.count) for _ in rows])
         draft.insert(at, sums)
-    return (draft.finished() if draft.added else program), frozenset(range(first, first + len(draft.added)))
+    made = draft.finished() if draft.added else program
+    return made, frozenset(range(made.first_output - len(draft.added), made.first_output))
 
 
 def _variable(program: RolledProgram, region: Region, inputs: Collection[int]) -> set[int]:
