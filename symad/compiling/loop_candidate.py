@@ -23,6 +23,7 @@ from symad.derivatives.loops.select_arrays import select
 from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.errors import ArgumentError
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
@@ -89,7 +90,8 @@ def traced_with_loops(
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
-            return _differentiated(inner, kind, checkpoints, options)
+            with forgiving():
+                return _differentiated(inner, kind, checkpoints, options)
         except (StraightError, ArgumentError) as reason:
             if inner.loops:
                 why = f"the {kind} of {inner.name} is not taken of loops: {reason}"

@@ -24,6 +24,7 @@ import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.ufuncs import UFUNCS
@@ -132,7 +133,8 @@ def _as_float(value: Any) -> Any:
 
 def _as_int(value: Any, *base: Any) -> Any:
     try:
-        return int(value)  # follows the value, as in the first run
+        with forgiving():
+            return int(value)  # follows the value, as in the first run
     except SymbolicValueError:
         return np.trunc(traced(value))
 
@@ -148,7 +150,7 @@ def _math(original: Function, form: Function) -> Function:
     """Return the traced form; where the arguments have values, it raises what the original raises for them."""
 
     def apply(*args: Any) -> Any:
-        with contextlib.suppress(SymbolicValueError, TypeError):  # TypeError: of a list
+        with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
             original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args])
         return form(*args)
 

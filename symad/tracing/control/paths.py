@@ -19,6 +19,7 @@ import optree
 from codegen.ir.copy_rows import copy_rows
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.graph import Graph
+from symad.tracing.calling.swallowed import excuse, noted
 from symad.tracing.calling.user_place import is_defect, raised_by_user, user_place
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.values.constant_nodes import as_truth
@@ -100,10 +101,13 @@ class Paths:
         self._planned, self._taken, self._knowledge = planned, list[Decision](), Knowledge(self._graph)
 
     def _result(self, run: Callable[[], Any]) -> Any:
+        start = noted()
         try:
             value = run()
         except Exception as error:
             if self._has_no_value(error):
+                if self._knowledge.leaves_only_nan():
+                    excuse(start)
                 return _RAISED
             if self._taken:
                 error.add_note(f"This happened on the path where {_text(self._taken)}.")
