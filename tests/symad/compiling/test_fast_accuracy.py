@@ -1,0 +1,38 @@
+"""accuracy="fast" on random programs: values against 50 digits, and costs that never rise."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import symad as sa
+from codegen.evaluation.interpret import evaluate
+from codegen.lowering.prepare import prepare
+from codegen.options import Options
+from codegen.pricing.price_table import nanoseconds
+from symad.tracing.to_program import to_program
+from tests.support.fuzz import load
+from tests.support.fuzz_programs import SIZE, program_text
+
+ROUNDING_UNIT = 2.0**-53
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_hessians(seed: int) -> None:
+    """The error stays below one rounding unit of the largest value on the way for every operation."""
+    random = Random(seed)
+    text = program_text(random)
+    x = np.array([random.uniform(-1, 1) for _ in range(SIZE)])
+    traced = sa.trace(sa.hessian(load(text, f"<fast {seed}>", "symad")), x)
+    values = dict(zip(traced.inputs.flat, x.tolist(), strict=True))
+    exact = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=50)
+    strict, fast = (prepare(to_program(traced), Options(accuracy=accuracy)) for accuracy in ("strict", "fast"))
+    assert nanoseconds(fast.fused.count()) <= nanoseconds(strict.fused.count())
+    found = np.ravel(sa.compiling.native.compile_trace(traced, accuracy="fast")(x))
+    largest = max([abs(float(value)) for value in values.values() if abs(value) < 1e30], default=1.0)
+    bound = ROUNDING_UNIT * largest * strict.fused.count().total()
+    for value, wanted in zip(found.tolist(), exact, strict=True):
+        assert np.isfinite(value) == np.isfinite(float(wanted))
+        assert not np.isfinite(value) or abs(value - float(wanted)) <= bound, text

@@ -1,0 +1,23 @@
+"""Random rolled programs: derivatives as loops, with and without checkpoints, against those of straight lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from symad.derivatives.loops import checkpoints
+from tests.support import derive_fuzz
+from tests.support.derive_fuzz import check
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_program(seed: int) -> None:
+    check(seed, native=seed < 4)
+
+
+@pytest.mark.parametrize("seed", [5, 33, 75, 120, 168, 192, 218, 237])
+def test_random_program_in_segments_of_segments(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were wrong when it was not known of inner segments that they are segments."""
+    monkeypatch.setattr(checkpoints, "FEW", 2)
+    monkeypatch.setattr(checkpoints, "SIXTEEN", 2)
+    monkeypatch.setattr(derive_fuzz, "POLICIES", ("none",))
+    check(seed)

@@ -1,0 +1,65 @@
+"""Random programs by every route against oracles without derivatives: see tests/support/fuzz.py, which also soaks."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+
+from codegen import heads as h
+from symad.derivatives import linear, second_order
+from symad.graph.graph import Graph
+from symad.rules.overrides import OVERRIDES
+from tests.support import fuzz
+
+PROGRAMS = 240
+SHARDS = 12
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy evaluates both branches of np.where
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_random_programs(shard):
+    report = fuzz.Report()
+    for seed in range(shard, PROGRAMS, SHARDS):
+        fuzz.check(seed, report)
+    assert not report.failures, "\n\n".join(report.failures)
+    assert report.programs >= 0.9 * PROGRAMS / SHARDS
+    assert report.checks > 8 * report.programs
+
+
+def first_failing_seed(limit=120):
+    """The first seed whose program is found wrong, or -1."""
+    report = fuzz.Report()
+    for seed in range(limit):
+        fuzz.check(seed, report)
+        if report.failures:
+            return seed
+    return -1
+
+
+@pytest.mark.parametrize(
+    "head", [sp.Abs, sp.tanh, sp.atan2, h.hypot, h.logaddexp, sp.Mod], ids=lambda head: head.__name__
+)
+def test_a_wrong_sign_in_a_rule_is_seen(head, monkeypatch):
+    right = OVERRIDES[head]
+
+    def wrong(build, p, *operands):
+        return build.neg(right[0](build, p, *operands))
+
+    second_order._second_template.cache_clear()
+    monkeypatch.setitem(OVERRIDES, head, (wrong, *right[1:]))
+    try:
+        assert first_failing_seed() >= 0
+    finally:
+        second_order._second_template.cache_clear()
+
+
+def test_levels_without_aliases_are_seen(monkeypatch):
+    monkeypatch.setattr(Graph, "alias", lambda graph, operand: operand)
+    assert first_failing_seed() >= 0
+
+
+def test_guards_that_are_ignored_are_seen(monkeypatch):
+    """The tangent of a branch that is not taken would pass."""
+    monkeypatch.setattr(linear, "settle", lambda build, term: term[0])
+    assert first_failing_seed() >= 0
