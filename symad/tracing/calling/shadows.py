@@ -260,7 +260,14 @@ def _is_conversion(error: BaseException) -> bool:
         or any(text in str(error) for text in (*_OBJECT_LOOPS, *_STORES))
     ):
         return True
-    return library_function(error).startswith("scipy.") and not isinstance(error, TraceError)
+    if isinstance(error, TraceError):
+        return False
+    return _names_a_traced_value(error) or library_function(error).startswith("scipy.")
+
+
+def _names_a_traced_value(error: BaseException) -> bool:
+    """Whether a TypeError is about a traced value: of a library that takes floats only (mpmath, decimal)."""
+    return isinstance(error, TypeError) and any(text in str(error) for text in ("<traced ", " Scalar ", "'Scalar'"))
 
 
 def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
@@ -291,6 +298,13 @@ def _explain(error: BaseException) -> None:
             where=raised_place(error),
             why="it computes with plain numbers, which would lose the derivative",
             do="write this step with NumPy functions, or with those of scipy.special",
+        ) from error
+    if _names_a_traced_value(error):
+        raise TraceError(
+            f"a library got a traced value ({error})",
+            where=raised_place(error),
+            why="it computes with numbers of its own, which would lose the derivative",
+            do="write this step with NumPy functions",
         ) from error
     raise TraceError(
         f"a NumPy function got an object array ({error})",
