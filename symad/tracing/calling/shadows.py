@@ -38,6 +38,8 @@ _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the 
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "loop of ufunc does not support argument",
     "Cannot cast ufunc",
+    "Cannot cast array data from dtype('O')",
+    "a traced scalar has no attribute 'dtype'",  # of a sum of objects
     "not supported for the input types",
     "No loop matching the specified signature",
     "must be real number",

@@ -149,10 +149,10 @@ BUILTINS["type"] = _Kind("type", (), {"original": type})
 def _math(original: Function, form: Function) -> Function:
     """Return the traced form; where the arguments have values, it raises what the original raises for them."""
 
-    def apply(*args: Any) -> Any:
+    def apply(*args: Any, **keywords: Any) -> Any:
         with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
-            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args])
-        return form(*args)
+            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
+        return form(*args, **keywords)
 
     return apply
 
@@ -176,6 +176,11 @@ def _distance(p: Any, q: Any) -> Any:
     return np.hypot.reduce(traced([a - b for a, b in zip(p, q, strict=True)]))
 
 
+def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    near = np.abs(a - b) <= np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return np.equal(a, b) | (near & np.isfinite(a) & np.isfinite(b))
+
+
 def _ieee_remainder(x: Any, y: Any) -> Any:
     return x - np.rint(x / y) * y
 
@@ -184,8 +189,8 @@ _MATH: dict[str, Function] = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
     "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign,
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
-    "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isfinite": np.isfinite, "isinf": np.isinf,
-    "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "modf": np.modf, "pow": np.power,
+    "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
+    "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "modf": np.modf, "pow": np.power,
     "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
     "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values), "dist": _distance, "log": _log,
     "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,

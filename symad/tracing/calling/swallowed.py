@@ -157,7 +157,7 @@ def _caught_at(error: BaseException) -> str:
 
 def _handler(code: CodeType, instruction: int) -> int | None:
     """Return the line of the handler that an error raised at an instruction goes to."""
-    for entry in dis.Bytecode(code).exception_entries:
+    for entry in dis.Bytecode(code).exception_entries:  # type: ignore[attr-defined]  # which typeshed lacks
         if entry.start <= instruction < entry.end:
             lines = (line for start, line in dis.findlinestarts(code) if start > entry.target and line is not None)
             return next(lines, None)

@@ -225,7 +225,7 @@ class NoSolutionError(Exception):
     """An error class of the user's own."""
 
 
-@pytest.mark.parametrize("error", [NoSolutionError("none"), RuntimeError("not converged"), OSError("no file")], ids=repr)
+@pytest.mark.parametrize("error", [NoSolutionError("none"), RuntimeError("diverged"), OSError("no file")], ids=repr)
 def test_errors_of_every_kind_that_the_function_raises_are_nan(error):
     def f(x):
         if x < 0:
