@@ -65,12 +65,13 @@ def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]], *, alone
 def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = False) -> Any:
     """Return what `run` returns, which calls the user's function f once or along all its paths; see `call`.
 
-    Inside another such call, the errors are those of that one, which runs again as a whole, but where it is `alone`.
+    Inside another such call, the errors are those of that one, which runs again as a whole, but where this one is
+    `alone`, or the names to shadow are made anew by every run (by sympy.lambdify inside the function).
     """
-    around = innermost_watch()
-    if around is not None and not alone:
+    around, attempt, retries = innermost_watch(), _active.get(), 0
+    inside = around is not None and not alone
+    if around is not None and inside and not attempt.namespaces:
         return _inside(around, f, run)
-    attempt, retries = _active.get(), 0
     while True:
         error: Exception | None = None
         with watching(has_stand_ins=bool(attempt.namespaces), makes_objects=attempt.objects) as watch:
@@ -81,10 +82,11 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
                     return result
             except Exception as raised:
                 error = raised
-        better = _better(attempt, error, watch, f) if retries < _RETRIES else None
-        if better is None:
+        better = _better(attempt, error, watch, f, retries) if retries < _RETRIES else None
+        if better is None or (inside and len(better.namespaces) == len(attempt.namespaces)):
             if around is not None:
                 around.notes += watch.notes
+                around.functions += [f, *watch.functions]
             _settle(error, watch)
             return result
         attempt, retries = better, retries + 1
@@ -147,22 +149,23 @@ _active: ContextVar[_Attempt] = ContextVar("symad_shadowed_names", default=_PLAI
 
 
 def _better(
-    attempt: _Attempt, error: Exception | None, watch: Watch, f: Callable[..., Any]
+    attempt: _Attempt, error: Exception | None, watch: Watch, f: Callable[..., Any], retries: int
 ) -> _Attempt | None:
     """Return the next thing to try, None when nothing is left or the errors are of another kind."""
     cells = [cell for function in (f, *watch.functions) for cell in _enclosed(function)]
     if error is not None and isinstance(error, _RETRIED):
-        better = _helped(attempt, error, [*user_globals(error), *cells])
+        better = _helped(attempt, error, [*user_globals(error), *cells], retries)
         if better is not None:
             return better
     for note in watch.notes:
-        better = _helped(attempt, note.error, [*user_globals(note.error), *note.namespaces, *cells])
+        names: list[Names] = [*user_globals(note.error), *note.namespaces, *cells]
+        better = _helped(attempt, note.error, names, retries)
         if better is not None:
             return better
     return None
 
 
-def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]) -> _Attempt | None:
+def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names], retries: int) -> _Attempt | None:
     if not _is_conversion(error):
         return None
     found = _new(attempt, namespaces)
@@ -170,7 +173,8 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), _reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
-    objects = attempt.objects or (_has(error, ObjectArrayError) and not found and attempt.arrays)
+    last = (not found and attempt.arrays) or retries == _RETRIES - 1
+    objects = attempt.objects or (last and _has(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
         return None
     return _Attempt((*attempt.namespaces, *found), arrays, objects)

@@ -85,6 +85,29 @@ class _Ufunc:
         return getattr(self._ufunc, name)
 
 
+class _Concatenator:
+    """np.r_ or np.c_: what it makes of traced values is a traced array."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __getitem__(self, key: Any) -> Any:
+        made = self._original[key]
+        return traced(made) if holds_traced((made,)) else made
+
+
+def _vectorize(*args: Any, **keywords: Any) -> Any:
+    """np.vectorize: a function whose result is a traced array where it was given one."""
+    function = np.vectorize(*args, **keywords)
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        made = function(*args, **keywords)
+        return traced(made) if holds_traced((made,)) else made
+
+    return call
+
+
 # Conversions of builtins. The classes answer isinstance, ==, and dtype= as the builtin does.
 
 
@@ -190,9 +213,10 @@ _MATH: dict[str, Function] = {
     "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign,
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
     "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
-    "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "modf": np.modf, "pow": np.power,
-    "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
-    "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values), "dist": _distance, "log": _log,
+    "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
+    "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values),
+    "dist": _distance, "log": _log,
     "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
 }  # fmt: skip
@@ -322,7 +346,8 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
     pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
-    pairs.append((np.fromiter, _from_iterable))
+    pairs += [(np.fromiter, _from_iterable), (np.vectorize, _vectorize)]
+    pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
     for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first

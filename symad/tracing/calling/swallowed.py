@@ -162,4 +162,3 @@ def _handler(code: CodeType, instruction: int) -> int | None:
             lines = (line for start, line in dis.findlinestarts(code) if start > entry.target and line is not None)
             return next(lines, None)
     return None
-

@@ -166,7 +166,7 @@ def is_library(file: str) -> bool:
 
 def is_ours(file: str) -> bool:
     """Whether a file belongs to symad, codegen, or SymPy, which computes for them."""
-    return file.startswith(_OWN_FOLDERS) and not is_numerical_library(file)
+    return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
 
 
 def is_scipy(file: str) -> bool:
@@ -174,9 +174,9 @@ def is_scipy(file: str) -> bool:
     return file.startswith(_SCIPY)
 
 
-def is_numerical_library(file: str) -> bool:
-    """Whether a file belongs to NumPy or SciPy."""
-    return file.startswith((*_NUMPY, _SCIPY))
+def is_numpy(file: str) -> bool:
+    """Whether a file belongs to NumPy."""
+    return file.startswith(_NUMPY)
 
 
 def _is_own(frame: FrameType) -> bool:

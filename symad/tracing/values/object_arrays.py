@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving, innermost_watch
-from symad.tracing.calling.user_place import is_numerical_library, is_ours, is_scipy, user_place
+from symad.tracing.calling.user_place import is_numpy, is_ours, is_scipy, user_place
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.traced import NumberError
 
@@ -42,8 +42,12 @@ def asked_by_an_index(frame: FrameType) -> bool:
 def check_making(frame: FrameType) -> None:
     """Raise ObjectArrayError where NumPy makes an object array in a user's code, which can run again with stand-ins."""
     watch = innermost_watch()
-    file = frame.f_code.co_filename
-    if watch is None or watch.makes_objects or is_ours(file) or is_scipy(file) or asked_by_an_index(frame):
+    if watch is None or watch.makes_objects or asked_by_an_index(frame):
+        return
+    caller: FrameType | None = frame
+    while caller is not None and is_numpy(caller.f_code.co_filename):
+        caller = caller.f_back
+    if caller is None or is_ours(caller.f_code.co_filename) or is_scipy(caller.f_code.co_filename):
         return
     raise ObjectArrayError(
         "a NumPy function got traced values and made an object array of them",
@@ -84,7 +88,8 @@ def _is_watched(frame: FrameType) -> bool:
     watch = innermost_watch()
     if watch is None or is_ours(frame.f_code.co_filename):
         return False
-    return watch.makes_objects or not watch.has_stand_ins or is_numerical_library(frame.f_code.co_filename)
+    file = frame.f_code.co_filename
+    return watch.makes_objects or not watch.has_stand_ins or is_numpy(file) or is_scipy(file)
 
 
 def _known(scope: Scope, node: int | None) -> float | None:
