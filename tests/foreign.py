@@ -285,7 +285,7 @@ def _numbers(value: Any) -> Iterator[Any]:
 
 
 class _TooLongError(BaseException):
-    """The limit of seconds is over; no `except Exception` of foreign code catches this."""
+    """The limit of seconds is over; an `except Exception` of foreign code does not catch this."""
 
 
 @contextlib.contextmanager
@@ -300,11 +300,11 @@ def _limited(seconds: int) -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGALRM, ignore)
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)  # again and again: a bare `except` catches it
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
