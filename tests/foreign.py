@@ -300,7 +300,7 @@ def _limited(seconds: int) -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGALRM, ignore)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)  # again and again: a bare `except` catches it
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.001)  # again and again: bare `except`s catch it
     try:
         yield
     finally:
