@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from codegen.visible import visible
+
 
 class WorkbenchError(Exception):
     """Base class of every error that symad and codegen raise on purpose.
 
     `what` was met, `where` (the user's file and line, a node or an argument path), `why` it cannot be done, and what
-    to `do` about it; the parts that are known are joined into one message.
+    to `do` about it; the parts that are known are joined into one message, in which all characters can be seen.
 
     >>> print(WorkbenchError("a string was returned", where="model.py:3", why="not real", do="return a number"))
     model.py:3: a string was returned: not real; return a number
@@ -27,7 +29,7 @@ class WorkbenchError(Exception):
         message = f"{where}: {what}" if where else what
         message += f": {why}" if why else ""
         message += f"; {do}" if do else ""
-        super().__init__(message)
+        super().__init__(visible(message))
         for listener in self.listeners:
             listener(self)
 
@@ -62,3 +64,7 @@ class InvariantError(WorkbenchError):
 
 class FallbackWarning(UserWarning):
     """What is slower was taken, because of a defect: the numbers are right, and it is worth a report."""
+
+
+class CacheWarning(RuntimeWarning):
+    """The disk cache is not used, or an entry of it was not: kernels are compiled anew."""

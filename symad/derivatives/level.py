@@ -1,16 +1,25 @@
-"""Level: one application of a transform, with formal parameters and an epsilon of its own.
+"""Level: one application of a transform, with parameters and an epsilon of its own; notes of what levels did.
 
 The parameters are alias nodes: equal in value to the arguments, never the same node. A captured `x` and the argument
 `y` stay different nodes even where they are equal, which is what prevents perturbation confusion (Siskind and
 Pearlmutter 2005; Manzyuk et al. 2019). When a level closes, its results belong to the level around it; at the outside
 they are numbers for numbers and SymPy expressions for SymPy expressions.
+
+Roles: what the levels of a computation did, step by step, noted while `noting` is open and never otherwise. What a node
+is to a level (parameter, residual, tangent, cotangent) follows from these steps: `symad.derivatives.node_roles` reads
+them. A pass says what it did by one call of `note`, whose details are what it has in its hands anyway.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from types import FrameType
+from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
@@ -18,7 +27,6 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
-from symad.derivatives.roles import note
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -26,8 +34,70 @@ from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import call
-from symad.tracing.calling.user_place import user_frame
+from symad.tracing.calling.user_place import is_library, user_frame
 from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.values.traced import Traced
+
+Kind = Literal["tangent", "cotangent"]
+Step = Literal["opened", "called", "closed", "linearized", "carried", "residual", "eliminated"]
+
+_INNER = {"described", "open_level", "Level", "require_scalar", "note", "jit"}
+_MODULES = ("symad.tracing", "symad.derivatives.linear")  # where no transform is
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One step of a level: it made the nodes from `start` to `end`; `transform` is the function that opened a level."""
+
+    step: Step
+    graph: Graph
+    level: int
+    start: int
+    end: int
+    transform: str
+    detail: tuple[Any, ...]
+
+
+_events: ContextVar[list[Event] | None] = ContextVar("symad_events", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[list[Event]]:
+    """Collect the steps of derivatives in this block.
+
+    >>> with noting() as events:
+    ...     note("linearized", Graph(), 1, 0)
+    >>> events[0].step, events[0].level
+    ('linearized', 1)
+    """
+    events: list[Event] = []
+    token = _events.set(events)
+    try:
+        yield events
+    finally:
+        _events.reset(token)
+
+
+def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None:
+    """Note a step of a level, where somebody listens; levels are counted from the outermost, which is 1."""
+    events = _events.get()
+    if events is not None:
+        transform = _transform() if step == "opened" else ""
+        events.append(Event(step, graph, level, start, len(graph), transform, detail))
+
+
+def _transform() -> str:
+    """Return what opened a level: the outermost function of ours, up to the user's code or the level around."""
+    name = ""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        module, top = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".")[0]
+        if module == "symad.tracing.calling.shadows":
+            break  # a level calls its function there
+        if module.startswith("symad.") and not module.startswith(_MODULES):
+            name = name if top in _INNER or top.startswith("_") else top
+        frame = frame.f_back
+    return name
 
 
 class Epsilon(sp.Symbol):  # type: ignore[misc]
@@ -52,15 +122,28 @@ class Epsilon(sp.Symbol):  # type: ignore[misc]
 
 
 class FunctionResultError(ArgumentError):
-    """The traced function returned a function; a transform that can, differentiates its values instead."""
+    """The traced function returned functions; a transform that can, differentiates their values instead."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], structure: containers.Structure) -> None:
+        self.function, self.structure = function, structure
         super().__init__(
             f"{name_of(function)} returned a function",
             why="only derivative, grad and jvp differentiate the values of a returned function",
             do="return the value of that function at some argument",
         )
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the result was a function itself, and no container."""
+        return bool(self.structure.is_leaf())
+
+    def each(self, f: Callable[..., Any], transform: Callable[[Callable[..., Any]], Any]) -> Any:
+        """Return the containers with what a transform makes of each function that returns one leaf of the result."""
+
+        def part(k: int) -> Callable[..., Any]:
+            return wraps(f)(lambda *args, **keywords: containers.flatten(f(*args, **keywords))[0][k])
+
+        return containers.unflatten(self.structure, [transform(part(k)) for k in range(self.structure.num_leaves)])
 
     def unless_from(self, function: Callable[..., Any]) -> None:
         """Raise this error again when another function, in an inner transform, was its cause."""
@@ -92,8 +175,10 @@ class Level:
         check_function(f)
         start = len(self.scope.graph)
         result = call(f, lambda: wrap(self.scope, self.parameters))
-        if callable(result) and containers.is_leaf(result):  # a model may be a container that can be called
-            raise FunctionResultError(f)
+        if not isinstance(result, Traced):
+            leaves, structure = containers.flatten(result)
+            if any(map(_is_function, leaves)):
+                raise FunctionResultError(f, structure)
         found = lift_result(self.scope, result, name_of(f))
         note("called", self.scope.graph, self.scope.depth, start, name_of(f), found)
         return found
@@ -101,6 +186,11 @@ class Level:
     def close(self, *trees: Tree) -> tuple[Any, ...]:
         """Return trees of nodes as values for the code around the level."""
         return tuple(deliver(self.scope, tree) for tree in trees)
+
+
+def _is_function(leaf: Any) -> bool:
+    """Whether a leaf of a result can be called, and is no expression (SymPy's symbols can be called)."""
+    return callable(leaf) and (isinstance(leaf, sp.Lambda) or not isinstance(leaf, sp.Expr))
 
 
 @contextmanager

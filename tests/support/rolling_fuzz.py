@@ -20,8 +20,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Program
 from symad.compiling.native import compile_rolled
 from symad.compiling.planning import plan
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import trace
+from symad.tracing.trace import to_program, trace
 
 Point = np.ndarray
 

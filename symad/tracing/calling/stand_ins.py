@@ -27,8 +27,8 @@ from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.numpy.write import IN_PLACE
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.node_arrays import constants, converted, elementwise
