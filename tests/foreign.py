@@ -273,14 +273,14 @@ def _put(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 def _numbers(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         value = list(value.values())
+    if isinstance(value, np.ndarray):
+        value = list(value.ravel())
     if isinstance(value, list | tuple):
         for part in value:
             yield from _numbers(part)
-    elif isinstance(value, np.ndarray):
-        yield from value.ravel()
     elif isinstance(value, float | np.floating):
         yield value
-    elif not isinstance(value, int | str | None):  # another library's numbers
+    elif not isinstance(value, int | str | np.bool_ | np.integer | None):  # another library's numbers
         raise TypeError
 
 
