@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 from codegen.visible import visible
 
 
@@ -13,7 +16,13 @@ class WorkbenchError(Exception):
 
     >>> print(WorkbenchError("a string was returned", where="model.py:3", why="not real", do="return a number"))
     model.py:3: a string was returned: not real; return a number
+
+    `listeners` hear of every error when it is made: one that never comes out has been swallowed. `of_tracing` tells
+    those that plain numbers would not have met.
     """
+
+    listeners: ClassVar[list[Callable[[WorkbenchError], None]]] = []
+    of_tracing: ClassVar[bool] = True
 
     def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
         self.what, self.where, self.why, self.do = what, where, why, do
@@ -21,6 +30,8 @@ class WorkbenchError(Exception):
         message += f": {why}" if why else ""
         message += f"; {do}" if do else ""
         super().__init__(visible(message))
+        for listener in self.listeners:
+            listener(self)
 
 
 class LoweringError(WorkbenchError):
@@ -30,9 +41,13 @@ class LoweringError(WorkbenchError):
 class ArgumentError(WorkbenchError, ValueError):
     """A kernel or transform argument has the wrong shape, dtype, structure or value."""
 
+    of_tracing = False
+
 
 class UnboundSymbolError(WorkbenchError):
     """A symbol has no value: it is no argument of the program and was given no number."""
+
+    of_tracing = False
 
 
 class LimitError(WorkbenchError):

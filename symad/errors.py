@@ -32,3 +32,5 @@ class RuleError(WorkbenchError):
 
 class ConvergenceError(WorkbenchError, ArithmeticError):
     """A solver returned no solution: its derivatives would be those of nothing."""
+
+    of_tracing = False

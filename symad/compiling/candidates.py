@@ -29,6 +29,7 @@ from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
 from symad.tracing.calling.function_names import argument_names
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
@@ -103,7 +104,8 @@ def traced_with_loops(
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
-            return _differentiated(inner, kind, checkpoints, options)
+            with forgiving():
+                return _differentiated(inner, kind, checkpoints, options)
         except (StraightError, EndlessLoopError) as reason:
             if inner.loops:
                 why = f"the {kind} of {inner.name} is not taken of loops: {reason}"

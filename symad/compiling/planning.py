@@ -46,6 +46,7 @@ from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.derivatives.modes import record
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.written_bodies import ENDLESS
@@ -265,7 +266,8 @@ class _Search:
             self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
         try:
-            program = seeded_program(self.again, self.args, self.asked.max_paths)
+            with forgiving():
+                program = seeded_program(self.again, self.args, self.asked.max_paths)
         except (LimitError, InvariantError):
             raise
         except WorkbenchError as error:

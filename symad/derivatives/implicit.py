@@ -114,7 +114,7 @@ class Equation:
 
     def at_numbers(self, f: Function, y: Any) -> Any:
         """Return another function of y and the arguments in the same way."""
-        result = call(f, lambda: (y, *self.plain))
+        result = call(f, lambda: (y, *self.plain), alone=True)  # not through the solver
         if holds_traced(containers.flatten(y)[0]) or not holds_traced(containers.flatten(result)[0]):
             return result
         with open_scope() as scope:  # f captures traced values: here only their numbers count

@@ -24,7 +24,7 @@ from symad.graph.graph import Graph
 from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.scope import open_scope
-from symad.tracing.calling.shadows import call
+from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.values.container_types import NAMESPACE
@@ -168,8 +168,11 @@ def _traced(
         scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide
-        outputs = paths.explore(
-            lambda: call(f, lambda: wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
+        outputs = attempted(
+            f,
+            lambda: paths.explore(
+                lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
+            ),
         )
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
         return Trace(scope.graph, names, inputs, outputs, paths.explored)

@@ -21,9 +21,11 @@ from threading import Lock
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from symad.errors import TraceError
+from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replacements
+from symad.tracing.calling.swallowed import Watch, innermost_watch, noted, swallowed_error, watching
 from symad.tracing.calling.user_place import is_library, library_function, raised_place, user_globals
+from symad.tracing.values.object_arrays import ObjectArrayError
 from symad.tracing.values.traced import NumberError, StoreError
 
 Namespace = dict[str, Any]
@@ -38,6 +40,8 @@ _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the 
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "loop of ufunc does not support argument",
     "Cannot cast ufunc",
+    "Cannot cast array data from dtype('O')",
+    "a traced scalar has no attribute 'dtype'",  # of a sum of objects
     "not supported for the input types",
     "No loop matching the specified signature",
     "must be real number",
@@ -52,31 +56,93 @@ _STORES = (  # how NumPy words a store or an index that it could not do
 )  # fmt: skip
 
 
-def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
+def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]], *, alone: bool = False) -> Any:
     """Call a user's function on traced arguments, which are made afresh for every attempt.
 
     Errors are those of the function. Where a conversion to plain numbers was the cause and shadowed names do not
-    help, TraceError says what was met and what to write instead.
+    help, TraceError says what was met and what to write instead; so it does where the function caught such an error
+    and went on (see `swallowed`).
     """
-    attempt, retries = _active.get(), 0
+    return attempted(f, lambda: f(*arguments()), alone=alone)
+
+
+def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = False) -> Any:
+    """Return what `run` returns, which calls the user's function f once or along all its paths; see `call`.
+
+    Inside another such call, the errors are those of that one, which runs again as a whole, but where this one is
+    `alone`, or the names to shadow are made anew by every run (by sympy.lambdify inside the function).
+    """
+    around, attempt, retries = innermost_watch(), _active.get(), 0
+    inside = around is not None and not alone
+    if around is not None and inside and not attempt.namespaces:
+        return _inside(around, f, run)
     while True:
-        try:
-            with _shadowed(attempt):
-                return f(*arguments())
-        except _RETRIED as error:
-            better = _better(attempt, error, f) if retries < _RETRIES else None
-            if better is None:
+        error: Exception | None = None
+        with watching(has_stand_ins=bool(attempt.namespaces), makes_objects=attempt.objects) as watch:
+            try:
+                with _shadowed(attempt):
+                    result = run()
+                if not watch.notes:
+                    return result
+            except Exception as raised:
+                error = raised
+        better = _better(attempt, error, watch, f, retries) if retries < _RETRIES else None
+        if better is None or (inside and len(better.namespaces) == len(attempt.namespaces)):
+            if around is not None:
+                around.notes += watch.notes
+                around.functions += [f, *watch.functions]
+            _settle(error, watch)
+            return result
+        attempt, retries = better, retries + 1
+
+
+def _inside(watch: Watch, f: Callable[..., Any], run: Callable[[], Any]) -> Any:
+    """Run in a call that is running already: an error comes out, and is met there, even where it is caught before."""
+    start = noted()
+    try:
+        return run()
+    except _RETRIED as error:
+        if noted() == start and _is_conversion(error):  # one of NumPy's
+            with contextlib.suppress(TraceError):
                 _explain(error)
-                raise
-            attempt, retries = better, retries + 1
+        raise
+    finally:
+        if noted() > start:
+            watch.functions.append(f)
+
+
+def _settle(error: Exception | None, watch: Watch) -> None:
+    """Raise what came out of the last attempt, or the refusal of a function that caught an error of ours."""
+    spoilt = next((note for note in watch.notes if not note.excused), None)
+    try:
+        if spoilt is not None and (error is None or not _is_ours(error, watch)):
+            raise swallowed_error(spoilt) from spoilt.error
+        if error is not None:
+            if isinstance(error, _RETRIED):
+                _explain(error)
+            raise error
+    finally:
+        del error  # its traceback holds this frame
+
+
+def _is_ours(error: Exception, watch: Watch) -> bool:
+    """Whether an error that came out is one of those noted, or was raised because of one."""
+    seen, known = 0, [note.error for note in watch.notes]
+    cause: BaseException | None = error
+    while cause is not None and seen < 10:
+        if isinstance(cause, WorkbenchError) or cause in known:
+            return True
+        cause, seen = cause.__cause__ or cause.__context__, seen + 1
+    return False
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Which modules' names are shadowed, and whether arrays of floats are made as traced arrays."""
+    """Which modules' names are shadowed, whether float arrays are made as traced ones, and NumPy may make objects."""
 
     namespaces: tuple[Names, ...] = ()
     arrays: bool = False
+    objects: bool = False
 
     def holds(self, namespace: Names) -> bool:
         return any(_identity(namespace) == _identity(known) for known in self.namespaces)
@@ -86,18 +152,36 @@ _PLAIN = _Attempt()
 _active: ContextVar[_Attempt] = ContextVar("symad_shadowed_names", default=_PLAIN)
 
 
-def _better(attempt: _Attempt, error: BaseException, f: Callable[..., Any]) -> _Attempt | None:
-    """Return the next thing to try, None when nothing is left or the error is of another kind."""
+def _better(
+    attempt: _Attempt, error: Exception | None, watch: Watch, f: Callable[..., Any], retries: int
+) -> _Attempt | None:
+    """Return the next thing to try, None when nothing is left or the errors are of another kind."""
+    cells = [cell for function in (f, *watch.functions) for cell in _enclosed(function)]
+    if error is not None and isinstance(error, _RETRIED):
+        better = _helped(attempt, error, [*user_globals(error), *cells], retries)
+        if better is not None:
+            return better
+    for note in watch.notes:
+        names: list[Names] = [*user_globals(note.error), *note.namespaces, *cells]
+        better = _helped(attempt, note.error, names, retries)
+        if better is not None:
+            return better
+    return None
+
+
+def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names], retries: int) -> _Attempt | None:
     if not _is_conversion(error):
         return None
-    found = _new(attempt, [*user_globals(error), *_enclosed(f)])
+    found = _new(attempt, namespaces)
     stores = _has(error, StoreError) or any(text in str(error) for text in _STORES)
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), _reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
-    if not found and arrays == attempt.arrays:
+    last = (not found and attempt.arrays) or retries == _RETRIES - 1
+    objects = attempt.objects or (last and _has(error, ObjectArrayError))
+    if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
         return None
-    return _Attempt((*attempt.namespaces, *found), arrays)
+    return _Attempt((*attempt.namespaces, *found), arrays, objects)
 
 
 def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
@@ -186,7 +270,16 @@ def _is_conversion(error: BaseException) -> bool:
         or any(text in str(error) for text in (*_OBJECT_LOOPS, *_STORES))
     ):
         return True
-    return library_function(error).startswith("scipy.") and not isinstance(error, TraceError | RuntimeError)
+    if isinstance(error, TraceError):
+        return False
+    if _names_a_traced_value(error):
+        return True
+    return library_function(error).startswith("scipy.") and not isinstance(error, RuntimeError)
+
+
+def _names_a_traced_value(error: BaseException) -> bool:
+    """Whether a TypeError is about a traced value: of a library that takes floats only (mpmath, decimal)."""
+    return isinstance(error, TypeError) and any(text in str(error) for text in ("<traced ", " Scalar ", "'Scalar'"))
 
 
 def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
@@ -219,6 +312,13 @@ def _explain(error: BaseException) -> None:
             where=raised_place(error),
             why="it computes with plain numbers, which would lose the derivative",
             do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
+        ) from error
+    if _names_a_traced_value(error):
+        raise TraceError(
+            f"a library got a traced value ({error})",
+            where=raised_place(error),
+            why="it computes with numbers of its own, which would lose the derivative",
+            do="write this step with NumPy functions",
         ) from error
     raise TraceError(
         f"a NumPy function got an object array ({error})",

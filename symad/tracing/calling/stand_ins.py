@@ -24,6 +24,7 @@ import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.shape import IN_PLACE
@@ -84,6 +85,29 @@ class _Ufunc:
         return getattr(self._ufunc, name)
 
 
+class _Concatenator:
+    """np.r_ or np.c_: what it makes of traced values is a traced array."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __getitem__(self, key: Any) -> Any:
+        made = self._original[key]
+        return traced(made) if holds_traced((made,)) else made
+
+
+def _vectorize(*args: Any, **keywords: Any) -> Any:
+    """np.vectorize: a function whose result is a traced array where it was given one."""
+    function = np.vectorize(*args, **keywords)
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        made = function(*args, **keywords)
+        return traced(made) if holds_traced((made,)) else made
+
+    return call
+
+
 # Conversions of builtins. The classes answer isinstance, ==, and dtype= as the builtin does.
 
 
@@ -132,7 +156,8 @@ def _as_float(value: Any) -> Any:
 
 def _as_int(value: Any, *base: Any) -> Any:
     try:
-        return int(value)  # follows the value, as in the first run
+        with forgiving():
+            return int(value)  # follows the value, as in the first run
     except SymbolicValueError:
         return np.trunc(traced(value))
 
@@ -147,10 +172,10 @@ BUILTINS["type"] = _Kind("type", (), {"original": type})
 def _math(original: Function, form: Function) -> Function:
     """Return the traced form; where the arguments have values, it raises what the original raises for them."""
 
-    def apply(*args: Any) -> Any:
-        with contextlib.suppress(SymbolicValueError, TypeError):  # TypeError: of a list
-            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args])
-        return form(*args)
+    def apply(*args: Any, **keywords: Any) -> Any:
+        with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
+            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
+        return form(*args, **keywords)
 
     return apply
 
@@ -174,6 +199,11 @@ def _distance(p: Any, q: Any) -> Any:
     return np.hypot.reduce(traced([a - b for a, b in zip(p, q, strict=True)]))
 
 
+def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    near = np.abs(a - b) <= np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return np.equal(a, b) | (near & np.isfinite(a) & np.isfinite(b))
+
+
 def _ieee_remainder(x: Any, y: Any) -> Any:
     return x - np.rint(x / y) * y
 
@@ -182,10 +212,11 @@ _MATH: dict[str, Function] = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
     "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign,
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
-    "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isfinite": np.isfinite, "isinf": np.isinf,
-    "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "modf": np.modf, "pow": np.power,
-    "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
-    "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values), "dist": _distance, "log": _log,
+    "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
+    "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
+    "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values),
+    "dist": _distance, "log": _log,
     "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
 }  # fmt: skip
@@ -315,7 +346,8 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
     pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
-    pairs.append((np.fromiter, _from_iterable))
+    pairs += [(np.fromiter, _from_iterable), (np.vectorize, _vectorize)]
+    pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
     for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first

@@ -10,7 +10,7 @@ import linecache
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from types import FrameType
@@ -33,6 +33,8 @@ _OWN_FOLDERS = (
     contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
+_NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
+_SCIPY = _OWN_FOLDERS[-1]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
 _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
@@ -137,14 +139,46 @@ def raised_by_user(error: BaseException) -> bool:
 
 def user_globals(error: BaseException) -> list[dict[str, Any]]:
     """Return the global names of the user's functions in the traceback of an error, innermost first."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
-    files = ((frame, frame.f_code.co_filename) for frame in reversed(frames))
-    return [frame.f_globals for frame, file in files if not file.startswith(_STANDARD) or "site-packages" in file]
+    return _globals_of([frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1])
+
+
+def running_globals(caller: FrameType | None) -> list[dict[str, Any]]:
+    """Return those of the user's functions that are running, innermost first, as far as the frame that called them."""
+    frames = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame is not caller:
+        frames.append(frame)
+        frame = frame.f_back
+    return _globals_of(frames)
+
+
+def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
+    found = {}
+    for frame in frames:
+        file = frame.f_code.co_filename
+        if not is_library(file) and (not file.startswith(_STANDARD) or "site-packages" in file):
+            found[id(frame.f_globals)] = frame.f_globals
+    return list(found.values())
 
 
 def is_library(file: str) -> bool:
     """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy."""
     return file.startswith(_OWN_FOLDERS)
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file belongs to symad, codegen, or SymPy, which computes for them."""
+    return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
+
+
+def is_scipy(file: str) -> bool:
+    """Whether a file belongs to SciPy."""
+    return file.startswith(_SCIPY)
+
+
+def is_numpy(file: str) -> bool:
+    """Whether a file belongs to NumPy."""
+    return file.startswith(_NUMPY)
 
 
 def is_installed(file: str) -> bool:

@@ -12,6 +12,7 @@ import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -61,7 +62,8 @@ def truth(predicate: Any) -> bool | None:
     """Return the truth value that a predicate has, None when it depends on a symbol."""
     if isinstance(predicate, Traced):
         try:
-            return bool(value_of(predicate.scope, predicate.node))  # type: ignore[attr-defined]
+            with forgiving():
+                return bool(value_of(predicate.scope, predicate.node))  # type: ignore[attr-defined]
         except SymbolicValueError:
             return None
     if isinstance(predicate, sp.Basic) and predicate.free_symbols:

@@ -28,6 +28,7 @@ from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame
 from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.control.written_bodies import leaves, read_by, result_of
@@ -85,12 +86,13 @@ class Inner:
         `seeds` are further inputs of the program, such as tangents.
         """
         try:
-            made = self.scope.differentiate.make(self, kind, **options)
-            if made is None:
-                return None
-            arrays = lift(self.scope, seeds, paths_of(seeds, [kind] * len(seeds))).arrays
-            program, found = made
-            return self._written(program, found, [*self.inputs, *arrays], kind)
+            with forgiving():
+                made = self.scope.differentiate.make(self, kind, **options)
+                if made is None:
+                    return None
+                arrays = lift(self.scope, seeds, paths_of(seeds, [kind] * len(seeds))).arrays
+                program, found = made
+                return self._written(program, found, [*self.inputs, *arrays], kind)
         except (LimitError, InvariantError):
             raise
         except (WorkbenchError, NotABlockError):  # refused in the graph too, there with the user's line
@@ -147,7 +149,8 @@ def inner_function(
         return None
     written = len(scope.loops)
     try:
-        return _traced(scope, f, arguments, names, surroundings, key)
+        with forgiving():
+            return _traced(scope, f, arguments, names, surroundings, key)
     except LimitError:
         raise
     except Exception as error:

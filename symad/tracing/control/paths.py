@@ -19,6 +19,7 @@ import optree
 from codegen.ir.copy_rows import copy_rows
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.graph import Graph
+from symad.tracing.calling.swallowed import excuse, noted
 from symad.tracing.calling.user_place import is_defect, raised_by_user, user_place
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.values.constant_nodes import as_truth
@@ -27,7 +28,9 @@ from symad.tracing.values.node_trees import Tree, merged
 
 MAX_PATHS = 64
 
-UNDEFINED = (ValueError, ArithmeticError, AssertionError)  # raised by a function where it has no value
+# What a function raises is said to have no value there; but for these, which tell of mistakes in the code
+_MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
+_MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,9 @@ class Paths:
     def explore(self, run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
         """Run a function along every path and return the merged tree of its results.
 
-        Where the function itself raises ValueError, ArithmeticError or AssertionError, its results are NaN; so they
-        are where it fails or returns None on a path that only NaN takes (after `x < 0` and `x >= 0`).
+        Where the function itself raises an error, but for one of mistakes, or numbers do (1 / 0, math.sqrt(-1)), its
+        results are NaN; so they are where it fails or returns None on a path that only NaN takes (after `x < 0` and
+        `x >= 0`).
         ArgumentError when the results of two paths differ in structure or shape.
         """
         paths, values = list[Decisions](), list[Any]()
@@ -100,10 +104,13 @@ class Paths:
         self._planned, self._taken, self._knowledge = planned, list[Decision](), Knowledge(self._graph)
 
     def _result(self, run: Callable[[], Any]) -> Any:
+        start = noted()
         try:
             value = run()
         except Exception as error:
             if self._has_no_value(error):
+                if self._knowledge.leaves_only_nan():
+                    excuse(start)
                 return _RAISED
             if self._taken:
                 error.add_note(f"This happened on the path where {_text(self._taken)}.")
@@ -114,7 +121,9 @@ class Paths:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
         if isinstance(error, LimitError) or is_defect(error):
             return False
-        own = isinstance(error, UNDEFINED) and not isinstance(error, WorkbenchError) and raised_by_user(error)
+        own = not isinstance(error, (*_MISTAKES, WorkbenchError)) and (
+            raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
+        )
         return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
 
     def _merged(self, paths: list[Decisions], trees: list[Tree | None]) -> Tree:

@@ -26,6 +26,7 @@ from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.gathers import gathered
 from symad.tracing.control.paths import MAX_PATHS, Paths
@@ -136,7 +137,7 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
     if surroundings.runs_out:
         raise NotOneBodyError("it uses an iterator, which gives another value each time")
     try:
-        with open_scope() as inner:
+        with forgiving(), open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph))
             inner.gather, inner.loops = body.gather, {} if nested else None
             yield body

@@ -129,7 +129,8 @@ def _quantiles(rows: Any, q: Any, method: Any) -> Any:
     high = np.minimum(low + 1, rows.shape[-1] - 1)
     part = np.reshape(places - low, np.shape(q) + (1,) * (rows.ndim - 1))
     below, above = (np.moveaxis(ordered[..., k], range(rows.ndim - 1), range(-rows.ndim + 1, 0)) for k in (low, high))
-    made = np.where(part == 0, below, below + (above - below) * part)
+    step = above - below  # NumPy goes from the nearer end
+    made = np.where(part == 0, below, np.where(part >= 0.5, above - step * (1 - part), below + step * part))
     last = ordered[..., -1]
     return np.where(values(np.isnan(last)), last, made)
 

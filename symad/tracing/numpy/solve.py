@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import LimitError, TraceError
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import implements
@@ -267,7 +268,8 @@ def _pivot(column: Any) -> tuple[int, bool]:
 def known_values(array: Any) -> Any:
     """Return the values of a traced array as floats, or None when they are symbolic."""
     try:
-        return values_of(array.scope, array.nodes).astype(float)
+        with forgiving():
+            return values_of(array.scope, array.nodes).astype(float)
     except TraceError:
         return None
 

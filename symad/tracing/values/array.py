@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
@@ -15,14 +14,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope, innermost_scope, join
+from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, stores_item, user_place
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import Nodes, shown_value, truth_of, values_of
 from symad.tracing.values.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced, refuse_number, store_error
+from symad.tracing.values.traced import Traced, refuse_attribute, refuse_number, store_error
 
 _SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
 
@@ -128,10 +129,11 @@ class Array(Traced, NDArrayOperatorsMixin):
         self.scope.check_open()
         try:
             found = self.nodes[plain_index(key)]
-        except TraceError:
+        except TraceError as error:
             gathered = self._gathered(key)
             if gathered is None:
                 raise
+            forgive(error)
             return gathered
         return Array(found, self.scope) if isinstance(found, np.ndarray) else Scalar(int(found), self.scope)
 
@@ -179,8 +181,10 @@ class Array(Traced, NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
         graph = self.scope.graph
-        if dtype is None and _asked_by_an_index():
+        if dtype is None and asked_by_an_index(sys._getframe(1)):
             return np.asarray(plain_index(self))
+        if dtype is None:
+            check_making(sys._getframe(1))
         if dtype is None or np.dtype(dtype) == object:
             made = np.empty(self.shape, dtype=object)
             made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
@@ -271,7 +275,7 @@ class Array(Traced, NDArrayOperatorsMixin):
         """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""
         whole = getattr(np, name, None) if name in _METHODS else None
         if whole is None:
-            raise AttributeError(f"a traced array has no attribute {name!r}")
+            refuse_attribute("a traced array", np.ndarray, name)
         return _Method(whole, self)
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
@@ -286,20 +290,6 @@ class Array(Traced, NDArrayOperatorsMixin):
         if self.size != 1 or self.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return Scalar(int(self.nodes.flat[0]), self.scope)
-
-
-_ITEMS = {dis.opmap[name] for name in ("BINARY_SUBSCR", "STORE_SUBSCR") if name in dis.opmap}
-_READS_BY_OPERATOR = (dis.opmap["BINARY_OP"], 26)  # since CPython 3.14, NB_SUBSCR
-
-
-def _asked_by_an_index() -> bool:
-    """Whether the caller's caller is at `ordinary[index]` or `ordinary[index] = ...`, where C code asks for an array.
-
-    For a value that is stored, NumPy asks with the dtype of the target.
-    """
-    frame = sys._getframe(2)
-    code, at = frame.f_code.co_code, frame.f_lasti
-    return code[at] in _ITEMS or (code[at], code[at + 1]) == _READS_BY_OPERATOR
 
 
 class _Method:

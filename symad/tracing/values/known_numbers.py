@@ -19,6 +19,7 @@ from symad.errors import EscapedValueError, TraceError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let
 from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import scipy_calls, user_place
 from symad.tracing.numpy.registry import STAND_INS
 from symad.tracing.values.constant_nodes import constant
@@ -26,6 +27,7 @@ from symad.tracing.values.traced import refuse_number
 
 Nodes = npt.NDArray[np.int64]
 
+_TRUTH = "the truth of a traced condition (if, while, and, or, not, in, min, max)"
 _LONGEST_TEXT = 60  # nodes; a longer expression is named by its size
 
 
@@ -68,17 +70,19 @@ def truth_of(scope: Scope, node: int) -> bool:
     TraceError when the condition is symbolic otherwise.
     """
     try:
-        return bool(value_of(scope, node, "the truth of a traced condition (if, while, and, or, not, in, min, max)"))
+        with forgiving():
+            return bool(value_of(scope, node, _TRUTH))
     except SymbolicValueError:
         if scope.decide is None:
-            raise
+            raise symbolic_error(scope.graph, node, _TRUTH) from None
         return scope.decide(node)
 
 
 def shown_value(scope: Scope, node: int) -> float | bool | str:
     """Return what to print for a node: its value, or its let form as a text when it is symbolic. Never fails."""
     try:
-        return value_of(scope, node)
+        with forgiving():
+            return value_of(scope, node)
     except EscapedValueError:
         return "of a closed level"
     except Exception:  # symbolic, or a head without numbers: printing has to work all the same

@@ -22,12 +22,21 @@ from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of, value_of
 from symad.tracing.values.node_arrays import converted
-from symad.tracing.values.traced import NumberError, Traced, refuse_number, store_error
+from symad.tracing.values.object_arrays import boxed, check_making, check_order, check_truth
+from symad.tracing.values.traced import (
+    IndexNumberError,
+    NumberError,
+    Traced,
+    refuse_attribute,
+    refuse_number,
+    store_error,
+)
 
 _SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
 _WHOLE = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
 
 
@@ -68,6 +77,17 @@ def _equality(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             return NotImplemented
         if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
             return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
+        return compare(self, other)
+
+    return method
+
+
+def _order(ufunc: np.ufunc, sign: str) -> Callable[[Scalar, Any], Any]:
+    """<, <=, >, >=: those that compiled code asks for may be NumPy's, in a loop over objects."""
+    compare = _binary(ufunc)
+
+    def method(self: Scalar, other: Any) -> Any:
+        check_order(sys._getframe(1), self.scope, self.node, other, sign)
         return compare(self, other)
 
     return method
@@ -142,8 +162,8 @@ class Scalar(Traced):
     __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
     __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
     _power, __rpow__ = _binary(np.power), _reflected(np.power)
-    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
-    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __lt__, __le__ = _order(np.less, "<"), _order(np.less_equal, "<=")
+    __gt__, __ge__ = _order(np.greater, ">"), _order(np.greater_equal, ">=")
     __eq__, __ne__ = _equality(np.equal), _equality(np.not_equal)
     __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
     __invert__ = _unary(np.invert)
@@ -189,7 +209,18 @@ class Scalar(Traced):
                     return Scalar(node, scope)
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return an array without axes: an object, or the number or truth value that a number dtype asks for."""
+        convert = None if dtype is None else _CONVERSIONS.get(np.dtype(dtype).kind)
+        if convert is not None:
+            return np.array(convert(self), dtype=dtype)
+        if dtype is None:
+            check_making(sys._getframe(1))
+        return boxed(self)
+
     def __bool__(self) -> bool:
+        if not is_boolean(self.scope.graph, self.node):
+            check_truth(sys._getframe(1))
         return truth_of(self.scope, self.node)
 
     def __float__(self) -> float:
@@ -214,7 +245,8 @@ class Scalar(Traced):
         known = constant(graph, self.node)
         if isinstance(known, int):
             return operator.index(known)
-        refuse_number("an integer index", "write int(...), which follows the value when the function gets numbers")
+        do = "write int(...), which follows the value when the function gets numbers"
+        refuse_number("an integer index", do, IndexNumberError)
 
     def __round__(self, digits: int | None = None) -> Any:
         return np.round(self, digits or 0)
@@ -243,7 +275,9 @@ class Scalar(Traced):
         if name in _ARRAY_METHODS:
             whole = getattr(np, name)
             return lambda *args, **keywords: whole(self, *args, **keywords)
-        raise AttributeError(f"a traced scalar has no attribute {name!r}")
+        if name == "dtype" and not is_library(sys._getframe(1).f_code.co_filename):  # see _ARRAY_METHODS
+            return np.dtype(bool if is_boolean(self.scope.graph, self.node) else np.float64)
+        refuse_attribute("a traced scalar", np.float64, name)
 
     def __copy__(self) -> Scalar:
         return self
@@ -319,7 +353,7 @@ def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
     return nodes
 
 
-# There is no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
+# NumPy sees no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
 _ARRAY_METHODS = frozenset(
     {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "dot", "max", "mean", "min"}
     | {"prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "take", "transpose"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -10,7 +11,7 @@ import sympy as sp
 
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import source_segment, user_frame, user_place
+from symad.tracing.calling.user_place import is_library, source_segment, user_frame, user_place
 from symad.tracing.numpy.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
@@ -25,8 +26,24 @@ class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
     __str__ = Exception.__str__
 
 
+class AnsweredError(SymPyRefusalError):
+    """An operator of SymPy met a traced value, which answers in its place."""
+
+    of_tracing = False
+
+
 class NumberError(TraceError):
     """A traced value was asked for a plain number."""
+
+
+class IndexNumberError(NumberError):
+    """A traced number was used as an index, which a float refuses too."""
+
+    of_tracing = False
+
+
+class MissingAttributeError(TraceError, AttributeError):
+    """A traced value has no such attribute, and NumPy's value has."""
 
 
 class StoreError(TraceError):
@@ -63,6 +80,8 @@ class Traced:
         """Return an expression that stands for this value in SymPy functions; operators get none, and then ask here."""
         if equality_asks():
             return Equal(self)
+        if operator_asks():
+            raise AnsweredError("a traced value met an operator of SymPy")  # which is caught there
         node: int | None = getattr(self, "node", None)
         if node is None:
             raise SymPyRefusalError(
@@ -71,8 +90,6 @@ class Traced:
                 why="SymPy functions take scalars",
                 do="use the NumPy function (np.sin instead of sympy.sin), or give it one element at a time",
             )
-        if operator_asks():
-            raise SymPyRefusalError("a traced value met an operator of SymPy")  # which is caught there
         return expression_of(self.scope, node)
 
 
@@ -88,16 +105,31 @@ def refuse_function(
     raise TraceError(f"{name} was called with a traced value", where=user_place(), why=why, do=do)
 
 
-def refuse_number(kind: str, do: str = "") -> NoReturn:
+def refuse_number(kind: str, do: str = "", error: type[NumberError] = NumberError) -> NoReturn:
     """Raise the TraceError for code that asks a traced value for a plain number."""
     segment = source_segment()
     asked = f"{segment!r} asks" if segment else "this asks"
-    raise NumberError(
+    raise error(
         f"{asked} for {kind} of a traced value",
         where=user_place(),
         why="a plain number would lose its derivative",
         do=do or _way_out(segment),
     )
+
+
+def refuse_attribute(kind: str, original: type, name: str) -> NoReturn:
+    """Raise the AttributeError for a missing attribute; a TraceError too where the user's code would find one.
+
+    Libraries that look for protocols (dunder names) and for `dtype` see what they would see of any other class.
+    """
+    if hasattr(original, name) and not name.startswith("__") and not is_library(sys._getframe(2).f_code.co_filename):
+        raise MissingAttributeError(
+            f"{kind} has no attribute {name!r}",
+            where=user_place(),
+            why="its numbers are not known while it is traced",
+            do="write it with NumPy functions",
+        )
+    raise AttributeError(f"{kind} has no attribute {name!r}")
 
 
 def _way_out(segment: str) -> str:

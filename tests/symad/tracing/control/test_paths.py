@@ -221,6 +221,33 @@ def test_where_the_function_raises_the_kernel_returns_nan():
     assert np.isnan(kernel(3.0)["small"])
 
 
+class NoSolutionError(Exception):
+    """An error class of the user's own."""
+
+
+@pytest.mark.parametrize("error", [NoSolutionError("none"), RuntimeError("diverged"), OSError("no file")], ids=repr)
+def test_errors_of_every_kind_that_the_function_raises_are_nan(error):
+    def f(x):
+        if x < 0:
+            raise error
+        return x * x
+
+    kernel = sa.compile(sa.grad(f), 1.0)
+    assert kernel(3.0) == 6.0
+    assert np.isnan(kernel(-1.0))
+
+
+def test_what_numbers_raise_on_a_path_is_nan():
+    """Numbers that are not traced, on a path that the inputs choose."""
+
+    def f(x, zero=0):
+        return x * x if x > 0 else x + math.log(zero) if x > -1 else x / (1 // zero)
+
+    kernel = sa.compile(sa.grad(f), 1.0)
+    assert kernel(3.0) == 6.0
+    assert np.isnan([kernel(-0.5), kernel(-2.0)]).all()
+
+
 def test_other_errors_on_a_path_come_out_with_the_path():
     """A mistake on a rare branch must not become NaN: only what the function raises itself."""
     for mistake, kind in ((lambda x: x.nothing, AttributeError), (lambda x: np.zeros(2) + np.zeros(3), ValueError)):

@@ -237,7 +237,7 @@ def test_fix_rounds_towards_zero(point):
 
 # What np.float64 has besides: memory, types, rationals, and what needs an axis or writes in place.
 NOT_OF_SCALARS = {
-    "as_integer_ratio", "base", "byteswap", "choose", "data", "device", "diagonal", "dtype", "dump", "dumps", "fill",
+    "as_integer_ratio", "base", "byteswap", "choose", "data", "device", "diagonal", "dump", "dumps", "fill",
     "flags", "flat", "fromhex", "getfield", "hex", "is_integer", "itemsize", "nbytes", "nonzero", "put", "resize",
     "setfield", "setflags", "sort", "strides", "swapaxes", "to_device", "tobytes", "tofile", "trace", "view",
 }  # fmt: skip

@@ -1,0 +1,164 @@
+"""Swallowed errors: those of ours that were made while a user's function ran, and did not come out of it.
+
+A traced value answers some questions by an error, upon which the function is run again in another way. Where the
+function, or a library that it calls, catches that error, it goes on along a path that no number takes, and what it
+returns is wrong. So every error of ours is noted where it is made, in the watch of the call that is running.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from threading import Lock
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+from symad.errors import EscapedValueError, TraceError, WorkbenchError
+from symad.tracing.calling.user_place import is_library, running_globals, user_place
+
+_FOREIGN = (TraceError, EscapedValueError)  # only traced values raise these
+
+
+class Note:
+    """An error that was made, where, and the global names of the functions that were running.
+
+    An excused one does no harm where it cannot be helped: it was met on a path that only NaN takes.
+    """
+
+    def __init__(self, error: WorkbenchError, caller: FrameType | None) -> None:
+        self.error, self.place, self.namespaces = error, user_place(), running_globals(caller)
+        self.excused = False
+
+
+class Watch:
+    """What was noted during a call, and the functions of nested calls that met an error.
+
+    `has_stand_ins` says whether names are shadowed, `makes_objects` that NumPy may make object arrays nevertheless.
+    """
+
+    def __init__(self, caller: FrameType | None, has_stand_ins: bool, makes_objects: bool) -> None:
+        self.caller, self.has_stand_ins, self.makes_objects = caller, has_stand_ins, makes_objects
+        self.notes: list[Note] = []
+        self.functions: list[Callable[..., Any]] = []
+
+
+_innermost: ContextVar[Watch | None] = ContextVar("symad_swallowed_errors", default=None)
+_open: list[Watch] = []  # of all threads
+_lock = Lock()
+
+
+class watching:
+    """Open a watch for the errors that are made in this block."""
+
+    def __init__(self, *, has_stand_ins: bool, makes_objects: bool) -> None:
+        self.kind = has_stand_ins, makes_objects
+
+    def __enter__(self) -> Watch:
+        self.watch = Watch(sys._getframe(1), *self.kind)
+        self.token: Token[Watch | None] = _innermost.set(self.watch)
+        with _lock:
+            _open.append(self.watch)
+        return self.watch
+
+    def __exit__(self, *_: object) -> None:
+        with _lock:
+            _open.remove(self.watch)
+        self.watch.caller = None  # no cycle of frames
+        _innermost.reset(self.token)
+
+
+def innermost_watch() -> Watch | None:
+    """Return the watch of the call that is running in this thread, None outside of every call."""
+    watch = _innermost.get()
+    return watch if watch in _open else None  # a task or thread may have inherited one that is closed
+
+
+class forgiving:
+    """A block whose errors our own code catches: where one comes out of it, what was noted in it is forgotten."""
+
+    def __enter__(self) -> None:
+        self.watch = innermost_watch()
+        self.start = 0 if self.watch is None else len(self.watch.notes)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        if self.watch is None:
+            forgive(error)
+        else:
+            del self.watch.notes[self.start :]
+
+
+def forgive(error: BaseException) -> None:
+    """Forget an error that our own code has caught, and its causes."""
+    own = innermost_watch()
+    with _lock:
+        for watch in _open if own is None else [own]:
+            cause: BaseException | None = error
+            while cause is not None:
+                watch.notes[:] = [note for note in watch.notes if note.error is not cause]
+                cause = cause.__cause__
+
+
+def excuse(start: int) -> None:
+    """Excuse what was noted from the given place on."""
+    watch = innermost_watch()
+    for note in [] if watch is None else watch.notes[start:]:
+        note.excused = True
+
+
+def noted() -> int:
+    """Return how many errors are noted."""
+    watch = innermost_watch()
+    return 0 if watch is None else len(watch.notes)
+
+
+def _hear(error: WorkbenchError) -> None:
+    if not error.of_tracing:
+        return
+    watch = innermost_watch()
+    if watch is not None:
+        watch.notes.append(Note(error, watch.caller))
+    elif _open and isinstance(error, _FOREIGN):  # a thread of the user's got traced values: whose is not known
+        note = Note(error, None)
+        with _lock:
+            for watch in _open:
+                watch.notes.append(note)
+
+
+WorkbenchError.listeners.append(_hear)
+
+
+def swallowed_error(note: Note) -> TraceError:
+    """Return the refusal of a function that caught an error of ours."""
+    caught = _caught_at(note.error)
+    return TraceError(
+        f"an error was caught that plain numbers would not have raised ({note.error.what})",
+        where=note.place,
+        why=f"the function went on{caught and f' at {caught}'} as if numbers had raised it, and its result is wrong",
+        do=note.error.do or "let the error come out",
+    )
+
+
+def _caught_at(error: BaseException) -> str:
+    """Return `file:line` of the handler that caught an error, the function where that is a library's, "" if unknown."""
+    trace = error.__traceback__  # its first entry is the frame that caught it
+    if trace is None:
+        return ""
+    code = trace.tb_frame.f_code
+    if is_library(code.co_filename):
+        return f"{trace.tb_frame.f_globals.get('__name__', code.co_filename)}.{code.co_name}"
+    return f"{code.co_filename}:{_handler(code, trace.tb_lasti) or trace.tb_lineno}"
+
+
+def _handler(code: CodeType, instruction: int) -> int | None:
+    """Return the line of the handler that an error raised at an instruction goes to."""
+    for entry in dis.Bytecode(code).exception_entries:  # type: ignore[attr-defined]  # which typeshed lacks
+        if entry.start <= instruction < entry.end:
+            lines = (line for start, line in dis.findlinestarts(code) if start > entry.target and line is not None)
+            return next(lines, None)
+    return None

@@ -1,0 +1,109 @@
+"""Object arrays: what NumPy makes of traced scalars without asking any protocol, and where its loops over them err.
+
+NumPy's loops over objects compare by `>=` and `bool` and know no NaN: maximum, sort, argmax, sign, any... answer other
+than they do for floats. So a user's code gets no such array: making one is refused, and in the second run the
+stand-in of `np.array` makes a traced one. Where no stand-in reaches, and in SciPy's code, comparisons are watched.
+"""
+
+from __future__ import annotations
+
+import dis
+import math
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.swallowed import forgiving, innermost_watch
+from symad.tracing.calling.user_place import is_numpy, is_ours, is_scipy, user_place
+from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.traced import NumberError
+
+_COMPARES = dis.opmap["COMPARE_OP"]
+_CALLS = {code for name, code in dis.opmap.items() if "CALL" in name}
+_ITEMS = {dis.opmap[name] for name in ("BINARY_SUBSCR", "STORE_SUBSCR") if name in dis.opmap}
+_READS_BY_OPERATOR = (dis.opmap["BINARY_OP"], 26)  # since CPython 3.14, NB_SUBSCR
+
+
+class ObjectArrayError(NumberError):
+    """NumPy made an object array of traced values, or compared those in one."""
+
+
+def asked_by_an_index(frame: FrameType) -> bool:
+    """Whether C code asks for an array at `ordinary[index]` or `ordinary[index] = ...`.
+
+    For a value that is stored, NumPy asks with the dtype of the target.
+    """
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] in _ITEMS or (code[at], code[at + 1]) == _READS_BY_OPERATOR
+
+
+def check_making(frame: FrameType) -> None:
+    """Raise ObjectArrayError where NumPy makes an object array in a user's code, which can run again with stand-ins."""
+    watch = innermost_watch()
+    if watch is None or watch.makes_objects or asked_by_an_index(frame):
+        return
+    caller: FrameType | None = frame
+    while caller is not None and is_numpy(caller.f_code.co_filename):
+        caller = caller.f_back
+    if caller is None or is_ours(caller.f_code.co_filename) or is_scipy(caller.f_code.co_filename):
+        return
+    raise ObjectArrayError(
+        "a NumPy function got traced values and made an object array of them",
+        where=user_place(),
+        why="NumPy's loops over objects are not those over floats",
+        do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+    )
+
+
+def check_order(frame: FrameType, scope: Scope, node: int, other: Any, sign: str) -> None:
+    """Raise ObjectArrayError where C code compares traced values that may be NaN (or equal), and may be NumPy's."""
+    if frame.f_code.co_code[frame.f_lasti] == _COMPARES or not _is_watched(frame):
+        return
+    with_ties = sign in (">=", "<=")  # maximum and minimum: their derivative at a tie is another
+    left = _known(scope, node)
+    right = other if isinstance(other, int | float) else _known(scope, getattr(other, "node", None))
+    if left is None or right is None or math.isnan(left) or math.isnan(right) or (with_ties and left == right):
+        raise _loop_error(f"traced values by {sign}")
+
+
+def check_truth(frame: FrameType) -> None:
+    """Raise ObjectArrayError where C code asks for the truth of a traced number, and may be NumPy's."""
+    if frame.f_code.co_code[frame.f_lasti] in _CALLS and _is_watched(frame):
+        raise _loop_error("a traced number with zero")
+
+
+def _loop_error(what: str) -> ObjectArrayError:
+    return ObjectArrayError(
+        f"NumPy or Python compares {what} inside a compiled function",
+        where=user_place(),
+        why="in an object array that is wrong for NaN",
+        do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+    )
+
+
+def _is_watched(frame: FrameType) -> bool:
+    """Whether the C code that was called here may be NumPy's: in the second run, a user's calls of it are stand-ins."""
+    watch = innermost_watch()
+    if watch is None or is_ours(frame.f_code.co_filename):
+        return False
+    file = frame.f_code.co_filename
+    return watch.makes_objects or not watch.has_stand_ins or is_numpy(file) or is_scipy(file)
+
+
+def _known(scope: Scope, node: int | None) -> float | None:
+    if node is None:
+        return None
+    try:
+        with forgiving():
+            return float(value_of(scope, node))
+    except SymbolicValueError:
+        return None
+
+
+def boxed(value: Any) -> Any:
+    """Return an object array without axes that holds a value."""
+    made = np.empty((), dtype=object)
+    made[()] = value
+    return made

@@ -1,0 +1,150 @@
+"""The campaign on foreign code (`python -m tests.foreign`), on functions as packages write them: right or refused."""
+
+from itertools import pairwise
+from math import exp, isclose, log
+
+import numpy as np
+import pytest
+
+from tests.foreign import WAYS, call_of, calls_of, outcome
+
+TABLE = [(0.0, 1.0), (0.5, 1.4), (1.0, 2.2), (2.0, 2.9)]
+
+
+def truncated(x, y, largest=1e308):
+    """An exponential that never overflows.
+
+    >>> truncated(0.25, 1.5)
+    1.9260...
+    """
+    try:
+        return exp(x) * y
+    except Exception:
+        return largest
+
+
+def looked_up(x):
+    """A table between whose points lines are drawn.
+
+    >>> looked_up(0.7)
+    1.72
+    """
+    for (left, low), (right, high) in pairwise(TABLE):
+        if left <= x <= right:
+            return low + (high - low) * (x - left) / (right - left)
+    raise ValueError("outside of the table")
+
+
+def by_a_secant(a, b):
+    """The root of y exp(y) = a + b: steps that stop when they are small, errors of the function caught.
+
+    >>> by_a_secant(1.5, 0.25)
+    0.79...
+    """
+    old, new = 0.1, 1.0
+    for _ in range(50):
+        try:
+            slope = ((new * exp(new)) - (old * exp(old))) / (new - old)
+        except ZeroDivisionError:
+            return new
+        old, new = new, new - (new * exp(new) - (a + b)) / slope
+        if isclose(old, new, rel_tol=1e-13):
+            break
+    return new
+
+
+def of_a_mixture(zs, constants):
+    """Rules of a mixture, with a dict of numbers that has more than is used.
+
+    >>> of_a_mixture([0.2, 0.3, 0.5], {"a": 2.0, "b": [1.0, 2.0, 0.5]})
+    (0.55125, 3.081...)
+    """
+    total = sum(zs)
+    fractions = [z / total for z in zs]
+    mean = sum([z * b for z, b in zip(fractions, constants["b"], strict=True)])
+    entropy = -sum([z * log(z) for z in fractions if z > 0.0])
+    return mean**2 / constants["a"], entropy * mean + constants["a"]
+
+
+def largest_part(xs):
+    """The largest of some numbers, from an array that is made here.
+
+    >>> largest_part([1.5, 3.25, 2.0])
+    9.5625
+    """
+    parts = np.array([x * x - 1.0 for x in xs])
+    return float(np.max(np.maximum(parts, 0.0))) if len(parts) else 0.0
+
+
+def with_kind(x, kind="water"):
+    """A choice by name, whose constants are looked for, and found by what is caught.
+
+    >>> with_kind(300.0, kind="air")
+    0.4...
+    """
+    try:
+        a, b = {"water": (1.2, 3.0), "air": (1.5, 350.0)}[kind]
+    except KeyError:
+        return None
+    return a * exp(-b / x)
+
+
+def at_a_switch(x, d):
+    """Equal diameters have no loss.
+
+    >>> at_a_switch(2.0, 2.0)
+    0.0
+    """
+    return 0.0 * x if x == d else (x - d) * 3.0
+
+
+def not_to_be_helped(x):
+    """What only a number answers, and an error of that caught.
+
+    >>> not_to_be_helped(0.5)
+    0.25
+    """
+    try:
+        return complex(x).real ** 2
+    except TypeError:
+        return 0.0
+
+
+EXPECTED = {
+    truncated: "right", looked_up: "right", of_a_mixture: "right", largest_part: "right", with_kind: "right",
+    at_a_switch: "switch", not_to_be_helped: "refused",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("function", EXPECTED, ids=lambda f: f.__name__)
+def test_shapes_of_foreign_code(function, way):
+    call = call_of(function.__name__, function)
+    assert call is not None
+    found = outcome(call, way)
+    assert found.kind == EXPECTED[function], found.text
+
+
+def test_iterations_that_stop_are_followed_at_a_point():
+    call = call_of("by_a_secant", by_a_secant)
+    assert call is not None
+    assert outcome(call, "interpreted").kind == "right"
+
+
+def test_a_wrong_derivative_is_found():
+    """Rounding to six digits hides the derivative from everything but differences of large steps."""
+
+    def wrong(x):
+        """>>> wrong(0.5)
+        0.25
+        """
+        return x * x if isinstance(x, float) and type(x) is float else 3.0 * x * x
+
+    call = call_of("wrong", wrong)
+    assert call is not None
+    assert outcome(call, "interpreted").kind == "wrong"
+
+
+def test_functions_of_a_package_are_found():
+    names = {call.name for call in calls_of("tests.symad.tracing.calling.test_foreign")}
+    assert {name.rpartition(".")[2] for name in names} >= {function.__name__ for function in EXPECTED}
