@@ -1,231 +1,36 @@
-"""Random programs, their derivatives by every route, and oracles that know no derivative at all.
+"""Random programs against oracles: `python -m tests.fuzz NAME COUNT [--seed S] [--no-shrink] [--keep]`.
 
-A program is the text of a Python function of one array. It runs in two worlds. In the first, `D`, `GRAD`, `JVP`,
-`VJP` and `HESS` inside it are symad's transforms. In the second they are central differences, and the outer
-derivatives are central differences too, all at 220 digits: no rule, no level and no linear map is used there.
-
-Soak: `python tests/fuzz.py --seconds 300 --seed N`; every failure is printed with its program.
+Prints what became of them. What fails is shrunk, and printed as a small program; `--keep` saves it for the tests.
 """
 
 from __future__ import annotations
 
 import argparse
-import linecache
-import sys
+import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from random import Random
-from typing import Any
 
-import mpmath
-import numpy as np
+os.environ.setdefault("SYMAD_STRICT", "1")  # as in every test
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script: tests/codegen is not the package codegen
-
-from fuzz_programs import SIZE, program_text
-from mixes import HESSIAN_MODES
-
-import symad as sa
-from codegen.errors import WorkbenchError
-from codegen.evaluation.interpret import evaluate
-from symad.checking.verification.verify import exact_values
-
-DIGITS = 220  # second differences inside second differences leave 70 of them
-INNER, OUTER = 25, 15  # steps 10**-25 inside programs, 10**-15 around them: errors of 1e-50 and 1e-30
-LARGEST = 1e6  # programs with larger values are left out: their last digits mean nothing
-EXACT_TOLERANCE = 1e-12  # a derivative that does not depend on the outer level is folded in float64
-TOLERANCE = 1e-8  # of float64, relative to the largest entry or intermediate value
-STEP = [0.0, 0.0]  # step of the second world and its shift to one side; traced values while it is traced
-
-GRADIENTS: dict[str, Callable[..., Any]] = {"grad": sa.grad, "jacfwd": sa.jacfwd, "jacrev": sa.jacrev}
-QUICK_ROUTES = 4  # of the eleven of `routes`, when not all are checked
-OPTIONS = [(tier, fma) for tier in ("default", "fast") for fma in (True, False)]
-
-
-def _difference(f: Any, a: Any) -> Any:
-    return _moved(f, a, 1)
-
-
-def _moved(f: Any, a: Any, v: Any) -> Any:
-    step, shift = STEP
-    return (f(a + (shift + 1) * step * v) - f(a + (shift - 1) * step * v)) / (2 * step)
-
-
-def _gradient(f: Any, a: Any) -> Any:
-    return np.stack([_moved(f, a, unit) for unit in np.eye(SIZE)])
-
-
-def _hessian(f: Any, a: Any) -> Any:
-    return np.stack([_moved(lambda b: _gradient(f, b), a, unit) for unit in np.eye(SIZE)])
-
-
-WORLDS: dict[str, dict[str, Any]] = {
-    "symad": {
-        "D": lambda f, a: sa.derivative(f)(a),
-        "DR": lambda f, a: sa.grad(f)(a),
-        "D2": lambda f, a: sa.derivative(f, order=2)(a),
-        "GRAD": lambda f, a: sa.grad(f)(a),
-        "JVP": lambda f, a, v: sa.jvp(f, (a,), (v,))[1],
-        "LIN": lambda f, a, v: sa.linearize(f, a)[1](v),
-        "VJP": lambda f, a, w: sa.vjp(f, a)[1](w)[0],
-        "HESS": lambda f, a: sa.hessian(f)(a),
-        "HVP": lambda f, a, v: sa.hvp(f, (a,), (v,)),
-    },
-    "differences": {
-        "D": _difference,
-        "DR": _difference,
-        "D2": lambda f, a: _difference(lambda b: _difference(f, b), a),
-        "GRAD": _gradient,
-        "JVP": _moved,
-        "LIN": _moved,
-        "VJP": lambda f, a, w: _gradient(lambda b: (f(b) * w).sum(), a),
-        "HESS": _hessian,
-        "HVP": lambda f, a, v: _moved(lambda b: _gradient(f, b), a, v),
-    },
-}
-
-
-@dataclass
-class Report:
-    """What was done: programs, comparisons, and the failures as texts."""
-
-    programs: int = 0
-    skipped: int = 0
-    checks: int = 0
-    failures: list[str] = field(default_factory=list)
-
-
-def load(text: str, name: str, world: str) -> Callable[..., Any]:
-    """Return the function `f` of a program in one of the worlds; its lines appear in tracebacks."""
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    names: dict[str, Any] = {"np": np, **WORLDS[world]}
-    exec(compile(text, name, "exec"), names)
-    return names["f"]
-
-
-def oracle(text: str, name: str, x: Any) -> tuple[Any, Any, Any]:
-    """Value, gradient and Hessian by central differences at 220 digits, as object arrays of mpmath numbers."""
-    f = load(text, name, "differences")
-
-    def stepped(x: Any, *steps: Any) -> Any:
-        STEP[:] = steps
-        return f(x)
-
-    traced = sa.trace(stepped, x, 1.0, 0.0)
-    names = traced.inputs.flat
-
-    def at(point: Any, shift: int = 0) -> Any:
-        values = dict(zip(names, [*point, mpmath.mpf(10) ** -INNER, shift], strict=True))
-        return evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=DIGITS)[0]
-
-    with mpmath.workdps(DIGITS):
-        h = mpmath.mpf(10) ** -OUTER
-        start = np.array([mpmath.mpf(value) for value in x.tolist()], dtype=object)
-        units = [np.array([h * (k == j) for k in range(SIZE)], dtype=object) for j in range(SIZE)]
-        value, up, down = at(start), [at(start + u) for u in units], [at(start - u) for u in units]
-        if abs(value - at(start, 3)) > EXACT_TOLERANCE:
-            raise ZeroDivisionError("a derivative inside the program is asked for at a jump")
-        gradient = np.array([(a - b) / (2 * h) for a, b in zip(up, down, strict=True)])
-        matrix = np.empty((SIZE, SIZE), dtype=object)
-        for i, u in enumerate(units):
-            matrix[i, i] = (up[i] - 2 * value + down[i]) / h**2
-            for j, v in enumerate(units[:i]):
-                both = at(start + u + v) + at(start - u - v) - at(start + u - v) - at(start - u + v)
-                matrix[i, j] = matrix[j, i] = both / (4 * h**2)
-    return value, gradient, matrix
-
-
-def check(seed: int, report: Report, *, complete: bool = False) -> None:
-    """Check one program, by a random choice of routes and compiler options or completely."""
-    random = Random(seed)
-    text, name = program_text(random), f"<program {seed}>"
-    x = np.array([random.uniform(-1.5, 1.5) for _ in range(SIZE)])
-    try:
-        right = oracle(text, name, x)
-    except (ZeroDivisionError, OverflowError):
-        right = (mpmath.nan,) * 3
-    except (WorkbenchError, TypeError) as error:
-        report.failures.append(f"seed {seed}: not traced: {error}\n{text}")
-        return
-    if not all(mpmath.isfinite(v) and abs(v) < LARGEST for part in right for v in np.ravel(part)):
-        report.skipped += 1
-        return
-    report.programs += 1
-    try:
-        for problem in problems(load(text, name, "symad"), x, right, report, None if complete else random):
-            report.failures.append(f"seed {seed}, x = {x.tolist()}: {problem}\n{text}")
-    except (ArithmeticError, WorkbenchError, LookupError, TypeError, ValueError, AttributeError, AssertionError) as e:
-        report.failures.append(f"seed {seed}, x = {x.tolist()}: raised {type(e).__name__}: {e}\n{text}")
-
-
-def problems(f: Any, x: Any, right: Any, report: Report, choose: Random | None) -> Iterator[str]:
-    """Yield what is wrong with one program's derivatives at a point; `choose` takes some of the routes."""
-    every = list(routes(f, right))
-    for route, transform, wanted in every if choose is None else choose.sample(every, QUICK_ROUTES):
-        exact = exact_values(sa.trace(transform, x), (x,))
-        scale = max([1.0, *[abs(float(v)) for v in np.ravel(wanted)]])
-        report.checks += 1
-        worst = max(abs(float(a - b)) for a, b in zip(exact, np.ravel(wanted), strict=True))
-        if not worst <= EXACT_TOLERANCE * scale:
-            yield f"{route}, 50 digits: off by {worst:g}"
-            continue
-        found = {"interpreted": transform(x)}
-        for tier, fma in OPTIONS if choose is None else choose.choices(OPTIONS, k=choose.randrange(2)):
-            found[f"{tier}, fma={fma}"] = sa.compile(transform, x, tier=tier, fma=fma)(x)
-        for how, numbers in found.items():
-            report.checks += 1
-            worst = float(np.max(np.abs(np.ravel(numbers) - np.array([float(v) for v in exact]))))
-            if not worst <= TOLERANCE * scale:
-                yield f"{route}, {how}: off by {worst:g} of {scale:g}"
-    modes = ("edge", "dyadic", "auto")
-    for mode in modes if choose is None else choose.sample(modes, 1):
-        yield from pattern_problems(f, x, right[2], report, mode)
-
-
-def routes(f: Any, right: Any) -> Iterator[tuple[str, Callable[..., Any], Any]]:
-    """Yield the value, the gradients and the Hessians of a function with what is right for each."""
-    value, gradient, matrix = right
-    yield "value", f, [value]
-    for name, transform in GRADIENTS.items():
-        yield name, transform(f), gradient
-    for mode in HESSIAN_MODES:
-        yield f"hessian {mode}", sa.hessian(f, mode=mode), matrix
-
-
-def pattern_problems(f: Any, x: Any, matrix: Any, report: Report, mode: Any) -> Iterator[str]:
-    """Yield entries that are not zero and not in the sparsity pattern, or that differ from the right ones."""
-    report.checks += 1
-    sparse = sa.hessian(f, mode=mode, sparse="full")(x)
-    present = set(zip(sparse.rows.tolist(), sparse.columns.tolist(), strict=True))
-    missing = [place for place in np.ndindex(SIZE, SIZE) if abs(matrix[place]) > 1e-18 and place not in present]
-    if missing:
-        yield f"sparsity {mode}: no entries {missing}"
-    scale = max([1.0, *[abs(float(v)) for v in np.ravel(matrix)]])
-    if not np.max(np.abs(sparse.toarray() - matrix.astype(float))) <= TOLERANCE * scale:
-        yield f"sparsity {mode}: wrong entries {sparse.toarray().tolist()}"
+from tests.support.fuzzers import FUZZERS
+from tests.support.fuzzing import campaign, save
 
 
 def main() -> int:
-    """Soak: check programs for a while and print what failed."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    report, seed, end = Report(), options.seed, time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        known = len(report.failures)
-        check(seed, report, complete=True)
-        for failure in report.failures[known:]:
-            print(failure, flush=True)
-        seed += 1
-    print(
-        f"seeds {options.seed}..{seed - 1}: {report.programs} programs, "
-        f"{report.skipped} skipped (not finite, or at a jump), "
-        f"{report.checks} checks, {len(report.failures)} failures"
-    )
-    return bool(report.failures)
+    """Run one campaign."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("name", choices=sorted(FUZZERS))
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--no-shrink", action="store_true", help="print failing programs as they are")
+    parser.add_argument("--keep", action="store_true", help="save failing programs in tests/regressions")
+    asked = parser.parse_args()
+    began = time.monotonic()
+    seeds = range(asked.seed, asked.seed + asked.count)
+    done = campaign(asked.name, FUZZERS[asked.name], seeds, shrink=not asked.no_shrink)
+    for failure in done.failures if asked.keep else ():
+        print(f"kept: {save(failure)}")
+    print(f"{asked.name}: {done}; {time.monotonic() - began:.0f} s")
+    return bool(done.failures)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from derive_cases import CASES, Made, region
 from derive_cases import run as table
-from derive_fuzz import Grown
 from test_derive_nests import rows
 
 import symad as sa
@@ -27,6 +26,8 @@ from symad.derivatives.loops import checkpoints, reverse
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
+from tests.support.derive_fuzz import Grown
+from tests.support.draws import seeded
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "nested-segments.md"
 
@@ -214,7 +215,7 @@ def test_derivatives_of_every_case(name: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("seed", range(12))
 def test_derivatives_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch)
-    program = Grown(seed).program()
+    program = Grown(seeded(seed)).program()
     for policy in get_args(Checkpoints):
         made = gradient(program, [0], checkpoints=policy)
         kept(made)

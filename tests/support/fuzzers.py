@@ -1,0 +1,23 @@
+"""The fuzzers, by name: how each makes programs, and what it compares."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.support import chains_fuzz, derive_fuzz, nested_fuzz, rolling_fuzz, second_fuzz, sums_fuzz
+from tests.support.fuzzing import Fuzzer
+
+_second = {"written": second_fuzz.written, "read": second_fuzz.read}
+_derive = {"written": derive_fuzz.written, "read": derive_fuzz.read}
+
+FUZZERS = {
+    "nested": Fuzzer(nested_fuzz.make, nested_fuzz.check),
+    "rolling": Fuzzer(rolling_fuzz.make, rolling_fuzz.check),
+    "rolling-native": Fuzzer(rolling_fuzz.make, partial(rolling_fuzz.check, native=True)),
+    "chains": Fuzzer(chains_fuzz.make, chains_fuzz.check, chains_fuzz.written, chains_fuzz.read),
+    "sums": Fuzzer(sums_fuzz.make, sums_fuzz.check, sums_fuzz.written, sums_fuzz.read),
+    "derive": Fuzzer(derive_fuzz.make, derive_fuzz.check, **_derive),
+    "derive-native": Fuzzer(derive_fuzz.make, partial(derive_fuzz.check, native=True), **_derive),
+    "hessian": Fuzzer(partial(second_fuzz.make, scalar=True), second_fuzz.check_hessian, **_second),
+    "jacobian": Fuzzer(partial(second_fuzz.make, scalar=False), second_fuzz.check_jacobian, **_second),
+}
