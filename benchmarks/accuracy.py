@@ -30,7 +30,7 @@ from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.lowering.prepare import prepare
 from codegen.options import Options
-from tests.codegen.kernel_points import OWN_TESTS, TRUTHS, points_of, ulp_error
+from tests.support.kernel_points import OWN_TESTS, TRUTHS, points_of, ulp_error
 
 Point = tuple[float, ...]
 

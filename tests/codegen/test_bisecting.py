@@ -11,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rolled_programs import KNOWN
-from staged import PROGRAMS, SCRIPT, X, Y, given, reference, straight, sweep, values
 
 import codegen.emission.straight
 import codegen.loops.emit.rolled_code
@@ -25,6 +23,8 @@ from codegen.loops.optimise.common_rows import share
 from codegen.lowering.fuse import fuse
 from codegen.lowering.lower import Lowered
 from codegen.stages import OPTIONAL, bisecting, bisection_of
+from tests.support.rolled_programs import KNOWN
+from tests.support.staged import PROGRAMS, SCRIPT, X, Y, given, reference, straight, sweep, values
 
 # what is left out
 

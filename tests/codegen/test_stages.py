@@ -13,13 +13,13 @@ from threading import Barrier
 import numpy as np
 import pytest
 import sympy as sp
-from rolled_programs import KNOWN
-from staged import SCRIPT, X, Y, Z, straight, sweep
 
 from codegen import ArgumentError, compile_program
 from codegen.ir.region import regions_of
 from codegen.machine.listing import LISTING
 from codegen.stages import LARGEST, compilation, file_name, observed, stage
+from tests.support.rolled_programs import KNOWN
+from tests.support.staged import SCRIPT, X, Y, Z, straight, sweep
 
 STRAIGHT = ["program", "after-lower", "after-scales", "after-sink_signs", "after-multiply-add", "after-groups",
             "after-schedule", "llvm", "assembly"]  # fmt: skip

@@ -20,10 +20,10 @@ from codegen.machine.build import compile_program
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.regions.derive_cases import Made, region
-from tests.regions.derive_flat import agree, flat_function, points
-from tests.regions.derive_strict import run
 from tests.support import written as text
+from tests.support.derive_cases import Made, region
+from tests.support.derive_flat import agree, flat_function, points
+from tests.support.derive_strict import run
 from tests.support.draws import SEEDS, Draw
 
 POLICIES: tuple[Checkpoints, ...] = ("all", "sqrt", "none")

@@ -21,9 +21,9 @@ import numpy as np
 import symad as sa
 from codegen.evaluation.interpret import evaluate
 from symad.checking.verification.verify import exact_values
-from tests.mixes import HESSIAN_MODES
 from tests.support.draws import Draw
 from tests.support.fuzz_programs import SIZE, program_text
+from tests.support.mixes import HESSIAN_MODES
 
 DIGITS = 220  # second differences inside second differences leave 70 of them
 INNER, OUTER = 25, 15  # steps 10**-25 inside programs, 10**-15 around them: errors of 1e-50 and 1e-30

@@ -11,9 +11,9 @@ import numpy as np
 from codegen.ir.region import RolledProgram
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
-from tests.regions.second_cases import Rolled, flat_hessian, flat_jacobian, numbers_of, points_of
 from tests.support import written as text
 from tests.support.draws import SEEDS
+from tests.support.second_cases import Rolled, flat_hessian, flat_jacobian, numbers_of, points_of
 
 TRIANGLES, FORMATS = ("lower", "upper", "full"), ("regions", "coo", "csr", "csc")
 UNARY = (np.sin, np.exp, np.tanh, lambda a: a * a, lambda a: 1 / (1 + a * a), lambda a: a, lambda a: -a, abs)

@@ -18,9 +18,9 @@ from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from codegen.loops.find.sums_and_maps import Found, find_sums
 from codegen.loops.loop import Loop
-from tests.structure.loop_values import flat_values, rolled_values
 from tests.support import written as text
 from tests.support.draws import SEEDS, Draw
+from tests.support.loop_values import flat_values, rolled_values
 
 CONSTANTS: tuple[sp.Basic, ...] = (
     sp.Integer(0), sp.Integer(1), sp.Integer(-1), sp.Integer(2), sp.Float(1.0), sp.Float(0.5), sp.Rational(1, 3), sp.pi,

@@ -2,8 +2,8 @@
 
 Nothing here is part of symad's transforms, and `import symad` does not reach it. Each maker below returns a function
 `d(f, a)` that gives f'(a) correctly as long as derivatives are not nested, and a famous wrong number for some nested
-ones; tests/test_confusion.py has the table. The fifth, `fresh_tag`, is the arithmetic of the first two with the one
-change that makes it right.
+ones; tests/symad/derivatives/test_confusion.py has the table. The fifth, `fresh_tag`, is the arithmetic of the first
+two with the one change that makes it right.
 
 | maker | what it leaves out | what goes wrong |
 |---|---|---|

@@ -1,0 +1,289 @@
+"""Functions of all lanes at once: error bounds, special arguments, the same bits in any lane."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+from mpmath import mp
+from numpy.typing import NDArray
+
+from codegen import Input, Output, compile_program
+from codegen.emission.lane_functions import lane_function, on_lanes
+from codegen.engine import Library, compile_text
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.functions.lane_formulas import FORMULAS, HUGE_ANGLE
+from codegen.functions.symbols import symbol
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.tables import Affine
+from codegen.lanes import Lanes
+from tests.support.kernel_points import ulp_error
+
+Numbers = NDArray[np.float64]
+WIDTHS = (2, 4, 8)
+POINTS = 400
+A, B = sp.symbols("a b")
+
+DRIVER = """
+define void @run(ptr %x,ptr %y,i64 %n) nounwind{attributes} {{
+begin:
+br label %next
+next:
+%k=phi i64 [0,%begin],[%after,%next]
+{loads}
+%q=getelementptr double,ptr %y,i64 %k
+%r=call {type} @{name}({arguments})
+store {type} %r,ptr %q,align 8
+%after=add i64 %k,{width}
+%more=icmp ult i64 %after,%n
+br i1 %more,label %next,label %end
+end:
+ret void
+}}
+"""
+LOAD = """%p{c}=getelementptr ptr,ptr %x,i64 {c}
+%a{c}=load ptr,ptr %p{c},align 8
+%e{c}=getelementptr double,ptr %a{c},i64 %k
+%v{c}=load {type},ptr %e{c},align 8"""
+
+
+@cache
+def library(function: str, width: int) -> Library:
+    lanes = Lanes(width)
+    symbols = lane_function(function, lanes)
+    operands = range(FORMULAS[function].operands)
+    driver = DRIVER.format(
+        attributes=lanes.attributes, type=lanes.type, name=symbols[0].name, width=width,
+        loads="\n".join(LOAD.format(c=c, type=lanes.type) for c in operands),
+        arguments=",".join(f"{lanes.type} %v{c}" for c in operands),
+    )  # fmt: skip
+    addresses = {name: address for found in symbols for name, address in found.addresses.items()}
+    return compile_text("\n".join([*(found.text for found in symbols), driver]), ("run",), addresses, 0)
+
+
+def on_array(function: str, width: int, *arguments: Numbers) -> Numbers:
+    """The function of every number, `width` at a time."""
+    size = len(arguments[0])
+    padded = [np.append(x, np.full(-size % width, 0.5)) for x in arguments]
+    found = np.full(len(padded[0]), 7.0)
+    pointers = (ctypes.c_void_p * len(padded))(*[x.ctypes.data for x in padded])
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    run(library(function, width).addresses["run"])(pointers, found.ctypes.data, len(found))
+    return found[:size]
+
+
+def near(middle: float, random: np.random.Generator) -> Numbers:
+    """Numbers on both sides of a point, as close as they come."""
+    return middle + random.choice([-1.0, 1.0], POINTS) * np.exp(random.uniform(-37, -1, POINTS))
+
+
+def sizes(low: float, high: float, random: np.random.Generator) -> Numbers:
+    """Numbers of all sizes and both signs."""
+    return random.choice([-1.0, 1.0], POINTS) * np.exp2(random.uniform(math.log2(low), math.log2(high), POINTS))
+
+
+def angles(random: np.random.Generator) -> list[Numbers]:
+    """Angles, and the numbers next to multiples of pi/2, where sine or cosine is smallest."""
+    multiples = np.append(np.arange(1, POINTS), random.integers(1, int(HUGE_ANGLE / 2), POINTS))
+    close = np.array([float(int(k) * mp.pi / 2) for k in multiples])
+    return [random.uniform(-7, 7, POINTS), random.uniform(-HUGE_ANGLE, HUGE_ANGLE, POINTS), close, -close]
+
+
+TINY = 5e-324
+RANGES: dict[str, Callable[[np.random.Generator], list[Numbers]]] = {
+    "exp": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-708, 709.78, POINTS), sizes(TINY, 1, r),
+                      r.uniform(-745.13, -708, POINTS), r.uniform(0.3, 0.5, POINTS)],
+    "expm1": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-40, 709.78, POINTS), sizes(TINY, 1, r),
+                        r.uniform(20, 60, POINTS), r.uniform(0.3, 0.5, POINTS)],
+    "log": lambda r: [r.uniform(0.5, 2, POINTS), abs(sizes(TINY, 1.7e308, r)), near(1, r), r.uniform(1.2, 1.5, POINTS)],
+    "log1p": lambda r: [r.uniform(-0.5, 1, POINTS), abs(sizes(TINY, 1.7e308, r)), sizes(TINY, 0.9, r),
+                        abs(near(0, r)) - 1, r.uniform(-0.3, 0.45, POINTS)],
+    "llvm.sin.f64": angles,
+    "llvm.cos.f64": angles,
+    "exp2": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-1074, 1024, POINTS), sizes(TINY, 1, r)],
+    "log2": lambda r: [r.uniform(0.5, 2, POINTS), abs(sizes(TINY, 1.7e308, r)), near(1, r)],
+    "log10": lambda r: [r.uniform(0.5, 2, POINTS), abs(sizes(TINY, 1.7e308, r)), near(1, r)],
+    "tan": angles,
+    "atan": lambda r: [r.uniform(-3, 3, POINTS), sizes(TINY, 1.7e308, r), sizes(0.1, 10, r)],
+    "sinh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-711, 711, POINTS), sizes(TINY, 20, r)],
+    "cosh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-711, 711, POINTS), sizes(TINY, 20, r)],
+    "tanh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-22, 22, POINTS), sizes(TINY, 1, r)],
+}  # fmt: skip
+# Bases and exponents: near 1, of all sizes, and with powers next to overflow and underflow.
+POWERS: list[Callable[[np.random.Generator], tuple[Numbers, Numbers]]] = [
+    lambda r: (r.uniform(0.5, 2, POINTS), r.uniform(-5, 5, POINTS)),
+    lambda r: (1 + abs(sizes(1e-15, 0.1, r)), sizes(1, 1e15, r)),
+    lambda r: (abs(sizes(1e-300, 1e300, r)), r.uniform(-1, 1, POINTS)),
+    lambda r: (r.uniform(1.3, 1.42, POINTS), r.uniform(-2200, 2200, POINTS)),
+    lambda r: (r.uniform(0, 12, POINTS), r.integers(-300, 300, POINTS).astype(float)),
+]
+EXACT: dict[str, Callable[[Any], Any]] = {
+    "exp": mp.exp, "expm1": mp.expm1, "log": mp.log, "log1p": mp.log1p, "llvm.sin.f64": mp.sin, "llvm.cos.f64": mp.cos,
+    "exp2": lambda x: mp.power(2, x), "log2": lambda x: mp.log(x, 2), "log10": lambda x: mp.log(x, 10), "tan": mp.tan,
+    "atan": mp.atan, "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh,
+    "pow": mp.power,
+}  # fmt: skip
+# Where the reductions change over: multiples of log(2)/2 and pi/4, sqrt(1/2), powers of two.
+HARD = [
+    *(factor * step for factor in (1.0, math.nextafter(1.0, 2.0)) for k in (1, 2, 3, 5, 1023) for step in (
+        k * math.log(2.0) / 2, k * math.pi / 4, math.sqrt(0.5) * 2.0 ** (k % 3), 2.0**-k)),
+    math.nextafter(1.0, 0.0), 2.0**-27, 2.0**-54, 2.0**-1022, math.nextafter(HUGE_ANGLE, 0.0),
+]  # fmt: skip
+HARD += [-x for x in HARD]
+SPECIAL = [
+    0.0,
+    -0.0,
+    math.inf,
+    -math.inf,
+    math.nan,
+    TINY,
+    -TINY,
+    1.0,
+    -1.0,
+    1e308,
+    -1e308,
+    746.0,
+    -746.0,
+    709.78,
+    710.0,
+]
+
+
+def exact(function: str, arguments: tuple[float, ...]) -> Any:
+    with mp.workprec(240):
+        return EXACT[function](*map(mp.mpf, arguments))
+
+
+def arguments(function: str) -> tuple[Numbers, ...]:
+    random = np.random.default_rng(0)
+    if function == "pow":
+        bases, exponents = zip(*(made(random) for made in POWERS), strict=True)
+        return np.concatenate(bases), np.concatenate(exponents)
+    x = np.concatenate([*RANGES[function](random), HARD])
+    lowest = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0}.get(function, -math.inf)
+    return (x[x > lowest],)
+
+
+def special(function: str) -> tuple[Numbers, ...]:
+    """Special arguments, for a function of two all pairs of them."""
+    if FORMULAS[function].operands == 1:
+        return (np.array(SPECIAL),)
+    first, second = np.meshgrid([*SPECIAL, 0.3, 7.0], [*SPECIAL, 0.5, 3.0])
+    return first.ravel(), second.ravel()
+
+
+def test_every_formula_is_tested() -> None:
+    assert RANGES.keys() | {"pow"} == EXACT.keys() == FORMULAS.keys()
+    assert all(symbol(function, found.operands).name == function for function, found in FORMULAS.items())
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_accuracy(function: str) -> None:
+    """Against 70 digits; where the value is subnormal, in units of the smallest number."""
+    points = arguments(function)
+    values = on_array(function, 4, *points).tolist()
+    for argument, value in zip(zip(*(x.tolist() for x in points), strict=True), values, strict=True):
+        wanted = exact(function, argument)
+        if abs(wanted) > sys.float_info.max:
+            assert value == math.copysign(math.inf, wanted), argument
+        elif abs(wanted) < sys.float_info.min:
+            assert abs(value - wanted) <= FORMULAS[function].ulp * TINY, argument
+        else:
+            assert ulp_error(value, wanted) <= FORMULAS[function].ulp, argument
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_a_lane_depends_on_its_argument_alone(function: str) -> None:
+    """Any number of lanes, any neighbours: the same bits, also beside nan and huge angles."""
+    points = [np.concatenate(both) for both in zip(arguments(function), special(function), strict=True)]
+    points = [np.append(x, [1e22, -1e300]) for x in points]
+    first = on_array(function, 2, *points)
+    for width in WIDTHS:
+        for seed in range(3):
+            order = np.random.default_rng(seed).permutation(len(first))
+            np.testing.assert_array_equal(on_array(function, width, *(x[order] for x in points)), first[order])
+
+
+@pytest.mark.parametrize("function", FORMULAS)
+def test_special_arguments(function: str) -> None:
+    """Zeros with their sign, infinities, nan, overflow and underflow: as the scalar function has them."""
+    arity = FORMULAS[function].operands
+    parameters = ",".join(f"double %x{k}" for k in range(arity))
+    scalar = compile_text(
+        f"{symbol(function, arity).text}\n"
+        f"define double @one({parameters}) {{\n%y=call double @{function}({parameters})\nret double %y\n}}",
+        ("one",), symbol(function, arity).addresses,
+    )  # fmt: skip
+    one = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity)(scalar.addresses["one"])
+    points = special(function)
+    wanted = np.array([one(*point) for point in zip(*points, strict=True)])
+    found = on_array(function, 8, *points)
+    np.testing.assert_array_max_ulp(found[~np.isnan(wanted)], wanted[~np.isnan(wanted)], 2)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("function", ["llvm.sin.f64", "llvm.cos.f64", "tan"])
+def test_huge_angles_are_the_library_s(function: str) -> None:
+    x = np.array([HUGE_ANGLE, -HUGE_ANGLE, 1e22, -1e300, 6381956970095103 * 2.0**797])
+    plain = getattr(math, function.removeprefix("llvm.").removesuffix(".f64"))
+    assert on_array(function, 4, x).tolist() == [plain(angle) for angle in x.tolist()]
+
+
+def test_without_fused_operations_lanes_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.emission.lane_functions.has_fma", lambda: False)
+    assert on_lanes("exp", 1, Lanes(4), formulas=True, library=False)[0].name == "lanes.exp.v4f64"
+
+
+def test_powers_have_exact_logarithms() -> None:
+    exponents = np.arange(-1074.0, 1024.0)
+    np.testing.assert_array_equal(on_array("log2", 4, np.exp2(exponents)), exponents)
+    np.testing.assert_array_equal(on_array("exp2", 4, exponents), np.exp2(exponents))
+    np.testing.assert_array_equal(on_array("log10", 4, 10.0 ** np.arange(23)), np.arange(23.0))
+
+
+def summed(expression: Any, count: int) -> RolledProgram:
+    """The sum of a function of two vectors."""
+    body = program_from_sympy([A, B], [expression])
+    gathers = (Gather(0, Affine(0, 1, count)), Gather(1, Affine(0, 1, count)))
+    region = Region(body, count, gathers, (Result(0, 2, Affine(0, 1, count), "store"),))
+    buffers = (Buffer("input", count), Buffer("input", count), Buffer("output", count))
+    inputs = (Input("x", (count,)), Input("y", (count,)))
+    return RolledProgram(inputs, (Output((count,), ()),), buffers, (region,), "summed")
+
+
+@pytest.mark.parametrize("count", [2, 7, 100, 2001])
+def test_loops_call_them(count: int) -> None:
+    """Every repetition, those of the tail too, has the bits that the function has alone."""
+    kernel = compile_program(summed(sp.exp(A) + sp.sin(B), count))
+    assert "symad.exp.v" in kernel.llvm
+    random = np.random.default_rng(0)
+    x, y = random.uniform(-2, 2, (2, count))
+    found = on_array("exp", 2, x) + on_array("llvm.sin.f64", 2, y)
+    np.testing.assert_array_equal(kernel(x, y), found)
+    points = kernel.batch(np.stack([x, y]), np.stack([y, x]))
+    np.testing.assert_array_equal(points, [kernel(x, y), kernel(y, x)])
+
+
+def test_sine_and_cosine_at_once() -> None:
+    """They have the bits of each alone."""
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.uniform(-1e3, 1e3, 90), [HUGE_ANGLE, 1e22, -0.0]])
+    kernel = compile_program(summed(sp.sin(A) * sp.cos(A) + B, len(x)))
+    assert "symad.sincos.v" in kernel.llvm
+    assert "symad.sin.v" not in kernel.llvm
+    found = kernel(x, np.zeros(len(x)))
+    np.testing.assert_array_equal(found, on_array("llvm.sin.f64", 4, x) * on_array("llvm.cos.f64", 2, x))
+
+
+def test_chains_and_straight_lines_call_the_library() -> None:
+    kernel = compile_program(program_from_sympy([A, B], [sp.exp(A + k) for k in range(8)]))
+    assert "symad." not in kernel.llvm
+    assert [*kernel(0.25, 0.0)] == [math.exp(0.25 + k) for k in range(8)]

@@ -1,0 +1,286 @@
+"""What of NumPy can be traced: a table of calls, of which `python -m tests.support.numpy_table` makes `docs/numpy.md`.
+
+A row is a line of `numpy_calls.txt`: Python, as a user writes it; statements are separated by `; ` and the last one is
+the result. Under `[symbols]` are calls that are traced without values, under `[numbers]` those whose answer is an
+order, an index or a truth value, which follows the values, under `[refused]` those that raise TraceError, under
+`[error]` those that NumPy itself refuses. Small letters (`ARGUMENTS`) are traced, capitals (`PLAIN`) are ordinary data.
+`test_numpy_table.py` runs every row.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import symad
+
+CALLS = Path(__file__).parent / "numpy_calls.txt"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "numpy.md"
+
+GENERATOR = np.random.default_rng(20)
+_M = GENERATOR.uniform(-1.0, 1.0, (4, 4)) + 3.0 * np.eye(4)[[1, 0, 2, 3]]
+
+ARGUMENTS: dict[str, Any] = {
+    "r": np.float64(0.37),
+    "x": GENERATOR.uniform(-2.0, 2.0, 5),
+    "y": GENERATOR.uniform(-2.0, 2.0, 5),
+    "u": GENERATOR.uniform(0.1, 0.9, 5),
+    "v": GENERATOR.uniform(1.2, 2.6, 5),
+    "a": GENERATOR.uniform(-1.0, 1.0, (3, 4)),
+    "b": GENERATOR.uniform(-1.0, 1.0, (4, 2)),
+    "m": _M,
+    "s": _M @ _M.T,
+    "p": GENERATOR.uniform(-1.0, 1.0, (5, 3)),
+    "n": GENERATOR.uniform(-1.0, 1.0, (2, 3, 3)) + 2.0 * np.eye(3),
+    "t": GENERATOR.uniform(-1.0, 1.0, (2, 3, 4)),
+}
+PLAIN: dict[str, Any] = {
+    "np": np,
+    "C": np.array([0.5, -1.25, 2.0, 0.75, 1.5]),
+    "W": np.array([1.0, 2.0, 0.5, 3.0]),
+    "GRID": np.array([-2.0, -0.5, 0.25, 1.0, 2.5]),
+    "MASK": np.array([True, False, True, True, False]),
+    "MASKS": np.array([[True, False, True, True], [False, True, True, False], [True, True, False, True]]),
+    "NAN": np.nan,
+}
+
+# The ufuncs: each is called on every argument that NumPy accepts, and in every way that it allows.
+_DOMAINS = {
+    name: argument
+    for argument, names in {
+        "u": ("arcsin", "arccos", "arctanh", "asin", "acos", "atanh", "log1p"),
+        "v": ("arccosh", "acosh", "log", "log2", "log10", "sqrt"),
+        "x > 0": ("invert", "bitwise_not", "bitwise_invert"),
+        "v, y": ("power", "pow", "float_power"),
+        "x, [1, 2, 0, -1, 3]": ("ldexp",),
+        "x > 0, y > 0": ("bitwise_and", "bitwise_or", "bitwise_xor"),
+    }.items()
+    for name in names
+}
+_UNARY_CALLS = (
+    "{f}({x})",
+    "z = np.zeros_like({x}); {f}({x}, out=z); z",
+    "z = np.copy({x}); {f}(z, z); z",
+    "z = np.ones_like({x}); {f}({x}, out=(z,), where=MASK); z",
+    "z = np.copy({x}); {f}.at(z, [0, 2]); z",
+)
+_BINARY_CALLS = (
+    "{f}({x})",
+    "{f}(1 + a[0], 2 + m)",
+    "{f}(3, v)",
+    "{f}(v, 2)",
+    "z = np.zeros_like(x); {f}({x}, out=z); z",
+    "z = np.copy(v); {f}(z, 2, out=z, where=MASK); z",
+    "{f}.reduce(v)",
+    "{f}.reduce(1 + a**2, axis=-1, keepdims=True)",
+    "{f}.reduce(1 + t**2, axis=(0, 2))",
+    "{f}.reduce(1 + a**2, axis=None)",
+    "{f}.reduce(v, initial=1.5)",
+    "{f}.reduce(1 + a**2, axis=0, where=MASKS, initial=1.5)",
+    "{f}.reduce(v, where=MASK)",
+    "z = np.zeros_like(a[0]); {f}.reduce(1 + a**2, out=z); z",
+    "{f}.accumulate(1 + a**2, axis=1)",
+    "{f}.reduceat(v, [0, 2, 1, 3])",
+    "{f}.outer(v, 1 + a**2)",
+    "z = np.copy(v); {f}.at(z, [0, 0, 2], x[:3]); z",
+)
+# NumPy's vector loops for these read what they have just written: np.power.reduce([2, 1.5, 1.3]) is 2.46 and not 3.86
+# in NumPy 2.4 on processors with AVX-512.
+_WRONG_IN_NUMPY = ("np.power.reduce", "np.arctan2.reduce")
+
+# Public functions of NumPy that have no row, and why.
+WITHOUT_ROWS = {
+    "make arrays of ordinary numbers": """
+        arange bartlett blackman broadcast_shapes empty eye fft.fftfreq fft.rfftfreq from_dlpack frombuffer
+        fromfile fromfunction fromiter fromregex fromstring full genfromtxt hamming hanning identity indices kaiser
+        load loadtxt mask_indices ones ravel_multi_index tri tril_indices unpackbits unravel_index zeros
+    """,
+    "convert to an array, which a traced value answers itself": """
+        asanyarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat require
+    """,
+    "give texts": """
+        array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific typename
+    """,
+    "answer questions about types": """
+        can_cast common_type iscomplexobj isdtype isfortran isrealobj isscalar issubdtype iterable min_scalar_type
+        mintypecode promote_types result_type
+    """,
+    "work on dates": "busday_count busday_offset datetime_as_string datetime_data is_busday",
+    "settings, documentation, iterators": """
+        fft.test get_include get_printoptions getbufsize geterr geterrcall info linalg.test nested_iters printoptions
+        set_printoptions setbufsize seterr seterrcall show_config show_runtime test
+    """,
+    "deprecated names of functions that have rows": "in1d row_stack trapz",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One call: what is expected of it ("symbols", "numbers", "refused", "error"), its topic and its text."""
+
+    expected: str
+    topic: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The function that it is about, as a user writes it: np.linalg.solve, ndarray.sum, or indexing."""
+        statements = self.text.split("; ")
+        about = statements[1 if len(statements) > 2 else -1]
+        called = re.search(r"np\.(?:linalg\.|fft\.|lib\.stride_tricks\.)?\w+(?=[\[(.])", about)
+        if called or self.topic in ("indexing", "writing in place"):
+            return called[0] if called else self.topic
+        method = re.search(r"\.(\w+)\(", about)
+        return f"ndarray.{method[1]}" if method else "@" if "@" in about else "ndarray"
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the traced arguments, in the order of ARGUMENTS."""
+        used = {node.id for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.Name)}
+        return [name for name in ARGUMENTS if name in used]
+
+    @property
+    def values(self) -> list[Any]:
+        """Fresh copies of the arguments."""
+        return [np.copy(ARGUMENTS[name])[()] for name in self.arguments]
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The row as a function of its arguments."""
+        *statements, last = self.text.split("; ")
+        body = "".join(f"    {line}\n" for line in [*statements, f"return {last}"])
+        scope = dict(PLAIN)
+        exec(compile(f"def call({', '.join(self.arguments)}):\n{body}", "<numpy_table>", "exec"), scope)
+        made: Callable[..., Any] = scope["call"]
+        return made
+
+
+def _listed() -> list[Row]:
+    """Return the rows of the file of calls."""
+    found: list[Row] = []
+    heading = ("", "")
+    for line in CALLS.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            expected, _, topic = line[1:].partition("] ")
+            heading = (expected, topic)
+        elif line and not line.startswith("#"):
+            found.append(Row(*heading, line))
+    return found
+
+
+def _ufunc_rows(refused: set[str]) -> Iterator[Row]:
+    """Yield the rows of the ufuncs but `refused`; what NumPy itself refuses is an error of ours too."""
+    for name in sorted(name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)):
+        ufunc = getattr(np, name)
+        if ufunc.signature or f"np.{name}" in refused:
+            continue
+        calls = _UNARY_CALLS if ufunc.nin == 1 else _BINARY_CALLS
+        arguments = _DOMAINS.get(name, "x" if ufunc.nin == 1 else "x, y")
+        for call in calls if ufunc.__name__ == name else calls[:1]:
+            text = call.format(f=f"np.{name}", x=arguments)
+            row = Row("symbols", "ufuncs", text)
+            if not text.startswith(_WRONG_IN_NUMPY):
+                yield row if _accepted(row) else Row("error", "ufuncs", text)
+
+
+def _accepted(row: Row) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            row.function(*row.values)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def rows() -> list[Row]:
+    """Return all rows."""
+    listed = _listed()
+    refused = {row.name for row in listed if row.expected == "refused"} - {"np.add"}  # which is refused in one form
+    working = [row for row in listed if row.expected == "symbols"]
+    return [*working, *_ufunc_rows(refused), *listed[len(working) :]]
+
+
+def public_functions() -> dict[str, Any]:
+    """Return NumPy's public functions by the name that a user writes: np.sum, np.linalg.solve."""
+    modules = {"np": np, "np.linalg": np.linalg, "np.fft": np.fft}
+    found = {f"{path}.{name}": getattr(module, name) for path, module in modules.items() for name in dir(module)}
+    hidden = {name for name, value in found.items() if name.split(".")[-1].startswith("_") or isinstance(value, type)}
+    return {name: value for name, value in found.items() if callable(value) and name not in hidden}
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _ways(texts: list[str]) -> str:
+    """Say in which ways a ufunc is called."""
+    marks = {"out=": "out=", "where=": "where=", "initial=": "initial="} | {
+        f".{method}(": f".{method}" for method in ("reduce", "accumulate", "reduceat", "outer", "at")
+    }
+    return ", ".join(["call", *(way for mark, way in marks.items() if any(mark in text for text in texts))])
+
+
+def _note(name: str, found: list[Row]) -> str:
+    texts = [row.text for row in found]
+    if found[0].expected == "refused":
+        return "<br>".join(f"`{_cell(row.text)}`: {_cell(_reason(row))}" for row in found)
+    if found[0].topic == "ufuncs":
+        same = getattr(np, name.removeprefix("np.")).__name__
+        return f"the same as `np.{same}`" if name != f"np.{same}" else _ways(texts)
+    return "<br>".join(f"`{_cell(text)}`" for text in texts)
+
+
+_STATUS = {"symbols": "on symbols", "numbers": "on numbers", "refused": "refused"}
+
+
+def document() -> str:
+    """Return the documentation: a table for each topic."""
+    found = [row for row in rows() if row.expected != "error"]
+    lines = _INTRODUCTION.format(calls=len(found), functions=len({row.name for row in found})).splitlines()
+    for topic in dict.fromkeys(row.topic for row in found):
+        lines += ["", f"## {topic[0].upper()}{topic[1:]}", "", "| function | works | calls tested |", "|---|---|---|"]
+        of_topic = [row for row in found if row.topic == topic]
+        for name in dict.fromkeys(row.name for row in of_topic):
+            group = [row for row in of_topic if row.name == name]
+            lines.append(f"| `{name}` | {_STATUS[group[0].expected]} | {_note(name, group)} |")
+    lines += ["", "## Without a row", "", "These have no traced argument to work on, or need none of the above:", ""]
+    lines += [f"- {why}: {', '.join(f'`{name}`' for name in names.split())}" for why, names in WITHOUT_ROWS.items()]
+    return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION = """\
+# NumPy in traced functions
+
+Generated by `python -m tests.support.numpy_table`; do not edit. {calls} calls of {functions} functions and methods,
+each run by `tests/symad/tracing/numpy/test_numpy_table.py`: value, derivative in both modes, kernel, or the refusal.
+
+- **on symbols**: traced without a value, so it can be compiled, and differentiated at any order.
+- **on numbers**: the answer is an order, an index or a truth value, which follows the values of the arguments; the
+  elements that it picks keep their derivatives. On symbols it is refused.
+- **refused**: a `TraceError` names the function and the reason.
+
+Small letters in the calls are traced: `r` is a number, `x`, `y`, `u`, `v` are vectors, `a`, `b`, `p` matrices, `m` and
+`s` square ones, `n` and `t` stacks. Capitals are ordinary data. Results are float64 whatever `dtype=` of a float says.
+Sums are chains from left to right. Linear algebra is written out in scalar operations, up to 100 rows; `qr`, `lstsq`
+and `pinv` take matrices of full rank, which is checked where the values are known; systems with an ordinary matrix may
+be larger. `np.piecewise` calls every function with the whole array. Where NumPy has infinity for `u // v`, v = 0, and 0
+for the fraction of an infinite number in `np.modf`, a traced value is NaN."""
+
+
+def _reason(row: Row) -> str:
+    """Return why a row is refused, and what to do instead, as the error says it."""
+    try:
+        symad.jvp(row.function, tuple(row.values), tuple(row.values))
+    except symad.TraceError as error:
+        return f"{error.why or error.what}; {error.do}".rstrip("; ")
+    raise AssertionError(f"{row.text} is not refused")
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document(), encoding="utf-8")

@@ -1,0 +1,136 @@
+"""The commands that show and check: targets, points, directions, files, exit statuses, every error in one line."""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from symad.cli import main
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+ROSENBROCK = f"{EXAMPLES / 'rosenbrock.py'}:rosenbrock"
+LENNARD_JONES = f"{EXAMPLES / 'lennard_jones.py'}:energy"
+
+
+def run(capsys, *arguments):
+    status = main(arguments)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def source(tmp_path, text):
+    path = tmp_path / "model.py"
+    path.write_text(text, encoding="utf-8")
+    return f"{path}:f"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["expand", "x^3", "--directions", "v", "w"], ["6*v*w*x", "power rule"]),
+        (["expand", "x y", "--directions", "1,0", "0,1", "--detail", "result"], ["f''(p)[d_1, d_2]   1"]),
+        (["expand", "x y", "--directions", "v", "--at", "x=2", "y=3"], ["3.0*v_1 + 2.0*v_2"]),
+        (["expand", "sin(x)", "--order", "3", "--at", "x=0"], ["Taylor polynomial"]),
+        (["expand", "g(h(x))", "--functions", "g", "h"], ["v*h'(x)*g'(h(x))"]),
+        (["expand", "a x^2", "--variables", "x", "a"], ["x", "a"]),
+        (["expand", ROSENBROCK, "--directions", "1,0,0,0,0", "--detail", "result"], ["eps_1"]),
+        (["explain", "x sin(x)", "--transform", "grad"], ["linearized and transposed", "residual"]),
+        (["explain", ROSENBROCK, "--transform", "grad", "jacfwd"], ["2 levels"]),
+        (["draw", "sqrt(x^2+y^2)", "--transform", "hessian"], ["x ", "R1", "operations"]),
+        (["draw", LENNARD_JONES, "--loops"], ["for k in range(78):", "out +=", "1 loop"]),
+        (["compare", "exp(x sin(x))", "--at", "x=0.7"], ["AD F", "sympy.diff", "1.8517551"]),
+        (["verify", "x^2*y", "--transform", "hessian", "--box", "0", "2", "--points", "50"], ["[1, 0]", "50 points"]),
+        (["verify", ROSENBROCK, "--transform", "grad"], ["[4]", "ULP"]),
+        (["verify", "sqrt(x)", "--at", "x=2", "--rigorous"], ["at most"]),
+    ],
+    ids=lambda value: " ".join(Path(part).name for part in value[:2]) if value[0].islower() else None,
+)
+def test_what_is_printed(capsys, arguments, parts):
+    status, out, err = run(capsys, *arguments)
+    assert (status, err) == (0, "")
+    assert all(part in out for part in parts), out
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "part"),
+    [
+        ("3 x^2", 0, "Right"),
+        ("3 x", 1, "Look at line 1"),
+        ("= x^2 + x^2 + x^2\n= 2 x^2\n", 1, "Look at line 2"),
+    ],
+)
+def test_an_answer_is_checked(capsys, tmp_path, monkeypatch, answer, status, part):
+    path = tmp_path / "answer.txt"
+    path.write_text(answer, encoding="utf-8")
+    found = run(capsys, "check", "x^3", "--answer", str(path))
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    assert found == run(capsys, "check", "x^3", "--answer", "-")
+    assert found[0] == status
+    assert part in found[1]
+
+
+def test_an_expansion_is_checked(capsys, tmp_path):
+    path = tmp_path / "answer.txt"
+    path.write_text("x^2 + 2 x v eps_1 + 2 x w eps_2", encoding="utf-8")
+    status, out, _ = run(capsys, "check", "x^2", "--directions", "v", "w", "--answer", str(path))
+    assert status == 1
+    assert "dropped mixed term" in out
+
+
+@pytest.mark.parametrize("command", ["expand", "explain", "draw", "compare"])
+def test_pages_and_files(capsys, tmp_path, command):
+    page, paper = tmp_path / "page.html", tmp_path / "paper.tex"
+    status, out, _ = run(capsys, command, "exp(x)*x", "--at", "x=0.5", "--html", str(page), "--output", str(paper))
+    assert status == 0
+    assert out.splitlines() == [f"written: {page}", f"written: {paper}"]
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "<math" in text or "<svg" in text
+    assert r"\begin{document}" in paper.read_text(encoding="utf-8")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_graph_is_written_as_svg(capsys, tmp_path):
+    path = tmp_path / "graph.svg"
+    assert run(capsys, "draw", "exp(x)*x", "--output", str(path))[0] == 0
+    assert ET.parse(path).getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["expand", "x*sin(x"], "'(' that is never closed"),
+        (["expand", "__import__('os')"], "the character '_'"),
+        (["expand", "3"], "no variable in '3'"),
+        (["expand", "x^2", "--directions", "1,2"], "2 numbers for an argument of shape ()"),
+        (["expand", "x^2", "--directions", "v", "w", "--order", "2"], "--order with several directions"),
+        (["expand", "x^2", "--html", "page.txt"], "end the name in .html"),
+        (["expand", "x^2", "--output", "page.pdf"], "'page.pdf' as a file to show"),
+        (["expand", "x^2", "--html", "/nowhere/at/all/page.html"], "cannot write"),
+        (["expand", "x^2", "--at", "x"], "write it as name=number"),
+        (["expand", "x^2", "--at", "x=1/0"], "a division by zero"),
+        (["expand", "x^2", "--at", "y=1"], "the variables are x"),
+        (["expand", ROSENBROCK, "--at", "x=1"], "the file gives the point"),
+        (["check", "x^2", "--answer", "nowhere.txt"], "cannot read 'nowhere.txt'"),
+        (["compare", "x^2"], "no point for 'x^2'"),
+        (["verify", "x^2"], "no point for 'x^2'"),
+        (["verify", "sqrt(x)", "--box", "2", "1", "--at", "x=1"], "box"),
+        (["draw", "x^2", "--transform", "hessian", "--output", "graph.png"], "'graph.png' as a file to show"),
+        (["draw", "x^2", "--loops"], "too few operations for loops"),
+    ],
+)
+def test_errors_are_one_line_and_write_nothing(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith("symad: error: ")
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_point_is_the_file_s(capsys, tmp_path):
+    target = source(tmp_path, "def f(x=2.0, scale=3.0):\n    return scale * x**2\n")
+    assert "12.0" in run(capsys, "expand", target, "--directions", "1", "--detail", "result")[1]

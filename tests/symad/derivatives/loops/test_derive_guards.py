@@ -1,0 +1,133 @@
+"""A branch that is not taken contributes nothing, also where its derivative is infinite in another body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import symad as sa
+from codegen.ir.region import Carry, Nest, RolledProgram
+from codegen.ir.tables import Affine
+from symad.derivatives.loops.checkpoints import Checkpoints
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
+from tests.support.derive_cases import Made, region
+from tests.support.derive_cases import run as table
+from tests.support.derive_flat import agree, flat_function
+from tests.support.derive_strict import run
+
+X = np.array([0.25, -1.0, 0.0, 4.0])
+
+
+def choice_first() -> RolledProgram:
+    """The root of what was chosen: its derivative is infinite where 0 was chosen, and nothing depends on x."""
+    made = Made({"x": (4,)}, {"f": ()}, {"y": (4,)})
+    return made.program(
+        region(lambda x: (np.where(x > 0, x * x, 0.0),), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))]),
+        region(lambda y: (np.sqrt(y),), 4, [made.at("y", table(4))], [made.to(0, "f", table(4, 0, 0), "add")]),
+    )
+
+
+def choice_last() -> RolledProgram:
+    """A root that is chosen only where its derivative is finite; it goes through a sum on its way."""
+    made = Made({"x": (4,)}, {"f": ()}, {"r": (4,), "s": (4,)})
+    return made.program(
+        region(lambda x: (np.sqrt(x * x),), 4, [made.at("x", table(4))], [made.to(0, "r", table(4))]),
+        region(lambda r: (2 * r,), 4, [made.at("r", table(4, 3, -1))], [made.to(0, "s", table(4, 3, -1), "add")]),
+        region(lambda s, x: (np.where(x != 0, s * x, 0.0),), 4, [made.at("s", table(4)), made.at("x", table(4))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+
+
+def chain() -> RolledProgram:
+    """A carry whose root is taken in the next repetition; only some repetitions change it."""
+    made = Made({"x": (4,)}, {"f": ()}, {"end": ()}, zero=[0.0])
+    step = region(
+        lambda x, c: (np.where(x > 0, x * x, 0.0), np.sqrt(c)), 4, [made.at("x", table(4))],
+        [made.to(0, "end", 0, "last"), made.to(1, "f", table(4, 0, 0), "add")], [Carry(0, (made.at("x", 3),))],
+    )  # fmt: skip
+    return made.program(
+        step, region(lambda e: (np.sqrt(e),), 1, [made.at("end", 0)], [made.to(0, "f", 0, "add")])
+    )  # fmt: skip
+
+
+def chain_in_a_nest() -> RolledProgram:
+    made = Made({"x": (4,)}, {"f": ()}, {"end": (3,)})
+    step = region(
+        lambda x, c: (np.where(x > 0.5, x * x + c, 0.0), np.sqrt(c)), 2, [made.at("x", table(2, 2, -1, (1,)))],
+        [made.to(0, "end", Affine(1, 0, 1, (1,)), "last"), made.to(1, "f", table(2, 0, 0), "add")],
+        [Carry(0, (made.at("end", Affine(0, 0, 1, (1,))),))],
+    )  # fmt: skip
+    return made.program(
+        region(lambda x: (np.maximum(x, 1.0) - 1.0,), 1, [made.at("x", 1)], [made.to(0, "end", 0)]), Nest(2, (step,))
+    )
+
+
+def product_of_infinities() -> RolledProgram:
+    """A product has a finite derivative where its factors are finite, and 1/x of another loop is not."""
+    made = Made({"x": (4,)}, {"f": ()}, {"r": (4,), "s": (4,), "t": (4,)})
+    return made.program(
+        region(lambda x: (1 / x,), 4, [made.at("x", table(4))], [made.to(0, "r", table(4))]),
+        region(lambda r: (r + 1,), 4, [made.at("r", table(4))], [made.to(0, "s", table(4))]),
+        region(lambda s, x: (s * x,), 4, [made.at("s", table(4)), made.at("x", table(4, 3, -1))],
+               [made.to(0, "t", table(4))]),
+        region(lambda t, x: (np.where(x != 0, t * x, 0.0),), 4, [made.at("t", table(4)), made.at("x", table(4))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+
+
+def chain_of_infinities() -> RolledProgram:
+    """The same of a carry that becomes infinite in a branch that is not taken."""
+    made = Made({"x": (4,)}, {"f": ()}, {"t": (4,)})
+    step = region(
+        lambda x, c: (c / x, c * x), 4, [made.at("x", table(4))], [made.to(1, "t", table(4))],
+        [Carry(0, (made.at("x", 0),))],
+    )  # fmt: skip
+    return made.program(step, region(
+        lambda t, x: (np.where(x > 0, t * x, 0.0),), 3, [made.at("t", table(3)), made.at("x", table(3))],
+        [made.to(0, "f", table(3, 0, 0), "add")],
+    ))  # fmt: skip
+
+
+CASES: tuple[Callable[[], RolledProgram], ...] = (
+    choice_first, choice_last, chain, chain_in_a_nest, product_of_infinities, chain_of_infinities,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_first_order(case: Callable[[], RolledProgram]) -> None:
+    program, v = case(), np.array([0.5, 1.5, -1.0, 2.0])
+    flat = flat_function(program)
+    expected = sa.grad(lambda x: flat(x)[0])(X)
+    assert np.isfinite(expected).all()
+    agree(run(gradient(program, [0]), [X]), [expected])
+    agree(run(pushforward(program, [0]), [X, v]), [flat(X)[0], expected @ v])
+    policies: tuple[Checkpoints, ...] = ("sqrt", "none")
+    for checkpoints in policies:
+        agree(run(gradient(program, [0], checkpoints=checkpoints), [X], scratch=True), [expected])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_second_order(case: Callable[[], RolledProgram]) -> None:
+    program, v = case(), np.array([0.5, 1.5, -1.0, 2.0])
+    flat = flat_function(program)
+    product = sa.hvp(lambda x: flat(x)[0], (X,), (v,))
+    first = gradient(program, [0])
+    agree(run(pushforward(first, [0]), [X, v])[1:], [product])
+    agree(run(pullback(first, [0]), [X, v])[1:], [product])
+
+
+def test_guards_that_nothing_asks_for_are_left_out() -> None:
+    """Rectified layers: a partial derivative that is a weight cannot be infinite."""
+    made = Made({"w": (4,), "v": (4,), "x": ()}, {"f": ()}, {"h": (4,), "g": (4,)})
+    layers = made.program(
+        region(lambda w, x: (np.maximum(w * x, 0.0),), 4, [made.at("w", table(4)), made.at("x", table(4, 0, 0))],
+               [made.to(0, "h", table(4))]),
+        region(lambda h, v: (np.maximum(h * v, 0.0),), 4, [made.at("h", table(4, 3, -1)), made.at("v", table(4))],
+               [made.to(0, "g", table(4))]),
+        region(lambda g: (g * g,), 4, [made.at("g", table(4))], [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+    found = gradient(layers, [0, 1])
+    assert [buffer.size for buffer in found.buffers if buffer.kind == "workspace"] == [4, 4]  # h, its cotangent

@@ -1,0 +1,87 @@
+"""Linearize and transpose: apply, transpose of the transpose, guards, cost."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad as sa
+from codegen.evaluation.interpret import evaluate
+from symad.derivatives.level import open_level
+from symad.derivatives.linear import linearize
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+from tests.support.cases import CASES
+
+
+def derivative_of(case):
+    with open_level([np.array(case.point)]) as level:
+        result = level.call(case.function)
+        return level, result, linearize(level.build, result.flat, level.parameters.flat)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_transpose_of_the_transpose_is_the_identity(case):
+    _, _, linear = derivative_of(case)
+    assert linear.transpose().transpose() == linear
+    assert linear.transpose().inputs == linear.outputs
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_pairing_of_tangent_and_cotangent_is_the_same_both_ways(case):
+    """<w, J v> = <J^T w, v> for the map and its transpose, on numbers."""
+    level, result, linear = derivative_of(case)
+    build = level.build
+    v = [build.number(value) for value in np.random.default_rng(1).normal(size=len(linear.inputs)).tolist()]
+    w = [build.number(0.7)] * len(linear.outputs)
+    pushed, pulled = linear.apply(build, v), linear.transpose().apply(build, w)
+
+    def dot(left, right):
+        pairs = [(a, b) for a, b in zip(left, right, strict=True) if a is not None]
+        return sum(np.prod(evaluate(build.graph, [a, b], level.scope.values)) for a, b in pairs)
+
+    assert dot(pushed, w) == pytest.approx(dot(pulled, v), rel=1e-13)
+    assert len(result.flat) == 1
+
+
+def test_an_output_that_others_use_keeps_its_place_in_the_transpose():
+    build = Builder(Graph())
+    x = build.graph.alias(build.graph.leaf(sp.Symbol("x")))
+    inner = build.call(sp.sin, x)
+    outer = build.call(sp.exp, inner)
+    linear = linearize(build, [inner, outer], [x])
+    transposed = linear.transpose()
+    assert transposed.transpose() == linear
+    (gradient,) = transposed.apply(build, [build.one, build.one])
+    cos, exp = build.call(sp.cos, x), outer
+    assert gradient == build.mul(cos, build.add(build.one, exp))
+
+
+def test_a_structural_zero_is_absent_and_a_number_zero_is_not():
+    build = Builder(Graph())
+    x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
+    linear = linearize(build, [build.call(sp.sin, y)], [x])
+    assert linear.rows == ()
+    assert linear.apply(build, [build.one]) == [None]
+    user_zero = linearize(build, [build.graph.node(sp.Mul, build.zero, x)], [x])
+    assert user_zero.apply(build, [build.one]) == [build.zero]
+
+
+def test_a_guard_stays_outside_the_product():
+    build = Builder(Graph())
+    x = build.graph.alias(build.graph.leaf(sp.Symbol("x")))
+    condition = build.call(sp.StrictGreaterThan, x, build.zero)
+    node = build.select(condition, build.sqrt(x), build.zero)
+    (gradient,) = linearize(build, [node], [x]).transpose().apply(build, [build.one])
+    assert build.graph.heads[gradient] is sp.Piecewise
+    value, guard, otherwise, _ = build.graph.operands[gradient]
+    assert (guard, otherwise) == (condition, build.zero)
+    assert build.graph.heads[value] is sp.Mul
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_gradient_costs_at_most_five_times_the_function(case):
+    """Griewank's cheap gradient principle, counted in operations of the graph."""
+    point = np.array(case.point)
+    function = sa.trace(case.function, point).count_ops()
+    both = sa.trace(sa.value_and_grad(case.function), point).count_ops()
+    assert both <= 5 * function + 2
