@@ -1,4 +1,4 @@
-"""Random programs against oracles: `python -m tests.fuzz NAME COUNT [--seed S] [--no-shrink] [--keep]`.
+"""Random programs against oracles: `python -m tests.fuzz NAME COUNT [--seed S] [--seconds T]`.
 
 Prints what became of them. What fails is shrunk, and printed as a small program; `--keep` saves it for the tests.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from itertools import takewhile
 
 os.environ.setdefault("SYMAD_STRICT", "1")  # as in every test
 
@@ -21,11 +22,13 @@ def main() -> int:
     parser.add_argument("name", choices=sorted(FUZZERS))
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so long")
     parser.add_argument("--no-shrink", action="store_true", help="print failing programs as they are")
     parser.add_argument("--keep", action="store_true", help="save failing programs in tests/regressions")
     asked = parser.parse_args()
     began = time.monotonic()
-    seeds = range(asked.seed, asked.seed + asked.count)
+    every = range(asked.seed, asked.seed + asked.count)
+    seeds = takewhile(lambda _: time.monotonic() - began < asked.seconds, every)
     done = campaign(asked.name, FUZZERS[asked.name], seeds, shrink=not asked.no_shrink)
     for failure in done.failures if asked.keep else ():
         print(f"kept: {save(failure)}")

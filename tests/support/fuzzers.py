@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from functools import partial
 
-from tests.support import chains_fuzz, derive_fuzz, nested_fuzz, rolling_fuzz, second_fuzz, sums_fuzz
+from tests.support import (
+    arrays_fuzz,
+    bodies_fuzz,
+    chains_fuzz,
+    derive_fuzz,
+    nested_fuzz,
+    rolling_fuzz,
+    second_fuzz,
+    sums_fuzz,
+)
 from tests.support.fuzzing import Fuzzer
 
 _second = {"written": second_fuzz.written, "read": second_fuzz.read}
 _derive = {"written": derive_fuzz.written, "read": derive_fuzz.read}
 
 FUZZERS = {
+    "arrays": Fuzzer(arrays_fuzz.make, arrays_fuzz.check),
+    "bodies": Fuzzer(bodies_fuzz.make, bodies_fuzz.check),
+    "bodies-native": Fuzzer(bodies_fuzz.make, partial(bodies_fuzz.check, native=True)),
     "nested": Fuzzer(nested_fuzz.make, nested_fuzz.check),
     "rolling": Fuzzer(rolling_fuzz.make, rolling_fuzz.check),
     "rolling-native": Fuzzer(rolling_fuzz.make, partial(rolling_fuzz.check, native=True)),

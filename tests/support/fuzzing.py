@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import Phase, find, settings
 from hypothesis.database import InMemoryExampleDatabase, choices_to_bytes
 
+from codegen.errors import WorkbenchError
 from tests.support.draws import Choices, Draw, drawn, seeded
 
 TESTS = Path(__file__).parents[1]
@@ -80,6 +81,12 @@ def blame_of(error: Exception) -> str:
         return "wrong number"
     places = [f" in {Path(frame.filename).name}:{frame.name}" for frame in ours[-1:]]
     return type(error).__name__ + "".join(places)
+
+
+def cause(error: WorkbenchError) -> str:
+    """What a refusal is about, without names and numbers."""
+    words = [word for word in (error.why or error.what).partition("(")[0].split() if word.strip(",;:").isalpha()]
+    return f"{type(error).__name__}: {' '.join(words[:12])}"
 
 
 def failure_of(fuzzer: Fuzzer, case: Any) -> Exception | None:
