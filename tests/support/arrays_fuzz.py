@@ -1,7 +1,7 @@
 """Random programs on arrays, as people write them, against NumPy's own numbers and central differences.
 
 While a program grows, it is run by NumPy at one point: that gives the shapes, and what raises is left out.
-`python -m tests.fuzz arrays 1000`.
+`python -m tests.fuzz arrays 1000`; values at zeros, ties, infinities and NaN: `arrays-odd`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from string import Formatter
 from typing import Any
 
@@ -146,14 +147,27 @@ def near(found: Numbers, right: Numbers, tolerance: float) -> bool:
     return bool(np.allclose(found, right, rtol=0, atol=tolerance * scale, equal_nan=True))
 
 
-def check(text: str) -> str:
-    """Compare a program's value, gradient and Hessian by many ways; AssertionError where they differ."""
+def function_of(text: str) -> tuple[Callable[[Numbers], Numbers], int, int]:
+    """The function of a text, the size of its argument, and what its points are made from."""
     scope = dict(SCOPE)
     exec(compile(text, "<program>", "exec"), scope)
-    f, given = scope["f"], points(scope["SIZE"], scope["POINTS"])
+    return scope["f"], scope["SIZE"], scope["POINTS"]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """NumPy says nothing of what is not finite, and no transform takes long."""
     with warnings.catch_warnings(), np.errstate(all="ignore"), limits(max_seconds=SECONDS):
         warnings.simplefilter("ignore", RuntimeWarning)
-        right = [(x, value, slope) for x in given if (value := plain(f, x)) is not None for slope in [smooth(f, x)]]
+        yield
+
+
+def check(text: str) -> str:
+    """Compare a program's value, gradient and Hessian by many ways; AssertionError where they differ."""
+    f, size, seed = function_of(text)
+    with quietly():
+        given = [(x, value) for x in points(size, seed) if (value := plain(f, x)) is not None and abs(value) < LARGEST]
+        right = [(x, value, smooth(f, x)) for x, value in given]
         if not right:
             return "without numbers"
         try:
@@ -164,13 +178,38 @@ def check(text: str) -> str:
     return "right" if any(slope is not None for _, _, slope in right) else "right, not smooth"
 
 
+def odd_points(size: int, seed: int) -> list[Numbers]:
+    """Points with ties and zeros, and with what is not finite."""
+    generator = np.random.default_rng(seed)
+    ties = [generator.choice([0.0, -0.0, 1.0, -1.0, 0.5], size) for _ in range(2)]
+    some = generator.uniform(-1, 1, (4, size))
+    some[range(4), generator.integers(size, size=4)] = np.nan, np.inf, -np.inf, 1e-200
+    return [*ties, np.zeros(size), *some]
+
+
+def check_odd(text: str) -> str:
+    """Compare values at odd points with NumPy's, interpreted and compiled; AssertionError where they differ."""
+    f, size, seed = function_of(text)
+    with quietly():
+        given = [(x, value) for x in odd_points(size, seed) if (value := plain(f, x)) is not None]
+        if not given:
+            return "without numbers"
+        try:
+            kernel = sa.compile(f, points(size, seed)[0])
+            for x, value in given:
+                for how, found in (("interpreted", sa.value_and_grad(f)(x)[0]), ("kernel", kernel(x))):
+                    assert near(found, value, SAME), f"{how} at {x.tolist()}: {found} and not {value}"
+        except REFUSED as error:
+            return f"refused: {cause(error)}"
+    return "right"
+
+
 def plain(f: Callable[[Numbers], Numbers], x: Numbers) -> Numbers:
     """NumPy's own number, or None where there is none."""
     try:
-        value = float(f(x.copy()))
+        return float(f(x.copy()))
     except Exception:
         return None
-    return value if abs(value) < LARGEST else None
 
 
 def smooth(f: Callable[[Numbers], Numbers], x: Numbers) -> Numbers:

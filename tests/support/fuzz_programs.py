@@ -68,6 +68,11 @@ ARRAY_INNER = (
 class Body:
     """The statements of one function, growing, and the names that can be used in it."""
 
+    deepest = DEEPEST
+    scalar_inner, array_inner = SCALAR_INNER, ARRAY_INNER
+    results_inside: tuple[str, ...] = ("{A}.sum() * {a}", "np.sin({A}) @ {B}", "{A} @ {A} + {a} * {b}")
+    over_arrays_inside = 0.5  # how often a function inside is one of an array
+
     def __init__(self, draw: Draw, scalars: list[str], arrays: list[str], around: Body | None, own: str) -> None:
         self.draw, self.parameter = draw, own
         self.depth: int = 0 if around is None else around.depth + 1
@@ -104,7 +109,7 @@ class Body:
     def statement(self) -> None:
         kinds = [self.elementwise] * 7 + [self.over_arrays] * 4 + [self.reduce] * 3 + [self.array] * 3
         kinds += [self.update] * 2 + [self.loop] * 2
-        if self.depth < DEEPEST:
+        if self.depth < self.deepest:
             kinds += [self.inner] * 3
         if self.depth == 0 and self.conditions < MOST_CONDITIONS:
             kinds += [self.branch] * 4
@@ -152,20 +157,20 @@ class Body:
 
     def inner(self) -> None:
         """A function inside, which sees all names around it, and a derivative of it at some point."""
-        g, over_array = self.fresh("g"), self.draw.chance(0.5)
+        g, over_array = self.fresh("g"), self.draw.chance(self.over_arrays_inside)
         y = self.fresh("y")
-        body = Body(self.draw, self.scalars, self.arrays, self, y)
+        body = type(self)(self.draw, self.scalars, self.arrays, self, y)
         (body.arrays if over_array else body.scalars).extend([y] * 3)
         for _ in range(self.draw.integer(1, 3)):
             body.grow()
-        result = body.fill(self.draw.choice(["{A}.sum() * {a}", "np.sin({A}) @ {B}", "{A} @ {A} + {a} * {b}"]))
+        result = body.fill(self.draw.choice(self.results_inside))
         lines = [*body.lines, f"return {result}"]
         self.lines += [f"def {g}({y}):", *["    " + line for line in lines]]
         if over_array:
-            self.append_array(self.fill(self.draw.choice(ARRAY_INNER), g=g))
+            self.append_array(self.fill(self.draw.choice(self.array_inner), g=g))
         else:
             name = self.fresh("s")
-            self.lines.append(f"{name} = {self.fill(self.draw.choice(SCALAR_INNER), g=g)}")
+            self.lines.append(f"{name} = {self.fill(self.draw.choice(self.scalar_inner), g=g)}")
             self.scalars.append(name)
 
     def append_array(self, expression: str) -> None:
@@ -174,9 +179,26 @@ class Body:
         self.arrays.append(name)
 
 
-def program_text(draw: Draw) -> str:
+class Words(Body):
+    """Functions inside functions, to a depth of four, each with a derivative of another mode."""
+
+    deepest = 4
+    scalar_inner = (
+        "D({g}, {a})", "DR({g}, {a})", "{b} * D({g}, {a})", "DR(lambda t: t * {g}(t), {a})", "LIN({g}, {a}, {b})",
+        "JVP({g}, {a}, {b})", "D(lambda t: {g}(t * {b}), {a})", "DR({g}, D(lambda t: t * {a}, {b}))",
+    )  # fmt: skip
+    results_inside = ("{a} * {p} + {b}", "np.sin({p} * {a})", "{a} * {b} * {p} ** 2", "np.exp(-({p} ** 2)) * {a} + {p}")
+    over_arrays_inside = 0.0
+
+    def statement(self) -> None:
+        """A function inside more often than not, if it may be."""
+        inner = [self.inner] * 4 if self.depth < self.deepest else []
+        self.draw.choice([self.elementwise, self.elementwise, self.reduce, *inner])()
+
+
+def program_text(draw: Draw, kind: type[Body] = Body) -> str:
     """Return the text of a random function `f(x)` of an array of SIZE numbers, with a scalar result."""
-    body = Body(draw, [f"x[{k}]" for k in range(SIZE)], ["x"], None, "x")
+    body = kind(draw, [f"x[{k}]" for k in range(SIZE)], ["x"], None, "x")
     for _ in range(draw.integer(3, 9)):
         body.grow()
     matrix = [[round(draw.real(-1, 1), 2) for _ in range(SIZE)] for _ in range(SIZE)]

@@ -14,6 +14,7 @@ from tests.support import (
     second_fuzz,
     sums_fuzz,
 )
+from tests.support.fuzz_programs import Words
 from tests.support.fuzzing import Fuzzer
 
 _second = {"written": second_fuzz.written, "read": second_fuzz.read}
@@ -21,9 +22,11 @@ _derive = {"written": derive_fuzz.written, "read": derive_fuzz.read}
 
 FUZZERS = {
     "arrays": Fuzzer(arrays_fuzz.make, arrays_fuzz.check),
+    "arrays-odd": Fuzzer(arrays_fuzz.make, arrays_fuzz.check_odd),
     "bodies": Fuzzer(bodies_fuzz.make, bodies_fuzz.check),
     "bodies-native": Fuzzer(bodies_fuzz.make, partial(bodies_fuzz.check, native=True)),
     "nested": Fuzzer(nested_fuzz.make, nested_fuzz.check),
+    "words": Fuzzer(partial(nested_fuzz.make, kind=Words), nested_fuzz.check),
     "rolling": Fuzzer(rolling_fuzz.make, rolling_fuzz.check),
     "rolling-native": Fuzzer(rolling_fuzz.make, partial(rolling_fuzz.check, native=True)),
     "chains": Fuzzer(chains_fuzz.make, chains_fuzz.check, chains_fuzz.written, chains_fuzz.read),

@@ -22,7 +22,7 @@ import symad as sa
 from codegen.evaluation.interpret import evaluate
 from symad.checking.verification.verify import exact_values
 from tests.support.draws import Draw
-from tests.support.fuzz_programs import SIZE, program_text
+from tests.support.fuzz_programs import SIZE, Body, program_text
 from tests.support.mixes import HESSIAN_MODES
 
 DIGITS = 220  # second differences inside second differences leave 70 of them
@@ -88,9 +88,9 @@ def load(text: str, name: str, world: str) -> Callable[..., Any]:
     return names["f"]
 
 
-def make(draw: Draw) -> str:
+def make(draw: Draw, kind: type[Body] = Body) -> str:
     """A random program and a point, as text."""
-    text = program_text(draw)
+    text = program_text(draw, kind)
     return f"{text}\n\nX = {[draw.real(-1.5, 1.5) for _ in range(SIZE)]}\n"
 
 

@@ -236,13 +236,13 @@ def function_of(text: str) -> tuple[Callable[[Point], Point], list[Point]]:
 
 
 def points(size: int, seed: int) -> list[Point]:
-    """A usual point, and odd ones."""
+    """A usual point, and odd ones: zeros, ones, and what is not finite."""
     generator = np.random.default_rng(seed)
     usual = generator.uniform(-1, 1, size)
-    odd = generator.choice([0.0, -0.0, 1.0, -1.0, 0.5], size)
+    odd = [generator.choice([0.0, -0.0, 1.0, -1.0, 0.5], size) for _ in range(3)]
     some = usual.copy()
     some[generator.integers(size)] = generator.choice([np.inf, -np.inf, np.nan, 1e-200, 0.0])
-    return [usual, odd, np.zeros(size), some]
+    return [usual, *odd, np.zeros(size), some]
 
 
 def interpreted(program: Program, point: Point) -> list[Point]:

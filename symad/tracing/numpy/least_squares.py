@@ -49,7 +49,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 def _checked(name: str, a: Any, right: Any) -> Any:
     check_size(name, a)
     known = known_values(a)
-    if known is not None and np.linalg.matrix_rank(known) < min(a.shape):
+    if known is not None and np.isfinite(known).all() and np.linalg.matrix_rank(known) < min(a.shape):
         refuse_function(
             f"np.linalg.{name} of a matrix without full rank", "the result has no derivative there", "remove columns"
         )
