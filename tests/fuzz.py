@@ -1,6 +1,6 @@
 """Random programs against oracles: `python -m tests.fuzz NAME COUNT [--seed S] [--seconds T]`.
 
-Prints what became of them. What fails is shrunk, and printed as a small program; `--keep` saves it for the tests.
+Prints what became of them. What fails is shrunk, printed as a small program, and kept in `tests/regressions`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import takewhile
 os.environ.setdefault("SYMAD_STRICT", "1")  # as in every test
 
 from tests.support.fuzzers import FUZZERS
-from tests.support.fuzzing import campaign, save
+from tests.support.fuzzing import Failure, campaign, save
 
 
 def main() -> int:
@@ -24,14 +24,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first one")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no program after so long")
     parser.add_argument("--no-shrink", action="store_true", help="print failing programs as they are")
-    parser.add_argument("--keep", action="store_true", help="save failing programs in tests/regressions")
+    parser.add_argument("--no-keep", action="store_true", help="do not save failing programs in tests/regressions")
     asked = parser.parse_args()
     began = time.monotonic()
     every = range(asked.seed, asked.seed + asked.count)
     seeds = takewhile(lambda _: time.monotonic() - began < asked.seconds, every)
-    done = campaign(asked.name, FUZZERS[asked.name], seeds, shrink=not asked.no_shrink)
-    for failure in done.failures if asked.keep else ():
-        print(f"kept: {save(failure)}")
+
+    def report(failure: Failure) -> None:
+        print(failure, flush=True)
+        if not asked.no_keep:
+            print(f"kept: {save(failure)}", flush=True)
+
+    done = campaign(asked.name, FUZZERS[asked.name], seeds, shrink=not asked.no_shrink, report=report)
     print(f"{asked.name}: {done}; {time.monotonic() - began:.0f} s")
     return bool(done.failures)
 

@@ -44,7 +44,7 @@ def test_a_failure_of_another_kind_is_no_smaller_form_of_it() -> None:
         assert len(made) < 4, "wrong"
         raise ValueError("too few")
 
-    found = campaign("some", Fuzzer(statements, check), [3], report=lambda text: None)
+    found = campaign("some", Fuzzer(statements, check), [3], report=lambda failure: None)
     (failure,) = found.failures
     assert failure.blame == "wrong number"
     assert failure.shrunk == str([(0, -1.0, "a")] * 4)
@@ -69,7 +69,7 @@ def test_a_wrong_pass_is_shrunk_and_kept(tmp_path: Path, monkeypatch: pytest.Mon
     fuzzer, runs = FUZZERS["rolling-native"], count()
     limited = replace(fuzzer, check=lambda text: fuzzer.check(text) if next(runs) < 60 else "no more")
     monkeypatch.setattr(codegen.lowering.prepare, "fuse", wrong)
-    (failure,) = campaign("rolling-native", limited, [7], report=lambda text: None).failures
+    (failure,) = campaign("rolling-native", limited, [7], report=lambda failure: None).failures
     assert lines_of(failure.drawn) == 16
     assert lines_of(failure.shrunk) <= 8
     path = save(failure, tmp_path)

@@ -114,7 +114,7 @@ def shrunk(fuzzer: Fuzzer, choices: Choices, blame: str) -> Any:
 
 
 def campaign(
-    name: str, fuzzer: Fuzzer, seeds: Iterable[int], *, shrink: bool = True, report: Callable[[str], object] = print
+    name: str, fuzzer: Fuzzer, seeds: Iterable[int], *, shrink: bool = True, report: Callable[[Failure], object] = print
 ) -> Campaign:
     """Check the programs of some seeds; what fails is shrunk and reported."""
     done = Campaign()
@@ -129,7 +129,7 @@ def campaign(
             small = shrunk(fuzzer, tuple(draw.choices), blame) if shrink and not known else case
             last = failure_of(fuzzer, small) or error
             done.failures.append(Failure(name, seed, blame, str(last), fuzzer.written(case), fuzzer.written(small)))
-            report(str(done.failures[-1]))
+            report(done.failures[-1])
     return done
 
 
