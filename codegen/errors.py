@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from codegen.visible import visible
+
 
 class WorkbenchError(Exception):
     """Base class of every error that symad and codegen raise on purpose.
 
     `what` was met, `where` (the user's file and line, a node or an argument path), `why` it cannot be done, and what
-    to `do` about it; the parts that are known are joined into one message.
+    to `do` about it; the parts that are known are joined into one message, in which all characters can be seen.
 
     >>> print(WorkbenchError("a string was returned", where="model.py:3", why="not real", do="return a number"))
     model.py:3: a string was returned: not real; return a number
@@ -18,7 +20,7 @@ class WorkbenchError(Exception):
         message = f"{where}: {what}" if where else what
         message += f": {why}" if why else ""
         message += f"; {do}" if do else ""
-        super().__init__(message)
+        super().__init__(visible(message))
 
 
 class LoweringError(WorkbenchError):

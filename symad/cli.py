@@ -8,7 +8,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
+from codegen.visible import visible
 from symad.commands import cache, compare, expand, explain, export, hessian
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
@@ -50,8 +52,15 @@ def _user_place(error: Exception) -> str | None:
     return None if inside else f"{frame.filename}:{frame.lineno}"
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors show what was typed so that it can be read."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="symad", description=__doc__, allow_abbrev=False)
+    parser = _Parser(prog="symad", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add_command(commands)

@@ -20,7 +20,19 @@ ROOT = Path(__file__).parents[1]
 # of one line may import each other, if not in a circle. The package's own __init__ has the package's name.
 ORDER = {
     "codegen": [
-        {"errors", "heads", "special_heads", "limits", "engine", "lanes", "dtypes", "options", "sealed", "stages"},
+        {
+            "visible",
+            "errors",
+            "heads",
+            "special_heads",
+            "limits",
+            "engine",
+            "lanes",
+            "dtypes",
+            "options",
+            "sealed",
+            "stages",
+        },
         {"ir"},
         {"functions"},
         {"evaluation"},

@@ -1,11 +1,12 @@
-"""Characters: what cannot be seen is made visible, and what LaTeX or a plain terminal lacks is written otherwise."""
+"""Characters: what LaTeX or a plain terminal lacks is written otherwise."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # control, direction, half characters, private, unassigned
+from codegen.visible import visible
+
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\textdollar{}", "&": r"\&", "#": r"\#", "%": r"\%",
     "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}",
@@ -32,15 +33,6 @@ _LIKE_LATIN = dict(zip(  # letters for which LaTeX has no commands
     ("Alpha", "Beta", "Epsilon", "Zeta", "Eta", "Iota", "Kappa", "Mu", "Nu", "Omicron", "Rho", "Tau", "Chi", "omicron"),
     "ABEZHIKMNOPTXo", strict=True,
 ))  # fmt: skip
-
-
-def visible(text: str) -> str:
-    r"""Return text with characters that cannot be seen, or that turn the writing round, as their numbers.
-
-    >>> visible("a\x1b[31m\u202eb\n")
-    'a\\x1b[31m\\u202eb\n'
-    """
-    return text if text.isprintable() else "".join(map(_seen, text))
 
 
 def latex_text(text: str) -> str:
@@ -95,12 +87,6 @@ def greek_name(character: str) -> str:
     found = _GREEK.match(unicodedata.name(character, ""))
     name = found[2].lower().replace("lamda", "lambda") if found else ""
     return name.capitalize() if found and found[1] == "CAPITAL" else name
-
-
-def _seen(character: str) -> str:
-    if character in "\n\t" or unicodedata.category(character) not in _UNSEEN:
-        return character
-    return ascii(character)[1:-1]
 
 
 def _latex(character: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from symad.display.characters import visible
+from codegen.visible import visible
 from symad.display.document import (
     Block,
     Cell,

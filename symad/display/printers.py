@@ -15,7 +15,8 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from codegen.heads import RealFunction
-from symad.display.characters import greek_name, latex_text, visible
+from codegen.visible import visible
+from symad.display.characters import greek_name, latex_text
 from symad.display.notation import (
     InOrder,
     NamedPartial,

@@ -20,7 +20,8 @@ from rich.syntax import Syntax
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from symad.display.characters import ascii_text, visible
+from codegen.visible import visible
+from symad.display.characters import ascii_text
 from symad.display.document import (
     Block,
     Cell,

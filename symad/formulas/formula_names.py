@@ -123,8 +123,7 @@ def declared(names: Names) -> dict[str, Name]:
 def _declaration(name: str | None, value: Any) -> tuple[str, Name]:
     if isinstance(value, str):
         word, call, _ = value.partition("(")
-        value = sp.Function(word) if call else symbol_of(word)
-        return (name or word), value
+        return (name or word), _function(word) if call else symbol_of(word)
     if isinstance(value, AppliedUndef):
         value = value.func
     if isinstance(value, UndefinedFunction):
@@ -138,6 +137,15 @@ def _declaration(name: str | None, value: Any) -> tuple[str, Name]:
     if not isinstance(made, sp.Expr):
         raise ArgumentError(f"{value!r} as what {name!r} stands for", do="give a number or an expression")
     return (name or value.name), made
+
+
+def _function(word: str) -> UndefinedFunction:
+    try:
+        return sp.Function(word)
+    except ValueError as error:  # the name becomes that of a class
+        raise ArgumentError(
+            f"{word!r} as the name of a function", why=str(error), do="use letters and digits"
+        ) from error
 
 
 def known(names: Mapping[str, Name], word: str) -> Name | None:

@@ -214,3 +214,9 @@ def test_a_reader_that_stops_reading_is_no_error():
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.count("\n") == 1
     assert "Error" not in done.stderr
+
+
+def test_what_was_typed_reaches_the_terminal_as_it_can_be_read(capsys):
+    with pytest.raises(SystemExit):
+        main(["cache", "\x1b[31mred\x00"])
+    assert capsys.readouterr().err.endswith("unrecognized arguments: \\x1b[31mred\\x00\n")

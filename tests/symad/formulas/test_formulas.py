@@ -280,3 +280,15 @@ def test_any_text_is_read_or_refused(seed: int) -> None:
             except ArgumentError:
                 continue
     assert read > 20
+
+
+@pytest.mark.parametrize("word", ["\ud800", "f\x00"])
+def test_names_that_no_function_can_have_are_refused(word: str) -> None:
+    with pytest.raises(ArgumentError, match="as the name of a function"):
+        read_formula("x^2", ["x", f"{word}(x)"])
+
+
+def test_what_cannot_be_seen_is_shown_by_its_number_in_messages() -> None:
+    with pytest.raises(ArgumentError, match=r"known are \\x1b\[31m") as caught:
+        read_formula("x^2", [sp.Symbol("\x1b[31m")], others=False)
+    assert "\x1b" not in str(caught.value)

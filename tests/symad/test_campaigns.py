@@ -1,0 +1,54 @@
+"""The quick forms of `python -m tests.campaign`, and that campaigns see what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from symad.display.shown import Shown
+from symad.formulas import read
+from tests.support import environments, mutated_files, mutated_text
+from tests.support.campaigns import carried_out
+
+
+def test_text_is_read_or_refused_and_never_reaches_a_page_as_it_is() -> None:
+    report = carried_out(mutated_text.tries(7), 800)
+    assert not report.failures, "\n".join(report.failures)
+    assert report.outcomes["shown"] > 50
+    assert report.outcomes["ArgumentError"] > 200
+
+
+def test_files_are_read_or_refused_and_take_memory_as_they_are_long() -> None:
+    report = carried_out(mutated_files.tries(7), 500)
+    assert not report.failures, "\n".join(report.failures)
+    assert report.outcomes["called"] > 5
+    assert report.outcomes["refused"] > 50
+
+
+@pytest.mark.parametrize("name", ["-OO", "PYTHONHASHSEED=11", "HOME that cannot be written", "closed input and output"])
+def test_other_environments_have_the_same_bits(name: str) -> None:
+    assert environments.NAMED[name]() in ("same", "ended")
+
+
+def test_a_page_with_what_was_typed_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "<p><script>x</script></p>"
+    monkeypatch.setattr(Shown, "html", lambda self: page)
+    assert any("what was typed" in line for line in carried_out(mutated_text.tries(7), 100).failures)
+
+
+def test_an_error_that_is_not_ours_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise IndexError("beyond")
+
+    monkeypatch.setattr(read, "tokens", broken)
+    assert any("IndexError: beyond" in line for line in carried_out(mutated_text.tries(7), 20).failures)
+
+
+def test_a_damaged_file_that_is_read_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutated_files, "decode", lambda data: None)
+    assert any("was read" in line for line in carried_out(mutated_files.tries(7), 40).failures)
+
+
+def test_memory_beyond_the_length_of_a_file_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mutated_files, "MEMORY_FACTOR", 0)
+    monkeypatch.setattr(mutated_files, "MEMORY_OFFSET", 1)
+    assert any("bytes for a file of" in line for line in carried_out(mutated_files.tries(7), 40).failures)
