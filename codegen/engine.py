@@ -1,6 +1,8 @@
 """Engine: IR text to machine code in memory. The only file that imports llvmlite.binding.
 
-Each library has a linker of its own, so that dropping it frees everything; compilation is serialised by one lock.
+Each library has a linker of its own, so that dropping it frees everything; compilation is serialised by one lock. The
+collector runs finalizers anywhere, also where that lock or llvmlite's own is held, so they take none: they leave the
+number of what died, and whoever takes the lock next frees it.
 """
 
 from __future__ import annotations
@@ -11,21 +13,65 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from itertools import count
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from codegen.errors import ArgumentError, LoweringError
+from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.limits import check
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _LOCK = threading.RLock()
 
+OPEN: dict[int, tuple[Any, Any]] = {}  # machine code in memory, out of the collector's reach: tracker and linker
+_NUMBERS = count()
+_DROPPED: deque[int] = deque()  # of libraries that died and are to be freed; no longer than OPEN
+
 _CALLS = getattr(llvm.ffi.lib, "_lock", nullcontext())  # llvmlite holds it in every call, also where it frees things
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Hold the lock, after the libraries that died have been freed."""
+    with _LOCK:
+        while _DROPPED:
+            tracker, linker = OPEN.pop(_DROPPED.popleft())
+            tracker.close()
+            linker.close()
+        yield
+
+
+class Once(Generic[P, T]):
+    """A function made into a cache that calls it once for each argument, also where threads ask at the same time.
+
+    For machine code that lives as long as the process: of what `functools.cache` makes twice, one dies in use.
+
+    >>> kept = Once(lambda size: [0] * size)
+    >>> kept(3) is kept(3)
+    True
+    """
+
+    def __init__(self, make: Callable[P, T]) -> None:
+        self.made: dict[tuple[Any, ...], T] = {}
+        self._make = make
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what was made."""
+        key = (*args, *kwargs.items())
+        if key not in self.made:
+            with _compiling():
+                if key not in self.made:
+                    self.made[key] = self._make(*args, **kwargs)
+        return self.made[key]
 
 
 def _hold() -> None:
@@ -63,29 +109,24 @@ class Image:
 
 
 class Library:
-    """Machine code in memory: the addresses of exported functions; freed when the object dies."""
+    """Machine code in memory: the addresses of exported functions; freed by the next compilation after its death."""
 
-    def __init__(self, compiler: Any, tracker: Any, names: tuple[str, ...]) -> None:
-        self._compiler, self._tracker = compiler, tracker
+    def __init__(self, linker: Any, tracker: Any, names: tuple[str, ...]) -> None:
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
+        number = next(_NUMBERS)
+        OPEN[number] = tracker, linker
+        self._number = number
 
-    def close(self) -> None:
-        """Free the machine code; no function of the library may run or be called any more."""
-        if self._compiler is not None:
-            with _LOCK:
-                self._tracker.close()
-                self._compiler.close()
-            self._tracker = self._compiler = None
-
-    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if getattr(self, "_compiler", None) is not None and not finalizing():  # modules are empty by then
-            self.close()
+    def __del__(self, dropped: Callable[[int], None] = _DROPPED.append) -> None:
+        number = getattr(self, "_number", None)
+        if number is not None:
+            dropped(number)
 
 
 @cache
 def host() -> tuple[str, str]:
     """Return the name and the feature string of this machine's processor."""
-    with _LOCK:
+    with _compiling():
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -125,7 +166,7 @@ def target_machine(level: int, processor: str = "") -> Any:
     own = host()
     name, features = own if processor in ("", "host") else (processor, "")
     reloc, model = ("pic", "default") if processor else ("default", "jitdefault")
-    with _LOCK:
+    with _compiling():
         target = llvm.Target.from_triple(llvm.get_process_triple())
         return target.create_target_machine(cpu=name, features=features, opt=level, reloc=reloc, codemodel=model)
 
@@ -141,17 +182,38 @@ def check_processor(processor: str) -> str:
     """
     if processor in ("host", "generic"):
         return host()[0] if processor == "host" else processor
-    question = "import sys, codegen.engine as e; e.target_machine(0, sys.argv[1])"
     asked = isinstance(processor, str) and processor.isprintable() and processor != ""
-    command = [sys.executable, "-c", question, processor if asked else "?"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not asked or done.returncode or "not a recognized processor" in done.stderr:
+    if not asked or "not a recognized processor" in _said_of(processor):
         raise ArgumentError(
             f"cpu={processor!r}",
             why="LLVM knows no such processor for this kind of machine",
             do='use "host", "generic", or a name as of clang -mcpu=help',
         )
     return processor
+
+
+PROBE = """
+import sys
+sys.path.append(sys.argv[2])
+import llvmlite.binding as llvm
+llvm.initialize_native_target()
+llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=sys.argv[1])
+print("asked")
+"""
+
+
+def _said_of(processor: str) -> str:
+    """Return what LLVM says of a processor, in a process that sees llvmlite and nothing of the current folder."""
+    packages = os.path.dirname(os.path.dirname(os.path.abspath(llvmlite.__file__)))
+    command = [sys.executable, "-I", "-S", "-c", PROBE, processor, packages]  # -S: no other llvmlite, no .pth files
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise WorkbenchError(f"cpu={processor!r}: LLVM could not be asked for it", why=str(error)) from error
+    if done.stdout.strip() != "asked":
+        why = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise WorkbenchError(f"cpu={processor!r}: LLVM could not be asked for it", why=why, do="report this as a bug")
+    return done.stderr
 
 
 def compile_text(text: str, names: tuple[str, ...], addresses: dict[str, int], level: int = 2) -> Library:
@@ -173,7 +235,7 @@ def compile_object(text: str, level: int = 2, processor: str = "") -> Image:
     >>> compile_object("define i32 @one() { ret i32 1 }").code_bytes > 0
     True
     """
-    with _LOCK:
+    with _compiling():
         machine = target_machine(level, processor)
         start = time.perf_counter()
         module = _parse(text)
@@ -204,10 +266,10 @@ def link(image: Image, names: tuple[str, ...], addresses: dict[str, int]) -> Lib
         builder.import_symbol(name, address)
     for name in names:
         builder.export_symbol(name)
-    with _LOCK:
-        compiler = llvm.create_lljit_compiler()
+    with _compiling():
+        linker = llvm.create_lljit_compiler()
         try:
-            return Library(compiler, builder.link(compiler, "kernel"), names)
+            return Library(linker, builder.link(linker, "kernel"), names)
         except RuntimeError as error:
             raise LoweringError("a kernel did not link", why=str(error).strip(), do="report this as a bug") from error
 
@@ -218,7 +280,7 @@ def assembly(text: str, level: int = 2) -> str:
     >>> "one" in assembly("define i32 @one() { ret i32 1 }")
     True
     """
-    with _LOCK:
+    with _compiling():
         module = _parse(text)
         try:
             return str(target_machine(level).emit_assembly(module))

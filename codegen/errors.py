@@ -49,3 +49,7 @@ class InvariantError(WorkbenchError):
 
 class FallbackWarning(UserWarning):
     """What is slower was taken, because of a defect: the numbers are right, and it is worth a report."""
+
+
+class CacheWarning(RuntimeWarning):
+    """The disk cache is not used, or an entry of it was not: kernels are compiled anew."""

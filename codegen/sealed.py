@@ -97,15 +97,15 @@ def refused(where: str, why: str, do: str = "write it anew") -> ArgumentError:
     return ArgumentError("no file that can be loaded", where=where, why=why, do=do)
 
 
-def write_atomically(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
     """Write a file completely or not at all, even when the process is killed; OSError when it cannot be written.
 
     With `durable` the bytes are on the disk when the function returns; without, the last writes before a loss of power
-    may be lost.
+    may be lost. `mode` is that of the file, less the process's umask.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with temporary.open("xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(data)
             if durable:
                 file.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codegen.errors import (
     ArgumentError,
+    CacheWarning,
     FallbackWarning,
     InvariantError,
     LimitError,
@@ -12,8 +13,8 @@ from codegen.errors import (
 )
 
 __all__ = [
-    "ArgumentError", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError", "LimitError",
-    "LoweringError", "RuleError", "TraceError", "WorkbenchError",
+    "ArgumentError", "CacheWarning", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError",
+    "LimitError", "LoweringError", "RuleError", "TraceError", "WorkbenchError",
 ]  # fmt: skip
 
 

@@ -11,10 +11,15 @@ import sys
 
 os.environ.setdefault("SYMAD_STRICT", "1")
 
-from tests.support import environments, mutated_files, mutated_text
+from tests.support import environments, extremes, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 
-CAMPAIGNS = {"environments": environments.tries, "files": mutated_files.tries, "text": mutated_text.tries}
+CAMPAIGNS = {
+    "environments": environments.tries,
+    "extremes": extremes.tries,
+    "files": mutated_files.tries,
+    "text": mutated_text.tries,
+}
 FAST = {"files", "text"}  # none of their tries may take longer than `campaigns.SLOW`
 
 

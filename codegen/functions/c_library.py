@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+from collections.abc import Iterator
 from functools import cache
 
 from codegen.errors import LoweringError
@@ -17,10 +18,17 @@ def c_address(name: str) -> int:
     >>> c_address("tanh") > 0
     True
     """
-    for library in (None, ctypes.util.find_library("m"), *([LIBRARY] if name.startswith("_ZGV") else [])):
+    for library in _libraries(name):
         try:
             function = getattr(ctypes.CDLL(library), name)
         except (OSError, AttributeError):
             continue
         return ctypes.cast(function, ctypes.c_void_p).value or 0
     raise LoweringError(f"C function {name}", why="the C library of this machine lacks it", do="rewrite the expression")
+
+
+def _libraries(name: str) -> Iterator[str | None]:
+    yield None  # what this process has loaded
+    yield ctypes.util.find_library("m")  # starts processes, and so comes late
+    if name.startswith("_ZGV"):
+        yield LIBRARY

@@ -17,7 +17,7 @@ import os
 import signal
 from functools import cache
 
-from codegen.engine import Library, compile_text
+from codegen.engine import Library, Once, compile_text
 from codegen.errors import LoweringError
 from codegen.functions.c_library import c_address
 
@@ -49,7 +49,7 @@ def available() -> bool:
         return False
 
 
-@cache
+@Once
 def pool() -> Library:
     """The pool of this process; it lives as long as the process, because its threads run its code."""
     declared = (f"declare {kind.replace(' ', f' @{name}', 1)} nounwind" for name, kind in FUNCTIONS.items())
@@ -75,8 +75,8 @@ def _reset(library: Library) -> None:
 
 def _after_fork() -> None:
     """Threads do not survive a fork; whatever the parent's were doing, the child begins anew."""
-    if pool.cache_info().currsize:
-        _reset(pool())
+    for library in pool.made.values():
+        _reset(library)
 
 
 if hasattr(os, "register_at_fork"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
 from symad.checking.comparison.compare import compare
@@ -58,7 +59,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Carry out `symad verify`; exit status 0."""
+    """Carry out `symad verify`; exit status 0, or 1 where nothing was compared, or a number is wrong without bound."""
     function, argument = transformed(options)
     if options.box is None:
         require_point(options)
@@ -66,7 +67,10 @@ def run_verify(options: argparse.Namespace) -> int:
         argument = example(argument)
     kernel = compile(function, argument)
     if options.box is None:
-        return present(verify(kernel, argument, rigorous=options.rigorous), options)
+        found = verify(kernel, argument, rigorous=options.rigorous)
+        present(found, options)
+        return 0 if math.isfinite(found.worst_ulp) else 1
     box = tuple(options.box)
     found_errors = verify(kernel, box=box, points=options.points, seed=options.seed, rigorous=options.rigorous)
-    return present(found_errors, options)
+    present(found_errors, options)
+    return 1 if math.isnan(found_errors.worst_ulp) else 0

@@ -31,8 +31,10 @@ from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.control.paths import MAX_PATHS
+from symad.tracing.control.surroundings import REACHED, Surroundings
 from symad.tracing.to_program import skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.trace import Trace
+from symad.tracing.values.container_types import static_parts
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.tracing.values.traced import Traced
 
@@ -49,6 +51,7 @@ class CompileFields(OptionFields, total=False):
     cache: Setting
 
 
+_NUMBERS = frozenset({float, int, np.float64, np.float32, np.int64, np.int32})  # one kernel for all of them
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
 
@@ -165,6 +168,9 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
 
     The options are those of `compile`. Called inside a transform, on traced values, it is the function itself.
+    Numbers are taken as floats. What else the function reads - static fields, variables around it, global names, the
+    text of the functions that it calls - is compared at each call, with its types; where it has changed, the function
+    is compiled again. ArgumentError where it reads more than 10,000 objects.
 
     >>> @jit
     ... def norm2(x):
@@ -174,27 +180,47 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     """
     if f is None:
         return lambda g: jit(g, **options)
-    function, kernels, lock = f, OrderedDict[Any, Kernel](), Lock()
+    function, kernels, lock = f, OrderedDict[Any, tuple[Kernel, Surroundings]](), Lock()
 
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
             raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="a kernel takes positional arguments")
-        leaves, structure = containers.flatten(args)
+        leaves, structure = containers.flatten_exactly(args)
         if any(isinstance(leaf, Traced) for leaf in leaves):
             return function(*args)  # inside a transform: it is traced like any other function
-        key = (structure, tuple(np.shape(leaf) for leaf in leaves))
+        key = (structure, tuple(map(_kind, leaves)))
         with lock:
-            kernel = kernels.get(key)
-        if kernel is None:  # unlocked: compiling it may call this function too
+            kernel, read = kernels.get(key, (None, None))
+        if kernel is None or not (read and read.unchanged()):  # unlocked: compiling it may call this function too
             kernel = compile(function, *args, **options)
+            read = _read_by(function, args)
         with lock:
-            kernels[key] = kernel
+            kernels[key] = kernel, read
             kernels.move_to_end(key)
             if len(kernels) > KERNELS:
                 kernels.popitem(last=False)
         return kernel(*args) if kernel.sparsity is None else kernel.with_matrices(SparseMatrix, *args)
 
     return update_wrapper(call, function)
+
+
+def _kind(leaf: Any) -> Any:
+    """What `compile` asks of a leaf: its shape, and whether it is a number, or an array of what."""
+    if type(leaf) in _NUMBERS:
+        return ()
+    return np.shape(leaf), type(leaf), leaf.dtype.kind if isinstance(leaf, np.ndarray) else ""
+
+
+def _read_by(function: Callable[..., Any], args: tuple[Any, ...]) -> Surroundings:
+    """Return what a function reads beside its arguments' numbers; ArgumentError where that is too much to look at."""
+    read = Surroundings(function, *static_parts(args), of_kernel=True)
+    if not read.complete:
+        raise ArgumentError(
+            f"{name_of(function)}, which reads more than {REACHED} objects by name",
+            why="jit looks at each call whether they have changed",
+            do="use compile, whose kernel keeps what was read when it was made",
+        )
+    return read
 
 
 def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_frame
 from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.values.traced import Traced
 
 
 class Epsilon(sp.Symbol):  # type: ignore[misc]
@@ -52,15 +54,28 @@ class Epsilon(sp.Symbol):  # type: ignore[misc]
 
 
 class FunctionResultError(ArgumentError):
-    """The traced function returned a function; a transform that can, differentiates its values instead."""
+    """The traced function returned functions; a transform that can, differentiates their values instead."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], structure: containers.Structure) -> None:
+        self.function, self.structure = function, structure
         super().__init__(
             f"{name_of(function)} returned a function",
             why="only derivative, grad and jvp differentiate the values of a returned function",
             do="return the value of that function at some argument",
         )
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the result was a function itself, and no container."""
+        return bool(self.structure.is_leaf())
+
+    def each(self, f: Callable[..., Any], transform: Callable[[Callable[..., Any]], Any]) -> Any:
+        """Return the containers with what a transform makes of each function that returns one leaf of the result."""
+
+        def part(k: int) -> Callable[..., Any]:
+            return wraps(f)(lambda *args, **keywords: containers.flatten(f(*args, **keywords))[0][k])
+
+        return containers.unflatten(self.structure, [transform(part(k)) for k in range(self.structure.num_leaves)])
 
     def unless_from(self, function: Callable[..., Any]) -> None:
         """Raise this error again when another function, in an inner transform, was its cause."""
@@ -92,8 +107,10 @@ class Level:
         check_function(f)
         start = len(self.scope.graph)
         result = call(f, lambda: wrap(self.scope, self.parameters))
-        if callable(result) and containers.is_leaf(result):  # a model may be a container that can be called
-            raise FunctionResultError(f)
+        if not isinstance(result, Traced):
+            leaves, structure = containers.flatten(result)
+            if any(map(_is_function, leaves)):
+                raise FunctionResultError(f, structure)
         found = lift_result(self.scope, result, name_of(f))
         note("called", self.scope.graph, self.scope.depth, start, name_of(f), found)
         return found
@@ -101,6 +118,11 @@ class Level:
     def close(self, *trees: Tree) -> tuple[Any, ...]:
         """Return trees of nodes as values for the code around the level."""
         return tuple(deliver(self.scope, tree) for tree in trees)
+
+
+def _is_function(leaf: Any) -> bool:
+    """Whether a leaf of a result can be called, and is no expression (SymPy's symbols can be called)."""
+    return callable(leaf) and (isinstance(leaf, sp.Lambda) or not isinstance(leaf, sp.Expr))
 
 
 @contextmanager

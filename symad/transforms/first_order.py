@@ -44,7 +44,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     """Return `(f(*primals), directional derivative along tangents)`: the pushforward, one forward pass.
 
     `tangents` has the structure and shapes of `primals`; the results have those of f's result. ArgumentError when
-    they do not fit. A function-valued f gives a function-valued derivative (a fresh level for each application).
+    they do not fit. A function-valued f gives a function-valued derivative (a fresh level for each application), and
+    so does each part of a container with functions in it.
 
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (6.0, 3.0)
@@ -60,6 +61,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
             return level.close(result, result.refill(modes.push(level, linear, directions.flat)))
     except FunctionResultError as error:
         error.unless_from(f)
+        if not error.is_single:
+            return f(*primals), error.each(f, lambda part: jvp(part, primals, tangents)[1])
         return f(*primals), lambda *more: jvp(lambda *p: f(*p)(*more), primals, tangents)[1]
 
 
@@ -140,6 +143,8 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
             return value_and_grad(f, argnums, wrt=wrt)(*args, **keywords)[1]
         except FunctionResultError as error:
             error.unless_from(f)
+            if not error.is_single:
+                return error.each(f, lambda part: grad(part, argnums, wrt=wrt)(*args, **keywords))
             return lambda *more: grad(wraps(f)(lambda *p: f(*p, **keywords)(*more)), argnums, wrt=wrt)(*args)
 
     return described(apply, f, "gradient", Recipe("gradient", f, argnums) if wrt is None else None)
@@ -148,8 +153,8 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
 def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Function:
     """Return the derivative of a function of one scalar, of any order, by nested forward mode.
 
-    f may return arrays, containers, or a function (which is then differentiated at each application). With `wrt`, f
-    may have any arguments, and the path chooses the scalar.
+    f may return arrays, functions (which are then differentiated at each application), or containers of them. With
+    `wrt`, f may have any arguments, and the path chooses the scalar.
 
     >>> import sympy
     >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))

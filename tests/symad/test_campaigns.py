@@ -6,7 +6,7 @@ import pytest
 
 from symad.display.shown import Shown
 from symad.formulas import read
-from tests.support import environments, mutated_files, mutated_text
+from tests.support import environments, extremes, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 
 
@@ -27,6 +27,22 @@ def test_files_are_read_or_refused_and_take_memory_as_they_are_long() -> None:
 @pytest.mark.parametrize("name", ["-OO", "PYTHONHASHSEED=11", "HOME that cannot be written", "closed input and output"])
 def test_other_environments_have_the_same_bits(name: str) -> None:
     assert environments.NAMED[name]() in ("same", "ended")
+
+
+@pytest.mark.parametrize("name", [*list(extremes.FUNCTIONS)[::4], "x**0.5", "modf(x)[0]", "maximum(x, 0)"])
+def test_routes_agree_at_the_ends_of_the_range(name: str) -> None:
+    for order in (0, 1):
+        extremes.check(name, order)
+
+
+def test_the_page_of_differences_is_up_to_date() -> None:
+    assert extremes.PAGE.read_text(encoding="utf-8") == extremes.page()
+
+
+def test_a_route_of_its_own_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(extremes.EXPECTED, ("x**0.5", 1), ([], ""))
+    with pytest.raises(AssertionError, match=r"x\*\*0.5, order 1: .'-0.0'"):
+        extremes.check("x**0.5", 1)
 
 
 def test_a_page_with_what_was_typed_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
-from codegen.engine import Library, compile_text
+from codegen.engine import Library, Once, compile_text
 from codegen.errors import WorkspaceError
 from codegen.lanes import Lanes
 from codegen.machine.batches.batch_text import driver_text
@@ -44,7 +43,7 @@ class Code:
         self.unit = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
 
-@cache
+@Once
 def _driver(lanes: Lanes) -> tuple[Library, Callable[..., int]]:
     library = compile_text(driver_text(lanes), ("batch",), {}, 2)
     return library, ENTRY(library.addresses["batch"])

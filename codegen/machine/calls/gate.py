@@ -12,12 +12,11 @@ import platform
 import struct
 import sys
 import sysconfig
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from codegen.engine import Library, compile_text
+from codegen.engine import Library, Once, compile_text
 from codegen.ir.program import Input, Output
 from codegen.machine.calls.gate_text import DATA, GATE, OBJECTS, OVERLAPS, RUN
 
@@ -52,7 +51,7 @@ def describe(address: int, inputs: tuple[Input, ...], outputs: tuple[Output, ...
     return (ctypes.c_int64 * len(words))(*words)
 
 
-@cache
+@Once
 def gate_library(table_offset: int) -> Library:
     """Compile the gate once per process; `table_offset` is where instances keep the pointer to their table."""
     text = OBJECTS + DATA + OVERLAPS + RUN + GATE

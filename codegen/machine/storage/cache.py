@@ -1,8 +1,9 @@
 """The disk cache of object code: one sealed file per kernel, named by the hash of everything that decides its code.
 
 A file is found only by the same program, options, processor, compiler and sources of this package. It is written whole
-or not at all, and its checksum is compared before a byte of it is used: what is damaged, cut short or foreign is
-compiled anew. A folder that cannot be read or written costs the cache, never the kernel.
+or not at all, and its checksum is compared before a byte of it is used: what is damaged or cut short is compiled anew.
+Its bytes are run, so it has to be this user's own, where nobody else can exchange it. A folder that cannot be read or
+written costs the cache, never the kernel.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import hashlib
 import importlib.metadata
 import json
 import os
-import stat
 import struct
 import time
 import warnings
@@ -26,8 +26,9 @@ import numpy as np
 
 import codegen.errors
 from codegen.engine import identity
-from codegen.errors import ArgumentError
+from codegen.errors import ArgumentError, CacheWarning
 from codegen.functions.vector_libm import FUNCTIONS, vector_symbol, widths
+from codegen.machine.storage.trust import ForeignFileError, distrusted, read_own
 from codegen.sealed import seal, unseal, write_atomically
 
 KIND, VERSION = b"object", 1
@@ -155,11 +156,14 @@ class Cache:
         try:
             if not self._is_private():
                 return None
-            data = path.read_bytes()
+            data = read_own(path)
             header, parts = unseal(data[: -_HITS.size], KIND, VERSION, str(path))
             if header["key"] != key or header["machine"] != machine():
                 return None
         except FileNotFoundError:
+            return None
+        except ForeignFileError as error:
+            self._refuse(path, str(error.strerror))
             return None
         except OSError as error:
             self._warn(f"it cannot be read ({error.strerror})")
@@ -178,7 +182,7 @@ class Cache:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._is_private():
-                write_atomically(self._path(key), data, durable=False)
+                write_atomically(self._path(key), data, durable=False, mode=0o600)
                 self._bound(len(data))
         except OSError as error:
             self._warn(f"it cannot be written ({error.strerror})")
@@ -205,21 +209,29 @@ class Cache:
         return self.folder / f"{key}{SUFFIX}"
 
     def _is_private(self) -> bool:
-        """Whether nobody else can write into the folder: what is in it will be run."""
-        if os.name != "posix":
-            return True
-        info = self.folder.stat()
-        if info.st_uid == os.getuid() and not info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return True
-        self._warn("others can write into it, and its files are run (chmod 700 makes it yours alone)")
-        return False
+        """Whether nobody else can exchange what is in the folder: it will be run."""
+        self.folder.stat()  # OSError where it is none
+        why = distrusted(self.folder)
+        if why:
+            self._warn(f"{why}, and what is in it is run (where that is this folder, chmod 700 makes it yours alone)")
+        return not why
+
+    def _refuse(self, path: Path, why: str) -> None:
+        """Remove what is no entry of this user's, and warn."""
+        removed = "removed"
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            removed = f"it cannot be removed ({error.strerror})"
+        said = f"{path} is not used: {why}, and entries are run; {removed}, and the kernel is compiled anew"
+        warnings.warn(said, CacheWarning, stacklevel=2)
 
     def _warn(self, why: str) -> None:
         """Warn once."""
         if not self._warned:
             self._warned = True
             said = f"no cache in {self.folder}: {why}; kernels are compiled anew each time"
-            warnings.warn(said, RuntimeWarning, stacklevel=2)
+            warnings.warn(said, CacheWarning, stacklevel=2)
 
     def _count_hit(self, path: Path) -> None:
         """Add one to the number behind the sealed bytes, which also makes the entry the most recently used."""
@@ -253,13 +265,13 @@ def _stats(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
     for path in folder.glob(f"*{SUFFIX}*"):
         if path.name.endswith(suffix):
             with contextlib.suppress(OSError):  # another process may have removed it
-                yield path, path.stat()
+                yield path, path.lstat()
 
 
 def _described(path: Path, info: os.stat_result) -> Entry:
     name, made, hits = "", info.st_mtime, 0
     with contextlib.suppress(OSError, ArgumentError, ValueError, TypeError, KeyError):
-        data = path.read_bytes()
+        data = read_own(path)
         header, _ = unseal(data[: -_HITS.size], KIND, VERSION, str(path))
         name, made = str(header["content"]["name"]), float(header["made"])
         (hits,) = _HITS.unpack(data[-_HITS.size :])

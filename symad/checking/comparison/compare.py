@@ -39,7 +39,7 @@ def compare(
     `growth`.
 
     The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
-    "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random points), "agrees" (a
+    "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 40 digits at random points), "agrees" (a
     route without a formula has the digits it should have at random points), "inaccurate" (it has few digits here),
     "wrong" (it is not the derivative), "no derivative" (f has none here: a kink, the edge of its domain), "no number"
     (the result is nan or infinite), "failed", "not installed".

@@ -57,7 +57,7 @@ class Verification(Shown):
     last place, so these are counted apart and measured like all others by `scaled`, the largest absolute error
     divided by the largest magnitude of the result. `rows` has the worst entries, with the error that rounding the
     inputs alone would cause (where that is quick). The exact numbers of `undecided` entries are not known well enough
-    to compare with.
+    to compare with; `undefined` ones are NaN in exact arithmetic too. Where nothing was compared, `worst_ulp` is NaN.
     """
 
     entries: int
@@ -70,6 +70,7 @@ class Verification(Shown):
     rows: tuple[EntryError, ...] = ()
     undecided: int = 0
     rigorous: bool = False
+    undefined: int = 0
 
     @property
     def statement(self) -> str:
@@ -78,8 +79,12 @@ class Verification(Shown):
         if self.undecided:
             apart += f"of {self.undecided} the exact number could not be told; "
         entries = f"{self.entries} {'entry' if self.entries == 1 else 'entries'}"
+        if self.undefined:
+            some = "" if self.entries == self.undefined else f"{self.undefined} of "
+            apart += f"{some}the results are NaN in exact arithmetic too, and say nothing about the kernel; "
         if math.isnan(self.worst_ulp):
-            return f"{entries}: no error could be told; {apart}no precision decides what is exact here"
+            last = "no precision decides what is exact here" if self.undecided else "choose a point with a value"
+            return f"{entries}: no error could be told; {apart}{last}"
         return (
             f"{entries}: largest error {'at most ' if self.rigorous else ''}{self.worst_ulp:.3g} ULP "
             f"(flat index {self.worst_index}: {self.value!r}, exact {self.exact!r}); {apart}largest absolute error "
@@ -221,15 +226,17 @@ def _compared(values: Sequence[float], known: Sequence[Known], single: bool) -> 
     largest = float(np.max(np.abs(near[finite]), initial=0.0))
     cancels = (np.abs(near) < CANCELLED * largest) & ((near != 0) | (np.array(values) != 0))
     errors = [error_bound(*pair, single) for pair in zip(values, known, strict=True)]
-    counted = {k: error for k, error in enumerate(errors) if error is not None and not cancels[k]}
+    nowhere = np.array([number.radius == 0 and bool(mpmath.isnan(number.middle)) for number in known], dtype=bool)
+    nowhere &= np.isnan(np.array(values, dtype=float))
+    counted = {k: error for k, error in enumerate(errors) if error is not None and not cancels[k] and not nowhere[k]}
     ranked = sorted(counted.items(), key=lambda pair: -pair[1])
     worst = ranked[0][0] if ranked else 0
     value, number = (values[worst], float(near[worst])) if values else (0.0, 0.0)
     gaps = [_gap(values[k], known[k].middle) for k in np.flatnonzero(finite).tolist()]
-    undecided = sum(error is None for error in errors)
+    undecided, undefined = sum(error is None for error in errors), int(nowhere.sum())
     found = Verification(
-        len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided else 0.0), worst, value, number,
-        max(gaps, default=0.0) / (largest or 1.0), undecided=undecided,
+        len(values), int(cancels.sum()), counted.get(worst, math.nan if undecided or undefined else 0.0),
+        worst, value, number, max(gaps, default=0.0) / (largest or 1.0), undecided=undecided, undefined=undefined,
     )  # fmt: skip
     return found, ranked[:ROWS]
 

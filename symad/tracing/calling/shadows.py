@@ -31,6 +31,9 @@ Namespace = dict[str, Any]
 _ABSENT = object()
 _CACHED = functools._lru_cache_wrapper
 _ASKED_OF_SYMPY = ("cannot determine truth value of Relational", "Cannot convert expression to float")
+_RETRIED = (  # a TraceError is a TypeError; the last two are those of SciPy's C code
+    TypeError, ValueError, IndexError, AttributeError, RuntimeError, SystemError,
+)  # fmt: skip
 _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "loop of ufunc does not support argument",
@@ -39,6 +42,8 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "No loop matching the specified signature",
     "must be real number",
     "object arrays are not supported",
+    "array type dtype('O') not supported",
+    "array type not supported",
     "can't convert type 'Scalar'",
 )
 _STORES = (  # how NumPy words a store or an index that it could not do
@@ -58,7 +63,7 @@ def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]]) -> Any:
         try:
             with _shadowed(attempt):
                 return f(*arguments())
-        except (TypeError, ValueError, IndexError, AttributeError) as error:  # a TraceError is a TypeError
+        except _RETRIED as error:
             better = _better(attempt, error, f) if retries < _RETRIES else None
             if better is None:
                 _explain(error)
@@ -181,7 +186,7 @@ def _is_conversion(error: BaseException) -> bool:
         or any(text in str(error) for text in (*_OBJECT_LOOPS, *_STORES))
     ):
         return True
-    return library_function(error).startswith("scipy.") and not isinstance(error, TraceError)
+    return library_function(error).startswith("scipy.") and not isinstance(error, TraceError | RuntimeError)
 
 
 def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
@@ -207,11 +212,13 @@ def _explain(error: BaseException) -> None:
         return  # an array may be read-only because the user wants it so
     name = library_function(error)
     if name:
+        said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
+        solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
         raise TraceError(
-            f"{name} got a traced value ({error})",
+            f"{name} got a traced value ({said})",
             where=raised_place(error),
             why="it computes with plain numbers, which would lose the derivative",
-            do="write this step with NumPy functions, or with those of scipy.special",
+            do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
         ) from error
     raise TraceError(
         f"a NumPy function got an object array ({error})",

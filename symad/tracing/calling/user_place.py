@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import linecache
 import sys
@@ -44,7 +45,7 @@ _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 def user_frame() -> FrameType | None:
     """Return the innermost frame outside symad, codegen, NumPy, SymPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_own(frame):
+    while frame is not None and (_is_own(frame) or frame.f_code.co_filename == functools.__file__):
         frame = frame.f_back
     return frame
 
@@ -90,14 +91,15 @@ def raised_place(error: BaseException) -> str:
 
 def library_function(error: BaseException) -> str:
     """Return the SciPy or NumPy function that the user's code had called when an error was raised, "" if none."""
-    name = ""
+    name = last = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if not _is_own(frame):
             name = ""
         elif not name:
             public = _public_name(frame)
             name = public if public.startswith(("scipy", "numpy")) else ""
-    return name
+            last = name or last
+    return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
 
 
 def _public_name(frame: FrameType) -> str:
@@ -143,6 +145,11 @@ def user_globals(error: BaseException) -> list[dict[str, Any]]:
 def is_library(file: str) -> bool:
     """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy."""
     return file.startswith(_OWN_FOLDERS)
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's own library."""
+    return file.startswith((_STANDARD, "<frozen ")) and "site-packages" not in file
 
 
 def _is_own(frame: FrameType) -> bool:

@@ -9,8 +9,10 @@ too: a body that changes it is refused.
 
 from __future__ import annotations
 
+import argparse
 import functools
 import random
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -19,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from symad.errors import TraceError
-from symad.tracing.calling.user_place import is_library, user_place
+from symad.tracing.calling.user_place import is_library, is_standard, user_place
 from symad.tracing.values.array import Array
+from symad.tracing.values.exactly import same, same_bytes
 from symad.tracing.values.traced import Traced
 
 REACHED = 10_000  # objects that are looked at
@@ -29,13 +32,14 @@ RANDOM = "a generator of random numbers"
 CACHED = type(functools.cache(len))  # of functions that keep their results
 
 _LIBRARIES = frozenset({"numpy", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"})
+_PLAIN = (types.SimpleNamespace, argparse.Namespace)
 _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
 
 
 class Surroundings:
     """What functions can reach, as it was, and how each part is put back; what global names lead to is left alone."""
 
-    def __init__(self, *roots: Any) -> None:
+    def __init__(self, *roots: Any, of_kernel: bool = False) -> None:
         self._kept: list[
             tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
         ] = []  # (state now, state, put back, what)
@@ -44,13 +48,20 @@ class Surroundings:
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
         self._name = ""  # of the global that is being looked at
         self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
-        self._note(random.getstate, random.setstate, RANDOM)
-        self._note(np.random.get_state, np.random.set_state, RANDOM)
+        self._of_kernel = of_kernel  # nothing is put back; names that are not bound yet may be, later
+        if not of_kernel:
+            self._note(random.getstate, random.setstate, RANDOM)
+            self._note(np.random.get_state, np.random.set_state, RANDOM)
         seen = set[int]()
         self._visit(list(roots), seen)
         while self._names and len(seen) < REACHED:
             self._name, value = self._names.pop(next(iter(self._names)))
             self._visit([value], seen)
+        self.complete = len(seen) < REACHED
+
+    def unchanged(self) -> bool:
+        """Whether all of it is as it was."""
+        return all(_same(now(), before) for now, before, _ in self._shared) and not self._changed_here()
 
     def changed(self) -> str:
         """Return what is not as it was, if anything; TraceError for something global, which others may change too."""
@@ -63,6 +74,9 @@ class Surroundings:
                     do="return what the body computes; or make it a variable of the function around the loop; or "
                     'compile with roll="never"',
                 )
+        return self._changed_here()
+
+    def _changed_here(self) -> str:
         return next((what for now, before, _, what in self._kept if not _same(now(), before)), "")
 
     def restore(self) -> None:
@@ -88,11 +102,15 @@ class Surroundings:
                 seen.add(id(value))
                 waiting += self._keep(value)
 
-    def _note(self, now: Callable[[], Any], put_back: Callable[[Any], Any], what: str) -> None:
+    def _note(
+        self, now: Callable[[], Any], put_back: Callable[[Any], Any], what: str, copy: Callable[[], Any] | None = None
+    ) -> None:
+        """Note what `now()` gives, or a `copy` of what it always gives but may change inside."""
+        before = (copy or now)()
         if self._name:
-            self._shared.append((now, now(), self._name))
+            self._shared.append((now, before, self._name))
         else:
-            self._kept.append((now, now(), put_back, what))
+            self._kept.append((now, before, put_back, what))
 
     def _keep(self, value: Any) -> list[Any]:
         """Note the state of one object; return what it leads to."""
@@ -102,7 +120,7 @@ class Surroundings:
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable and value.size <= LARGEST:
-                self._note(value.copy, lambda old: np.copyto(value, old), "an array")
+                self._note(lambda: value, lambda old: np.copyto(value, old), "an array", value.copy)
             return []
         if isinstance(value, np.random.Generator):
             generator = value.bit_generator
@@ -110,6 +128,8 @@ class Surroundings:
             return []
         if isinstance(value, np.random.RandomState):
             self._note(value.get_state, value.set_state, RANDOM)
+            return []
+        if isinstance(value, random.SystemRandom):  # it has no state
             return []
         if isinstance(value, random.Random):
             self._note(value.getstate, value.setstate, RANDOM)
@@ -136,7 +156,11 @@ class Surroundings:
             self._caches.append((value, value.cache_info()))
             return [value.__wrapped__]
         if isinstance(value, types.FunctionType):
+            if self._of_kernel and is_standard(value.__code__.co_filename):
+                return []
             self._globals(value)
+            if not _is_ours(value):
+                self._note(lambda: _text_of(value), functools.partial(_rewrite, value), "a function")
             attributes = [] if _is_ours(value) else [vars(value)]
             return [
                 *self._cells(value),
@@ -148,23 +172,36 @@ class Surroundings:
             return [getattr(value, name) for name in ("fget", "__func__") if hasattr(value, name)]
         return self._keep_class(value) if isinstance(value, type) else self._keep_object(value)
 
+    def _is_foreign(self, kind: type) -> bool:
+        """Whether a class is no business of the user's; a kernel does not depend on the standard library's either."""
+        package = str(kind.__module__ or "sympy").split(".")[0]  # SymPy makes classes without one
+        return package in _LIBRARIES or (self._of_kernel and package in sys.stdlib_module_names)
+
     def _keep_class(self, kind: type) -> list[Any]:
         """Note the attributes of a class of the user's; return its methods, and the classes below it."""
-        if kind.__module__.split(".")[0] in _LIBRARIES:
+        if self._is_foreign(kind):
             return []
         self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old), "a class")
         return [*vars(kind).values(), *kind.__bases__]
 
     def _keep_object(self, value: Any) -> list[Any]:
         kind = type(value)
-        if kind.__module__.split(".")[0] in _LIBRARIES:
-            return []
+        if self._is_foreign(kind):
+            return self._of_library(value) if self._of_kernel else []
         names = [name for base in kind.__mro__ for name in _slots(base)]
         if names:
             self._note(
                 lambda: _held(value, names), lambda old: _set_attributes(value, _held(value, names), old), "an object"
             )
         return [kind, *_held(value, names).values(), *([vars(value)] if hasattr(value, "__dict__") else [])]
+
+    def _of_library(self, value: Any) -> list[Any]:
+        """Return what of the user's a library's object holds: functions and arrays, all of a namespace."""
+        inside = getattr(value, "__dict__", {})
+        if isinstance(value, _PLAIN):
+            return [inside]
+        named = not isinstance(value, types.ModuleType)
+        return [part for part in inside.values() if named and (callable(part) or type(part) is np.ndarray)]
 
     def _cells(self, f: types.FunctionType) -> list[Any]:
         """Note the variables of enclosing functions; of our own functions only the functions in them matter."""
@@ -186,6 +223,9 @@ class Surroundings:
         space, codes = f.__globals__, [f.__code__]
         for code in codes:
             codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+            if self._of_kernel:
+                for name in set(code.co_names) - space.keys():
+                    self._note(functools.partial(space.get, name), bool, name)
             for name in set(code.co_names) & space.keys():
                 self._share(space, name, name)
                 if isinstance(space[name], types.ModuleType) and not is_library(
@@ -197,6 +237,14 @@ class Surroundings:
     def _share(self, space: dict[str, Any], key: str, name: str) -> None:
         self._shared.append((functools.partial(space.get, key), space[key], name))
         self._names.setdefault(id(space[key]), (name, space[key]))
+
+
+def _text_of(f: types.FunctionType) -> list[Any]:
+    return [f.__code__, f.__defaults__, f.__kwdefaults__]
+
+
+def _rewrite(f: types.FunctionType, old: list[Any]) -> None:
+    f.__code__, f.__defaults__, f.__kwdefaults__ = old
 
 
 def _is_ours(f: Any) -> bool:
@@ -242,9 +290,9 @@ def _same(now: Any, before: Any) -> bool:
     if type(now) is not type(before):
         return False
     if type(now) is np.ndarray:
-        return now.shape == before.shape and now.dtype == before.dtype and bool(now.tobytes() == before.tobytes())
+        return now.shape == before.shape and now.dtype == before.dtype and same_bytes(now, before)
     if isinstance(now, list | tuple):
         return len(now) == len(before) and all(map(_same, now, before))
     if isinstance(now, dict):
         return _same(list(now.items()), list(before.items()))
-    return type(now) in _NUMBERS and bool(now == before or now != now)
+    return type(now) in _NUMBERS and same(now, before)

@@ -25,6 +25,7 @@ import sympy as sp
 
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.exactly import Exactly
 
 NAMESPACE = "symad"  # where symad registers container types of its own
 
@@ -33,9 +34,9 @@ _STATIC = (
     functools.partial, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
 )  # fmt: skip
 _registering = Lock()
-_registered: set[type] = set()
+_registered: dict[type, Callable[[Any], Any]] = {}  # how instances are taken apart
 
-Static = tuple[tuple[str, Any], ...]
+Static = tuple[tuple[str, Exactly], ...]
 Flattened = tuple[list[Any], tuple[tuple[str, ...], Static], tuple[str, ...]]
 
 
@@ -71,18 +72,19 @@ def register_container(
         parts, static = flatten(value)
         named = isinstance(parts, Mapping)
         entries = tuple(parts) if named else tuple(range(len(parts)))
-        return list(parts.values() if isinstance(parts, Mapping) else parts), (named, entries, static), entries
+        kept = (named, entries, Exactly(static))
+        return list(parts.values() if isinstance(parts, Mapping) else parts), kept, entries
 
     def put_together(metadata: Any, parts: Iterable[Any]) -> Any:
         named, entries, static = metadata
-        return unflatten(static, dict(zip(entries, parts, strict=True)) if named else list(parts))
+        return unflatten(static.value, dict(zip(entries, parts, strict=True)) if named else list(parts))
 
     with _registering:
         try:
             optree.register_pytree_node(cls, take_apart, put_together, path_entry_type=_Part, namespace=NAMESPACE)
         except ValueError as error:
             raise ArgumentError(f"{cls.__name__} is a container already", where=user_place()) from error
-        _registered.add(cls)
+        _registered[cls] = take_apart
 
 
 class _Part(optree.PyTreeEntry):
@@ -116,27 +118,48 @@ def _fields_of(cls: Any) -> list[_Field]:
 
 
 def _register_record(cls: type, fields: Sequence[_Field]) -> None:
+    def take_apart(value: Any) -> Flattened:
+        return _flatten_record(value, fields)
+
     optree.register_pytree_node(
         cls,
-        lambda value: _flatten_record(value, fields),
+        take_apart,
         lambda metadata, parts: _unflatten_record(cls, metadata, parts),
         path_entry_type=optree.GetAttrEntry,
         namespace=NAMESPACE,
     )
-    _registered.add(cls)
+    _registered[cls] = take_apart
+
+
+def static_parts(tree: Any) -> list[Any]:
+    """Return what is static in nested containers.
+
+    >>> static_parts((types.SimpleNamespace(name="a", x=1.0), [2.0]))
+    ['a']
+    """
+    found: list[Any] = []
+
+    def look(value: Any) -> bool:
+        if type(value) in _registered:
+            static = _registered[type(value)](value)[1][-1]
+            found.extend([static.value] if isinstance(static, Exactly) else [part.value for _, part in static])
+        return False
+
+    optree.tree_leaves(tree, is_leaf=look, namespace=NAMESPACE)
+    return found
 
 
 def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
     """Return the parts with numbers, their names and the static fields; fields that are not set are left out."""
     names: list[str] = []
     parts: list[Any] = []
-    static: list[tuple[str, Any]] = []
+    static: list[tuple[str, Exactly]] = []
     for field in fields:
         if not hasattr(value, field.name):
             continue
         part = getattr(value, field.name)
         if field.static or isinstance(part, _STATIC):
-            static.append((field.name, _hashable(part, value, field.name)))
+            static.append((field.name, Exactly(_hashable(part, value, field.name))))
             continue
         if not field.given and optree.tree_leaves(part, namespace=NAMESPACE):
             raise _derived_field(value, field.name)
@@ -148,9 +171,13 @@ def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
 def _unflatten_record(cls: type, metadata: Any, parts: Iterable[Any]) -> Any:
     names, static = metadata
     made: Any = object.__new__(cls)
-    for name, part in (*zip(names, parts, strict=True), *static):
+    for name, part in (*zip(names, parts, strict=True), *_static(static)):
         object.__setattr__(made, name, part)
     return made
+
+
+def _static(kept: Iterable[tuple[str, Exactly]]) -> list[tuple[str, Any]]:
+    return [(name, part.value) for name, part in kept]
 
 
 def _hashable(part: Any, value: Any, name: str) -> Any:
@@ -181,9 +208,10 @@ def _flatten_namespace(value: types.SimpleNamespace) -> Flattened:
 
 def _unflatten_namespace(metadata: Any, parts: Iterable[Any]) -> types.SimpleNamespace:
     names, static = metadata
-    return types.SimpleNamespace(**dict(zip(names, parts, strict=True)), **dict(static))
+    return types.SimpleNamespace(**dict(zip(names, parts, strict=True)), **dict(_static(static)))
 
 
+_registered[types.SimpleNamespace] = _flatten_namespace
 optree.register_pytree_node(
     types.SimpleNamespace,
     _flatten_namespace,  # type: ignore[arg-type]  # optree's types know only Collections

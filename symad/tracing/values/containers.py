@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
+from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,7 @@ from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.container_types import NAMESPACE, register_records
+from symad.tracing.values.exactly import Exactly
 from symad.tracing.values.node_arrays import Nodes
 from symad.tracing.values.node_operands import ExpressionError, nodes_of
 from symad.tracing.values.scalar import Scalar
@@ -45,6 +47,25 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     """Return the container with that structure and these leaves."""
     return optree.tree_unflatten(structure, leaves)
+
+
+def flatten_exactly(args: Any) -> tuple[list[Any], tuple[Any, ...]]:
+    """Return the leaves of arguments, and a key of their structure that knows the order of dicts too.
+
+    >>> flatten_exactly(({"a": 1.0, "b": 2.0},))[1] == flatten_exactly(({"b": 2.0, "a": 1.0},))[1]
+    False
+    """
+    leaves, structure = flatten(args)
+    dicts: list[Exactly] = []
+
+    def look(value: Any) -> bool:
+        if isinstance(value, dict):
+            dicts.append(Exactly(tuple(value)))
+        return False
+
+    if structure.num_nodes > structure.num_leaves + 1:  # there are containers among them
+        optree.tree_leaves(args, is_leaf=look, namespace=NAMESPACE)
+    return leaves, (structure, *dicts)
 
 
 def is_leaf(value: Any) -> bool:
@@ -129,6 +150,14 @@ def check_differentiable(value: Any, path: str) -> None:
         raise _refusal(value, path, "argument", "a truth value has no derivative", "pass a float")
     if isinstance(value, np.ndarray):
         _check_array(value, path)
+    plain = next((kind for kind in _PLAINLY if isinstance(value, kind)), None)
+    if plain is not None and type(value) not in _PLAIN and not isinstance(value, Traced):
+        why, do = "its class may redefine arithmetic, or mean more than its numbers", f"pass {_PLAINLY[plain]}"
+        raise _refusal(value, path, "argument", why, do)
+
+
+_PLAINLY = {np.ndarray: "np.asarray(...)", float: "float(...)", int: "int(...)"}
+_PLAIN = frozenset({np.ndarray, np.memmap, float, int, np.float64})
 
 
 def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
@@ -154,6 +183,7 @@ _REASONS: tuple[tuple[Any, str], ...] = (
     (type(None), "None is no number"),
     (set | frozenset, "a set has no order"),
     (np.datetime64 | np.timedelta64, _DATE),
+    (Enum, "an enumeration is no number"),
     (types.FunctionType | types.BuiltinFunctionType | types.MethodType, "a function is no number"),
     (sp.Lambda, "a Lambda is a function, and wants to be called with arguments"),
     (types.GeneratorType, "a generator can be read only once"),

@@ -134,3 +134,11 @@ def test_errors_are_one_line_and_write_nothing(capsys, tmp_path, monkeypatch, ar
 def test_the_point_is_the_file_s(capsys, tmp_path):
     target = source(tmp_path, "def f(x=2.0, scale=3.0):\n    return scale * x**2\n")
     assert "12.0" in run(capsys, "expand", target, "--directions", "1", "--detail", "result")[1]
+
+
+def test_a_verification_that_compared_nothing_is_no_success(capsys):
+    status, out, _ = run(capsys, "verify", "sin(x)/x", "--at", "x=0")
+    assert (status, "no error could be told" in out, "ULP" in out) == (1, True, False)
+    status, out, _ = run(capsys, "verify", "log(x)", "--box", "-2", "-1", "--points", "20")
+    assert (status, "no result could be compared" in out) == (1, True)
+    assert run(capsys, "verify", "sin(x)/x", "--at", "x=1")[0] == 0

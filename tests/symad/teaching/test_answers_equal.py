@@ -7,7 +7,7 @@ import sympy as sp
 
 from symad.teaching.answers.equal import POINTS, agreement, expanded_terms, normal_form
 
-x, y = sp.symbols("x y", real=True)
+x, y, n = sp.symbols("x y n", real=True)
 f, g, h = sp.Function("f"), sp.Function("g"), sp.Function("h")
 
 PROVED = [
@@ -29,12 +29,19 @@ TESTED = [
     (sp.Abs(x - 5).diff(x), (x - 5) / sp.Abs(x - 5)),
     *((sp.acosh(x - k), sp.log(x - k + sp.sqrt((x - k) ** 2 - 1))) for k in (30, 3000)),
     (sp.sqrt(3 + 2 * sp.sqrt(2)), 1 + sp.sqrt(2)),
+    (n * sp.Abs(x) ** (n - 1) * sp.sign(x), sp.Abs(x) ** n * n / x),
+    (sp.exp(n * sp.log(x)), x**n),
 ]
 DIFFERENT = [
     (x, x + sp.Rational(1, 10**40)),
     (sp.sin(x), sp.sin(x) * (1 + sp.Rational(1, 10**40))),
     (x + sp.exp(-10000 - x**2), x),
     (sp.Abs(x), x),
+    (n * sp.Abs(x) ** (n - 1), n * x ** (n - 1)),  # x**n has values at negative x where n is a whole number
+    (sp.sqrt(x**2) ** n, x**n),
+    (sp.sin(x) ** 2 + sp.cos(x) ** 2, 1 + sp.Rational(1, 10**33)),
+    (sp.sin(x) ** 2 + sp.cos(x) ** 2, 1 + sp.Rational(1, 10**333)),
+    (sp.gamma(x + 1), x * sp.gamma(x) + sp.Rational(1, 10**37)),
     (sp.sqrt(2), sp.Rational(14142135623730951, 10**16)),
     (sp.sign(x - 5), sp.Integer(-1)),
     (sp.sqrt(x - 3000), x),

@@ -1,0 +1,46 @@
+"""SciPy's compiled code that is given traced values: a TraceError that names the function, whatever C code raised."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.errors import TraceError
+
+optimize = pytest.importorskip("scipy.optimize")
+ndimage = pytest.importorskip("scipy.ndimage")
+
+X = np.array([3.0, 1.0, 2.0])
+CASES = {
+    "scipy.optimize.brentq": lambda x: optimize.brentq(lambda t: t**3 - x[0], 0, 10),
+    "scipy.optimize.bisect": lambda x: optimize.bisect(lambda t: t**3 - x[0], 0, 10),
+    "scipy.optimize.ridder": lambda x: optimize.ridder(lambda t: t**3 - x[0], 0, 10),
+    "scipy.ndimage": lambda x: ndimage.gaussian_filter(x, 1.0).sum(),
+    "scipy.ndimage.generic_filter": lambda x: ndimage.generic_filter(x, np.sum, 3).sum(),
+}
+
+
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_function_is_named(name, made):
+    with pytest.raises(TraceError, match=rf"test_scipy_refusals\.py:\d+: {name}.* got a traced value") as caught:
+        made(CASES[name])(X)
+    assert ("symad.root" in str(caught.value)) == ("optimize" in name)
+
+
+def test_what_does_not_converge_is_said_as_scipy_says_it():
+    def f(x):
+        optimize.brentq(lambda t: t**3 - 2, 0, 10, maxiter=2)
+        return x[0]
+
+    with pytest.raises(RuntimeError, match="Failed to converge"):
+        sa.grad(f)(X)
+
+
+def test_system_and_runtime_errors_of_the_users_own_come_out():
+    def f(x):
+        raise SystemError("mine")
+
+    with pytest.raises(SystemError, match="mine"):
+        sa.grad(f)(X)
