@@ -5,9 +5,11 @@ A regression is a text file in `tests/regressions`: a few lines of comment, then
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -22,7 +24,7 @@ from tests.support.draws import Choices, Draw, drawn, seeded
 TESTS = Path(__file__).parents[1]
 REGRESSIONS = TESTS / "regressions"
 OURS = (str(TESTS.parent / "symad"), str(TESTS.parent / "codegen"))
-MOST_RUNS = 4000  # of one program that is shrunk
+MOST_RUNS, SHRINKING = 4000, 120.0  # runs and seconds for one program that is shrunk
 
 
 @dataclass(frozen=True)
@@ -98,19 +100,31 @@ def failure_of(fuzzer: Fuzzer, case: Any) -> Exception | None:
     return None
 
 
-def shrunk(fuzzer: Fuzzer, choices: Choices, blame: str) -> Any:
+class Enough(BaseException):
+    """No more time to shrink; no Exception, which Hypothesis would take for another failure."""
+
+
+def shrunk(fuzzer: Fuzzer, choices: Choices, blame: str, seconds: float = SHRINKING) -> Any:
     """The smallest program that was found to fail in the same way, from the choices of one that does."""
     kept = InMemoryExampleDatabase()
     kept.save(b"program.secondary", choices_to_bytes(choices))  # Hypothesis shrinks what it finds under this key
+    smallest, end = list[Any](), time.monotonic() + seconds
 
     def fails(case: Any) -> bool:
+        if smallest and time.monotonic() > end:
+            raise Enough
         error = failure_of(fuzzer, case)
-        return error is not None and blame_of(error) == blame
+        if error is None or blame_of(error) != blame:
+            return False
+        smallest[:] = [case]
+        return True
 
     quiet = settings(
         database=kept, phases=(Phase.reuse, Phase.shrink), deadline=None, max_examples=MOST_RUNS, print_blob=False
     )
-    return find(drawn(fuzzer.make), fails, settings=quiet, database_key=b"program")
+    with suppress(Enough):
+        return find(drawn(fuzzer.make), fails, settings=quiet, database_key=b"program")
+    return smallest[0]
 
 
 def campaign(
