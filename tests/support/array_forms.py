@@ -242,10 +242,11 @@ for {q} in {V}:
     {r} = np.tanh({r} + {q})
 
 {q} = {s}
-{r} = 0.0
-while {q} < 1.013 and {r} < 5:
+{r} = 0
+while {q} < 1.013 and {r} < 6:
     {q} = {q} + 0.3 + {t} ** 2
-    {r} = {r} + {q}
+    {r} = {r} + 1
+{r} = {r} * {q}
 
 def {q}(a):
     a[0] = {s}

@@ -26,7 +26,7 @@ def _reflected(a: Any, right: Any) -> Any:
         rest = rows[k:, k + 1 :].copy()
         rows[k:, k + 1 :] = rest - np.multiply.outer((beta - first) / beta * axis, axis @ rest)
         rows[k, k], rows[k + 1 :, k] = beta, 0.0
-        reduced = squares == 0  # such a column LAPACK leaves as it is
+        reduced = np.all(below == 0)  # such a column LAPACK leaves as it is; squares may be 0 where numbers are not
         rows[k, k:] = np.where(reduced, -rows[k, k:], rows[k, k:])
     return rows
 
