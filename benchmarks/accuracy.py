@@ -25,10 +25,10 @@ from mpmath import mp
 from codegen import Input, Kernel, Output, Program, compile_program
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.functions.lane_formulas import FORMULAS
-from codegen.functions.vector_libm import FUNCTIONS, vector_symbol
+from codegen.functions.libraries import FUNCTIONS, vector_symbol
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 from codegen.options import Options
 from tests.support.kernel_points import OWN_TESTS, TRUTHS, points_of, ulp_error
 

@@ -25,14 +25,14 @@ import symad as sa
 from benchmarks.peers.ours import Symad
 from benchmarks.problems import make_problems
 from codegen.emission.emit import Form
-from codegen.emission.modules import modules
+from codegen.emission.straight import modules
 from codegen.engine import compile_object, has_fma, vector_bits
 from codegen.ir.program import Program
 from codegen.lanes import Lanes
-from codegen.lowering.prepare import prepare
-from codegen.machine.code_forms import plan
+from codegen.lowering.passes import prepare
+from codegen.machine.calls.compiled import plan
 from codegen.options import Accuracy, Options
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 
 FILE = Path(__file__).parent / "counts.json"
 PROCESSOR = "x86-64-v3"

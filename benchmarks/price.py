@@ -35,8 +35,8 @@ from codegen.heads import exp2, expm1, log1p, log2, log10
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.halves import columns_at_once
-from codegen.pricing.price import CALLS, Work, rolled_work, straight_work, sweep_work, unrolled_work
-from codegen.pricing.price_table import NANOSECONDS, SECONDS
+from codegen.pricing.price import Work, rolled_work, straight_work, sweep_work, unrolled_work
+from codegen.pricing.price_table import CALLS, NANOSECONDS, SECONDS
 
 Function = Callable[..., Any]
 Amounts = dict[str, float]

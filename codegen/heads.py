@@ -7,6 +7,9 @@ in `codegen.functions.intrinsics`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import sympy as sp
 from sympy.codegen.cfunctions import Cbrt as cbrt  # noqa: N813
 from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
@@ -43,13 +46,10 @@ negative_zero = NegativeZero()
 
 
 class RealFunction(sp.Function):  # type: ignore[misc]
-    """A real function defined by a formula: subclasses give `formula(*arguments)`."""
+    """A real function defined by a formula, see `real_head`."""
 
     is_real = True
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        raise NotImplementedError
+    formula: Callable[..., sp.Expr]
 
     def _eval_evalf(self, prec: int) -> sp.Expr:
         return self.formula(*self.args)._eval_evalf(prec + 10)
@@ -68,136 +68,58 @@ class RealFunction(sp.Function):  # type: ignore[misc]
         return self.formula(*arguments)
 
 
-class expit(RealFunction):
-    """Logistic function 1/(1 + exp(-u)), without overflow."""
-
-    nargs = (1,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        return 1 / (1 + sp.exp(-arguments[0]))
+def real_head(name: str, meaning: str, formula: Callable[..., sp.Expr]) -> Any:
+    """Return a SymPy function of this name, defined by a formula in ordinary SymPy functions."""
+    count, module = formula.__code__.co_argcount, formula.__module__
+    fields = {"nargs": (count,), "formula": staticmethod(formula), "__doc__": meaning, "__module__": module}
+    return type(name, (RealFunction,), fields)
 
 
-class log_expit(RealFunction):
-    """log(expit(u)) = -softplus(-u)."""
-
-    nargs = (1,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        return -sp.log(1 + sp.exp(-arguments[0]))
+def zero_first(u: sp.Expr, value: sp.Expr) -> sp.Expr:
+    """Return 0 where u = 0, else the value."""
+    return sp.Piecewise((0, sp.Eq(u, 0)), (value, True))
 
 
-class softplus(RealFunction):
-    """log(1 + exp(u)), without overflow."""
-
-    nargs = (1,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        return sp.log(1 + sp.exp(arguments[0]))
+def _to_even(u: sp.Expr) -> sp.Expr:
+    down, half = sp.floor(u), sp.Rational(1, 2)
+    return down + sp.Piecewise((0, u - down < half), (1, u - down > half), (sp.Mod(down, 2), True))
 
 
-class logaddexp(RealFunction):
-    """log(exp(u) + exp(v)), without overflow."""
-
-    nargs = (2,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        return sp.log(sp.exp(arguments[0]) + sp.exp(arguments[1]))
+def _elliptic_moment(a: sp.Expr, b: sp.Expr, m: sp.Expr) -> sp.Expr:
+    half = sp.Rational(1, 2)
+    return sp.pi / 2 * sp.rf(half, a) / sp.factorial(a) * sp.hyper((a + half, b + half), (a + 1,), m)
 
 
-class one_minus_square(RealFunction):
-    """(1 - u)(1 + u), which keeps the digits that 1 - u**2 loses near |u| = 1."""
-
-    nargs = (1,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        (u,) = arguments
-        return (1 - u) * (1 + u)
-
-
-class xlogy(RealFunction):
-    """u*log(v), and 0 where u = 0."""
-
-    nargs = (2,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        u, v = arguments
-        return sp.Piecewise((0, sp.Eq(u, 0)), (u * sp.log(v), True))
-
-
-class trunc(RealFunction):
-    """Round towards zero."""
-
-    nargs = (1,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        return sp.sign(arguments[0]) * sp.floor(sp.Abs(arguments[0]))
-
-
-class rint(RealFunction):
-    """Round to the nearest integer, halves to the even one."""
-
-    nargs = (1,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        (u,) = arguments
-        down = sp.floor(u)
-        odd = sp.Mod(down, 2)
-        half = sp.Rational(1, 2)
-        return down + sp.Piecewise((0, u - down < half), (1, u - down > half), (odd, True))
-
-
-class fmod(RealFunction):
-    """Remainder with the sign of the dividend (C's fmod); SymPy's Mod has the sign of the divisor."""
-
-    nargs = (2,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        u, v = arguments
-        return u - v * trunc.formula(u / v)
-
-
-class copysign(RealFunction):
-    """|u| with the sign of v (the sign of zero counts in the kernel, not in the formula)."""
-
-    nargs = (2,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        u, v = arguments
-        return sp.Abs(u) * sp.Piecewise((-1, v < 0), (1, True))
-
-
-class direction_cosine(RealFunction):
-    """u / hypot(u, v): the first derivative of hypot, a head of its own so that its derivative does not cancel."""
-
-    nargs = (2,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        u, v = arguments
-        return u / sp.sqrt(u**2 + v**2)
-
-
-class elliptic_moment(RealFunction):
-    """Integral of sin(t)**(2a) (1 - m sin(t)**2)**(-b - 1/2) for t from 0 to pi/2, a and b constant integers, a >= 0.
-
-    K(m) is the moment (0, 0) and E(m) the moment (0, -1); the derivative in m is (b + 1/2) times the moment
-    (a+1, b+1), which has none of the 0/0 at m = 0 that formulas in K and E have.
-    """
-
-    nargs = (3,)
-
-    @staticmethod
-    def formula(*arguments: sp.Expr) -> sp.Expr:
-        a, b, m = arguments
-        half = sp.Rational(1, 2)
-        return sp.pi / 2 * sp.rf(half, a) / sp.factorial(a) * sp.hyper((a + half, b + half), (a + 1,), m)
+expit = real_head("expit", "Logistic function 1/(1 + exp(-u)), without overflow.", lambda u: 1 / (1 + sp.exp(-u)))
+log_expit = real_head("log_expit", "log(expit(u)) = -softplus(-u).", lambda u: -sp.log(1 + sp.exp(-u)))
+softplus = real_head("softplus", "log(1 + exp(u)), without overflow.", lambda u: sp.log(1 + sp.exp(u)))
+logaddexp = real_head(
+    "logaddexp", "log(exp(u) + exp(v)), without overflow.", lambda u, v: sp.log(sp.exp(u) + sp.exp(v))
+)
+one_minus_square = real_head(
+    "one_minus_square", "(1 - u)(1 + u), which keeps the digits that 1 - u**2 loses near |u| = 1.",
+    lambda u: (1 - u) * (1 + u),
+)  # fmt: skip
+xlogy = real_head("xlogy", "u*log(v), and 0 where u = 0.", lambda u, v: zero_first(u, u * sp.log(v)))
+trunc = real_head("trunc", "Round towards zero.", lambda u: sp.sign(u) * sp.floor(sp.Abs(u)))
+rint = real_head("rint", "Round to the nearest integer, halves to the even one.", _to_even)
+fmod = real_head(
+    "fmod", "Remainder with the sign of the dividend (C's fmod); SymPy's Mod has the sign of the divisor.",
+    lambda u, v: u - v * trunc.formula(u / v),
+)  # fmt: skip
+copysign = real_head(
+    "copysign", "|u| with the sign of v (the sign of zero counts in the kernel, not in the formula).",
+    lambda u, v: sp.Abs(u) * sp.Piecewise((-1, v < 0), (1, True)),
+)  # fmt: skip
+direction_cosine = real_head(
+    "direction_cosine",
+    "u / hypot(u, v): the first derivative of hypot, a head of its own so that its derivative does not cancel.",
+    lambda u, v: u / sp.sqrt(u**2 + v**2),
+)
+# K(m) is the moment (0, 0) and E(m) the moment (0, -1); the derivative in m is (b + 1/2) times the moment (a+1, b+1),
+# which has none of the 0/0 at m = 0 that formulas in K and E have.
+elliptic_moment = real_head(
+    "elliptic_moment",
+    "Integral of sin(t)**(2a) (1 - m sin(t)**2)**(-b - 1/2), t from 0 to pi/2, a and b constant integers, a >= 0.",
+    _elliptic_moment,
+)

@@ -8,20 +8,20 @@ from typing import Any, Unpack, get_args
 import numpy as np
 import sympy as sp
 
-from codegen.dtypes import FLOAT64, NumberType
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Program
 from codegen.ir.region import RolledProgram
+from codegen.lanes import FLOAT64, NumberType
 from codegen.loops.roll import Roll, StraightError, repeats_enough, roll_program
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, Options
-from codegen.pricing.cheapest import Way, cheapest
-from codegen.pricing.price import Price, price_rolled, price_straight
+from codegen.pricing.price import price_rolled, price_straight
+from codegen.pricing.price_table import Price, Way, cheapest
 
 
 class Lambdified:
@@ -123,9 +123,7 @@ def _with_loops(program: Program, roll: Roll, options: Options) -> Program | Rol
         raise ArgumentError(f"roll={roll!r}", do=f"use one of {', '.join(get_args(Roll))}")
     if options.number is not FLOAT64 and roll == "always":
         raise ArgumentError(
-            f'roll="always" with dtype={options.dtype!r}',
-            why="loops are written for float64",
-            do="leave one out",
+            f'roll="always" with dtype={options.dtype!r}', why="loops are written for float64", do="leave one out"
         )
     if roll == "never" or options.number is not FLOAT64:
         return program

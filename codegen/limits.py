@@ -1,7 +1,7 @@
 """Limits on runaway work: so many operations, so many seconds, checked wherever a table grows and between stages.
 
 A check is one comparison for each 4096 rows, so that it costs nothing; within a stage that LLVM runs, it can only come
-between two modules (see `codegen.emission.modules`).
+between two modules (see `codegen.emission.straight`).
 """
 
 from __future__ import annotations

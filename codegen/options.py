@@ -7,8 +7,8 @@ from typing import Literal, TypedDict, get_args
 
 import numpy as np
 
-from codegen.dtypes import NUMBER_TYPES, Dtype, NumberType
 from codegen.errors import ArgumentError
+from codegen.lanes import NUMBER_TYPES, Dtype, NumberType
 
 Tier = Literal["default", "fast", "auto"]
 Accuracy = Literal["strict", "fast"]
@@ -35,7 +35,7 @@ class Options:
     `tier` is how much effort goes into machine code, and never changes a bit of the results: "fast" generates code
     several times faster, and it runs about half as fast; "auto" starts with that and compiles the other in the
     background.
-    `accuracy="fast"` allows passes and functions that round differently (see `codegen.lowering.algebra`);
+    `accuracy="fast"` allows passes and functions that round differently (see `codegen.lowering.passes`);
     `fma=False` keeps products and sums apart; `chunk` overrides the number of operations per function, `lanes` (1, 2,
     4, 8 or 16) the number of points that a batch computes side by side; neither changes a bit of the results.
     `threads` is how many threads share a long loop whose repetitions know nothing of each other

@@ -223,12 +223,7 @@ def observed(subject: T, after: str, *, whole: Callable[[T], Any] | None = None)
 
 
 def carried_out(
-    name: str,
-    change: Callable[[T], T],
-    subject: T,
-    *,
-    optional: bool = True,
-    whole: Callable[[T], Any] | None = None,
+    name: str, change: Callable[[T], T], subject: T, *, optional: bool = True, whole: Callable[[T], Any] | None = None
 ) -> T:
     """Return what a pass makes of a subject; the subject as it is where an optional pass is left out.
 

@@ -21,9 +21,8 @@ errors        WorkbenchError and its kinds, in symad.errors; FallbackWarning
 
 from codegen import Kernel
 from codegen.ir.sparsity import SparsityPattern
-from symad.checking.comparison.compare import compare
+from symad.checking.comparison.compare import StepErrors, compare, step_errors
 from symad.checking.comparison.comparison_result import Comparison
-from symad.checking.comparison.step_errors import StepErrors, step_errors
 from symad.checking.verification.balls import enclose
 from symad.checking.verification.balls_range import RangeEnclosure, enclose_range
 from symad.checking.verification.verification_result import BoxVerification
@@ -32,12 +31,11 @@ from symad.compiling.kernel_containers import load
 from symad.compiling.native import compile, jit
 from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import plan
-from symad.derivatives.choice import Choice, choices
 from symad.derivatives.custom import custom_derivative, stop_gradient
 from symad.derivatives.implicit import fixed_point, root
 from symad.derivatives.interpolation import MixedPartials
-from symad.derivatives.polynomial import TaylorPolynomial
-from symad.derivatives.tensor import SymmetricTensor
+from symad.derivatives.modes import Choice, choices
+from symad.derivatives.tensor import SymmetricTensor, TaylorPolynomial
 from symad.drawing.draw import draw
 from symad.drawing.drawing import Drawing
 from symad.drawing.growth import Growth, growth
@@ -62,8 +60,7 @@ from symad.teaching.machine_code import CodeReading, read_assembly, read_llvm
 from symad.tracing.calling.scope import source_lines
 from symad.tracing.control import fori_loop, scan, sum_over, vmap, while_loop
 from symad.tracing.control.branches import cond
-from symad.tracing.from_program import from_program
-from symad.tracing.from_sympy import from_sympy
+from symad.tracing.from_sympy import from_program, from_sympy
 from symad.tracing.trace import Trace, trace
 from symad.tracing.values.container_types import register_container
 from symad.tracing.values.sparse_matrix import SparseMatrix
@@ -92,8 +89,7 @@ from symad.transforms.higher_order import (
     vhv,
 )
 from symad.transforms.jacobians import batched_jacobian, hutchinson_trace, sparsity, sum_gradient, verify_sparsity
-from symad.transforms.lagrangian import value_gradient_hessian
-from symad.transforms.optimum import argmin
+from symad.transforms.optimisation import argmin, value_gradient_hessian
 
 __all__ = [
     "ArgumentError", "BoxVerification", "CheckedAnswer", "Choice", "CodeReading", "Comparison", "CompilationPlan",

@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from codegen.visible import visible
-from symad.commands import cache, compare, expand, explain, export, hessian
+from symad.commands import cache, export, hessian, pages
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
 
-COMMANDS = (hessian, expand, explain, compare, export, cache)
+COMMANDS = (
+    hessian.add_command,
+    pages.add_expand_and_check,
+    pages.add_explain_and_draw,
+    pages.add_compare_and_verify,
+    export.add_command,
+    cache.add_command,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,8 +69,8 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="symad", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add_command(commands)
+    for add_command in COMMANDS:
+        add_command(commands)
     return parser
 
 

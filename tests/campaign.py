@@ -11,7 +11,7 @@ import sys
 
 os.environ.setdefault("SYMAD_STRICT", "1")
 
-from tests.support import environments, extremes, mutated_files, mutated_text
+from tests.support import environments, extremes, kernel_threads, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 
 CAMPAIGNS = {
@@ -19,6 +19,7 @@ CAMPAIGNS = {
     "extremes": extremes.tries,
     "files": mutated_files.tries,
     "text": mutated_text.tries,
+    "threads": kernel_threads.tries,
 }
 FAST = {"files", "text"}  # none of their tries may take longer than `campaigns.SLOW`
 

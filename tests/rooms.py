@@ -1,18 +1,23 @@
 """The rooms of both storeys, lowest first, and what holds of the imports between them.
 
 python -m tests.rooms [FOLDER]     files, lines and arrows of each room
+python -m tests.rooms --run        the files that `sa.compile(sa.hessian(f), x)` goes through
 """
 
 from __future__ import annotations
 
 import ast
 import graphlib
+import importlib
 import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import FrameType
+
+import numpy as np
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,19 +25,7 @@ ROOT = Path(__file__).parents[1]
 # of one line may import each other, if not in a circle. The package's own __init__ has the package's name.
 ORDER = {
     "codegen": [
-        {
-            "visible",
-            "errors",
-            "heads",
-            "special_heads",
-            "limits",
-            "engine",
-            "lanes",
-            "dtypes",
-            "options",
-            "sealed",
-            "stages",
-        },
+        {"visible", "errors", "heads", "special_heads", "limits", "engine", "lanes", "options", "sealed", "stages"},
         {"ir"},
         {"functions"},
         {"evaluation"},
@@ -218,6 +211,34 @@ def files_of(folder: Path) -> Iterator[str]:
         yield f"{path.relative_to(folder).as_posix():36} {len(text.splitlines()):5}  {owns}"
 
 
-if __name__ == "__main__":
-    where = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT
+def files_run() -> list[str]:
+    """Return the files whose functions are executed while a Hessian in ten variables is compiled and called."""
+    sa = importlib.import_module("symad")  # here, so that rooms of a tree that cannot be imported are still listed
+    found: set[str] = set()
+
+    def entered(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            found.add(frame.f_code.co_filename)
+
+    x = np.ones(10)
+    sys.setprofile(entered)
+    try:
+        sa.compile(sa.hessian(lambda x: np.sum(np.sin(x[:-1] * x[1:]))), x)(x)
+    finally:
+        sys.setprofile(None)
+    ours = set(map(str, modules(ROOT).values()))
+    return sorted(Path(name).relative_to(ROOT).as_posix() for name in found & ours)
+
+
+def main(arguments: list[str]) -> None:
+    """Print what is asked for."""
+    if arguments == ["--run"]:
+        names = files_run()
+        print(f"{len(names)} files", *names, sep="\n")
+        return
+    where = Path(arguments[0]) if arguments else ROOT
     print("\n".join(report(where) if (where / "codegen").is_dir() else files_of(where)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

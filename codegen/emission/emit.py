@@ -14,10 +14,8 @@ import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from codegen.emission.copies import Place, split_stores
-from codegen.emission.frame import pointers, workspace
 from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
-from codegen.emission.schedule import Schedule
+from codegen.emission.schedule import Place, Schedule, pointers, split_stores, workspace
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row, is_truth_row, lanes_of_row
 from codegen.ir.program import Program
@@ -74,7 +72,7 @@ class Form:
     lanes: Lanes = SCALAR
     inputs: Mapping[int, Layout] = field(default_factory=dict)
     outputs: Mapping[int, Layout] = field(default_factory=dict)
-    vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.vector_libm
+    vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.libraries
     formulas: bool = False  # those of codegen.functions.lane_formulas, where nothing has to have the bits of one lane
 
     def layout(self, kind: str, number: int) -> Layout:

@@ -1,16 +1,15 @@
-"""Functions of one number on all lanes at once: LLVM IR of the formulas of `codegen.functions.lane_formulas`."""
+"""Functions of one number on all lanes: by the formulas of `codegen.functions.lane_formulas`, or lane by lane."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
 
-from codegen.emission.lane_calls import lane_call
 from codegen.engine import has_fma
 from codegen.functions.lane_formulas import FORMULAS, sine_and_cosine
 from codegen.functions.lane_values import Value, Writer, bits_of
+from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
-from codegen.functions.vector_libm import vector_symbol
 from codegen.ir.machine_rows import Row
 from codegen.lanes import SCALAR, Lanes
 
@@ -154,3 +153,56 @@ def _or_of_library(writer: LaneWriter, functions: Sequence[str], results: Sequen
     writer.lines += ["br label %end", "end:"]
     pairs = zip(results, chosen, strict=True)
     return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%hard]") for result, other in pairs]
+
+
+@cache
+def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
+    """Return a function of vectors that calls a function of double for one lane after the other.
+
+    A float32 is widened for the call, and the result is rounded once. The vectors go through memory: so a call costs
+    the same whatever else the caller holds in registers.
+
+    >>> lane_call("exp", 1, Lanes(8)).name
+    'lanes.exp.v8f64'
+    """
+    name = f"lanes.{function}.{lanes.suffix}"
+    operands = range(arity)
+    parameters = ",".join(f"{lanes.type} %x{k}" for k in operands)
+    lines = [
+        f"define internal {lanes.type} @{name}({parameters}) noinline nounwind{lanes.attributes} {{",
+        "begin:",
+        f"%y=alloca {lanes.type},align 64",
+        *[f"%a{k}=alloca {lanes.type},align 64" for k in operands],
+        *[f"store {lanes.type} %x{k},ptr %a{k},align 64" for k in operands],
+        "br label %next",
+        "next:",
+        "%lane=phi i64 [0,%begin],[%after,%next]",
+    ]
+    for k in operands:
+        lines += [f"%p{k}=getelementptr {lanes.scalar},ptr %a{k},i64 %lane", *_load(f"%v{k}", f"%p{k}", lanes)]
+    arguments = ",".join(f"double %v{k}" for k in operands)
+    lines += [
+        f"%value=call double @{function}({arguments})",
+        f"%q=getelementptr {lanes.scalar},ptr %y,i64 %lane",
+        *_store("%value", "%q", lanes),
+        "%after=add i64 %lane,1",
+        f"%more=icmp ult i64 %after,{lanes.width}",
+        "br i1 %more,label %next,label %end",
+        "end:",
+        f"%result=load {lanes.type},ptr %y,align 64",
+        f"ret {lanes.type} %result",
+        "}",
+    ]
+    return Symbol(name, "\n".join(lines))
+
+
+def _load(name: str, pointer: str, lanes: Lanes) -> list[str]:
+    if lanes.scalar == "double":
+        return [f"{name}=load double,ptr {pointer},align 8"]
+    return [f"{name}.narrow=load float,ptr {pointer},align 4", f"{name}=fpext float {name}.narrow to double"]
+
+
+def _store(name: str, pointer: str, lanes: Lanes) -> list[str]:
+    if lanes.scalar == "double":
+        return [f"store double {name},ptr {pointer},align 8"]
+    return [f"{name}.narrow=fptrunc double {name} to float", f"store float {name}.narrow,ptr {pointer},align 4"]

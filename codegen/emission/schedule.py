@@ -1,14 +1,19 @@
-"""Scheduling: the order of operations, the chunk functions they go into, and the workspace between chunks.
+"""Scheduling: the order of operations, the chunk functions they go into, and the frame and workspace around them.
 
 Depth-first order from the outputs keeps values short-lived; LLVM's cost is superlinear in the size of a function, so
 long programs are cut into functions of about 250 operations, which pass values through a workspace of reused slots.
+
+Copies: a value that goes to very many places is stored in some, and copied to the others in functions of their own.
+LLVM's cost is superlinear in the stores of one function: 10 000 stores of one constant took it 20 s.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
+from codegen.ir.program import Program
 from codegen.lowering.lower import Lowered
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
@@ -93,3 +98,61 @@ def _slots(lowered: Lowered, chunks: list[list[int]]) -> tuple[dict[int, int], i
                 slots[index] = unused.pop()
                 ending[until + 1].append(index)
     return slots, size
+
+
+Place = tuple[int, int]  # output array, flat position
+MOST = 500  # stores in one function, but for the first store of each value
+
+
+def split_stores(
+    chunks: Sequence[Sequence[int]], stores: Sequence[tuple[int, int, int]], most: int = MOST
+) -> tuple[dict[int, list[Place]], list[dict[Place, list[Place]]]]:
+    """Return where each row is stored in its chunk, and functions' worth of copies: where from, where to.
+
+    >>> split_stores([[7, 8]], [(0, 0, 7), (0, 1, 8), (0, 2, 7), (0, 3, 7), (0, 4, 7)], most=3)
+    ({7: [(0, 0), (0, 2)], 8: [(0, 1)]}, [{(0, 0): [(0, 3), (0, 4)]}])
+    """
+    places: dict[int, list[Place]] = {}
+    for array, position, row in stores:
+        places.setdefault(row, []).append((array, position))
+    copies: list[dict[Place, list[Place]]] = []
+    size = most
+    for chunk in chunks:
+        stored = [row for row in chunk if row in places]
+        left = max(0, most - len(stored))
+        for row in stored:
+            here = places[row]
+            kept = 1 + min(left, len(here) - 1)
+            left -= kept - 1
+            places[row] = here[:kept]
+            for place in here[kept:]:
+                if size >= most:
+                    copies.append({})
+                    size = 0
+                copies[-1].setdefault(here[0], []).append(place)
+                size += 1
+    return places, copies
+
+
+def pointers(program: Program) -> list[str]:
+    """Load the pointers to inputs (%i0, %i1...) and outputs (%o0...) from the tables %in and %out."""
+    lines = []
+    for letter, table, count in (("i", "%in", len(program.inputs)), ("o", "%out", len(program.outputs))):
+        for k in range(count):
+            lines.append(f"%p{letter}{k}=getelementptr ptr,ptr {table},i64 {k}")
+            lines.append(f"%{letter}{k}=load ptr,ptr %p{letter}{k},align 8")
+    return lines
+
+
+def workspace(size: int, large: bool) -> list[str]:
+    """Make the workspace %w of some bytes: on the stack, or if it is large on the heap, or return 1."""
+    if not large:
+        return [f"%w=alloca [{size} x i8],align 64"]
+    return [
+        f"%w=call ptr @malloc(i64 {size})",
+        "%none=icmp eq ptr %w,null",
+        "br i1 %none,label %full,label %run",
+        "full:",
+        "ret i32 1",
+        "run:",
+    ]

@@ -1,18 +1,68 @@
-"""What a row of the table of intrinsics is, and makers of the common kinds of rows."""
+"""Rows of the table of intrinsics: what one is, makers of the common kinds, and the machine table on Python floats.
+
+A template that is written once over a machine is a native lowering with `Machine` and a float function with `FLOATS`,
+the constructors of the machine table carried out at once on Python floats.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import codegen.functions.machine_templates as native
 import codegen.functions.reference_functions as reference
 import codegen.ir.float_functions as number
-from codegen.functions.float_machine import FLOATS
-from codegen.functions.scipy_ufuncs import scipy_number
+from codegen.functions.libraries import scipy_number, scipy_ufunc
 from codegen.ir.program import Head
+
+_CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "olt": operator.lt, "ole": operator.le, "ogt": operator.gt, "oge": operator.ge, "oeq": operator.eq,
+}  # fmt: skip
+_CALLS: dict[str, Callable[..., float]] = {
+    "llvm.sin.f64": number.sin,
+    "llvm.cos.f64": number.cos,
+    "llvm.floor.f64": number.floor,
+    "exp": number.exp,
+    "expm1": number.expm1,
+    "log": number.log,
+    "log1p": number.log1p,
+    "pow": number.power,
+    "hypot": number.hypot,
+    "atanh": number.atanh,
+    "tgamma": number.gamma,
+    "lgamma": number.total(math.lgamma, pole=lambda u: math.inf),
+}
+
+
+def _called(symbol: str, arguments: Sequence[float]) -> float:
+    """A function of the C library or of SciPy, by the symbol that kernels use."""
+    if not symbol.startswith("scipy."):
+        return _CALLS[symbol](*arguments)
+    _, name, _, output = symbol.split(".")
+    value = scipy_ufunc(name)(*arguments)
+    return float(value[int(output)] if isinstance(value, tuple) else value)
+
+
+FLOATS = SimpleNamespace(  # the constructors that templates use, on floats and truth values; every number is known
+    const=lambda value: value,
+    constant=lambda value: value,
+    add=operator.add,
+    sub=operator.sub,
+    mul=operator.mul,
+    div=number.divide,
+    negate=operator.neg,
+    abs=abs,
+    sqrt=number.sqrt,
+    call=_called,
+    compare=lambda condition, a, b: bool(_CONDITIONS[condition](a, b)),
+    logic=lambda operation, a, b: a and b if operation == "and" else a or b,
+    select=lambda test, a, b: a if test else b,
+)
 
 
 @dataclass(frozen=True, slots=True)

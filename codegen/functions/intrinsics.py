@@ -69,8 +69,8 @@ def _complex(*values: Any) -> Any:
 
 
 ARITHMETIC = [
-    Intrinsic(sp.Add, native.fold("add"), number.add, reference.add, 0.5),
-    Intrinsic(sp.Mul, native.fold("mul"), number.multiply, reference.multiply, 0.5),
+    Intrinsic(sp.Add, native.fold("add"), number.add, number.add, 0.5),
+    Intrinsic(sp.Mul, native.fold("mul"), number.multiply, number.multiply, 0.5),
     Intrinsic(sp.Pow, lower_power, number.power, reference.power, 2.0),
     Intrinsic(heads.Alias, native.alias, _identity, _identity, 0.0, truth=True),
     Intrinsic(sp.Abs, native.unary("abs"), abs, abs, 0.0, "even"),

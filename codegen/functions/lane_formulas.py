@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codegen.functions.lane_coefficients import (
+from codegen.functions.lane_values import (
     ARCTANGENT,
     COSINE,
     EXPONENTIAL,
@@ -31,8 +31,6 @@ from codegen.functions.lane_coefficients import (
     LONG_LOGARITHM,
     SINE,
     TWO_THIRDS,
-)
-from codegen.functions.lane_values import (
     Value,
     bits_of,
     estrin,

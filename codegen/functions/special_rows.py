@@ -10,22 +10,14 @@ import sympy as sp
 from mpmath import mp
 
 import codegen.functions.machine_templates as native
-import codegen.functions.orthogonal_polynomials as polynomials
-import codegen.functions.reference_functions as reference
-import codegen.functions.special_references as exact
+import codegen.functions.recurrences as recurrences
+import codegen.functions.reference_functions as exact
 import codegen.functions.special_templates as templates
 import codegen.heads as heads
 import codegen.ir.float_functions as number
 import codegen.special_heads as s
 from codegen.functions.function_rows import Intrinsic, libm, scipy, written
-from codegen.functions.lambert import lambert
-from codegen.functions.recurrences import (
-    spherical_bessel,
-    spherical_decaying,
-    spherical_modified,
-    spherical_neumann,
-)
-from codegen.functions.scipy_ufuncs import scipy_number, scipy_ufunc
+from codegen.functions.libraries import scipy_number, scipy_ufunc
 from codegen.ir.program import Head
 
 
@@ -34,7 +26,7 @@ def _number_bessel(name: str) -> Callable[..., float]:
 
 
 def _bessel(head: Head, name: str, symbols: tuple[str, str], precise: Callable[..., Any], ulp: float) -> Intrinsic:
-    return Intrinsic(head, native.bessel(name, *symbols), _number_bessel(name), reference.real(precise), ulp)
+    return Intrinsic(head, native.bessel(name, *symbols), _number_bessel(name), exact.real(precise), ulp)
 
 
 def _ellipj(kind: str, output: int) -> Intrinsic:
@@ -76,11 +68,11 @@ BESSEL_FUNCTIONS = [
         s.ive, templates.bessel("ive", "i0e", "i1e"), lambda v, u: exact.modified_bessel(v, u) * mp.exp(-abs(u)), 256.0
     ),
     written(s.kve, templates.bessel("kve", "k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 512.0),
-    written(sp.yn, spherical_neumann, exact.spherical_yn, 64.0),
-    written(s.spherical_jn, spherical_bessel, exact.spherical_bessel, 64.0),
-    written(s.spherical_yn, spherical_neumann, exact.spherical_yn, 64.0),
-    written(s.spherical_in, spherical_modified, exact.spherical_in, 64.0),
-    written(s.spherical_kn, spherical_decaying, exact.spherical_kn, 16.0),
+    written(sp.yn, recurrences.spherical_neumann, exact.spherical_yn, 64.0),
+    written(s.spherical_jn, recurrences.spherical_bessel, exact.spherical_bessel, 64.0),
+    written(s.spherical_yn, recurrences.spherical_neumann, exact.spherical_yn, 64.0),
+    written(s.spherical_in, recurrences.spherical_modified, exact.spherical_in, 64.0),
+    written(s.spherical_kn, recurrences.spherical_decaying, exact.spherical_kn, 16.0),
 ]
 
 
@@ -95,8 +87,8 @@ ENTROPIES_AND_POWERS = [
     written(s.pseudo_huber, templates.pseudo_huber, exact.pseudo_huber, 4.0),
     written(s.exprel, templates.exprel, lambda u: mp.expm1(u) / u if u else mp.mpf(1), 4.0),
     scipy(s.powm1, "powm1", lambda u, v: mp.powm1(u, v), 16.0),
-    written(s.boxcox, templates.box_cox("log"), lambda u, p: exact.box_cox(reference.logarithm(u), p), 16.0),
-    written(s.boxcox1p, templates.box_cox("log1p"), lambda u, p: exact.box_cox(reference.logarithm(1 + u), p), 16.0),
+    written(s.boxcox, templates.box_cox("log"), lambda u, p: exact.box_cox(exact.logarithm(u), p), 16.0),
+    written(s.boxcox1p, templates.box_cox("log1p"), lambda u, p: exact.box_cox(exact.logarithm(1 + u), p), 16.0),
     written(s.inv_boxcox, templates.inverse_box_cox("exp"), exact.inverse_box_cox, 64.0),
     written(s.inv_boxcox1p, templates.inverse_box_cox("expm1"), exact.inverse_box_cox_1p, 64.0),
     scipy(s.sindg, "sindg", exact.of_degrees(mp.sin), 4.0),
@@ -111,7 +103,7 @@ HYPERGEOMETRIC_FUNCTIONS = [
     scipy(s.hyp2f1, "hyp2f1", mp.hyp2f1, 512.0),
     scipy(s.hyperu, "hyperu", mp.hyperu, 4096.0),
     written(
-        s.hermitenorm, polynomials.normal_hermite, lambda n, u: 2 ** (-n / 2) * mp.hermite(n, u / mp.sqrt(2)), 64.0
+        s.hermitenorm, recurrences.normal_hermite, lambda n, u: 2 ** (-n / 2) * mp.hermite(n, u / mp.sqrt(2)), 64.0
     ),
     scipy(s.ellipkm1, "ellipkm1", lambda p: mp.pi / (2 * mp.agm(1, mp.sqrt(p))), 8.0),
     _ellipj("sn", 0),
@@ -128,8 +120,8 @@ SYMPY_FUNCTIONS = [
     scipy(sp.erfi, "erfi", mp.erfi, 16.0),
     scipy(sp.erfinv, "erfinv", mp.erfinv, 8.0),
     scipy(sp.erfcinv, "erfcinv", lambda u: mp.erfinv(1 - u), 8.0),
-    Intrinsic(sp.gamma, native.gamma, number.gamma, reference.real(mp.gamma), 12.0),
-    Intrinsic(sp.loggamma, native.loggamma, number.loggamma, reference.real(mp.loggamma), 8.0),
+    Intrinsic(sp.gamma, native.gamma, number.gamma, exact.real(mp.gamma), 12.0),
+    Intrinsic(sp.loggamma, native.loggamma, number.loggamma, exact.real(mp.loggamma), 8.0),
     scipy(sp.digamma, "psi", mp.digamma, 16.0),
     written(sp.polygamma, native.polygamma, exact.polygamma, 16.0),
     scipy(sp.beta, "beta", mp.beta, 32.0),
@@ -145,7 +137,7 @@ SYMPY_FUNCTIONS = [
     scipy(sp.elliptic_f, "ellipkinc", mp.ellipf, 32.0),
     written(sp.elliptic_e, native.elliptic_e, mp.ellipe, 32.0),
     written(heads.elliptic_moment, native.elliptic_moment, exact.elliptic_moment, 64.0),
-    Intrinsic(sp.LambertW, lambert, scipy_number("lambertw"), reference.real(reference.lambert), 16.0),
+    Intrinsic(sp.LambertW, templates.lambert, scipy_number("lambertw"), exact.real(exact.lambert), 16.0),
     written(sp.zeta, native.zeta, mp.zeta, 32.0),
     scipy(sp.Ei, "expi", mp.ei, 32.0),
     written(sp.expint, templates.exponential_integral, mp.expint, 32.0),
@@ -157,16 +149,16 @@ SYMPY_FUNCTIONS = [
     scipy(sp.fresnelc, "fresnel", mp.fresnelc, 64.0, 1),
     scipy(sp.binomial, "binom", mp.binomial, 64.0),
     Intrinsic(
-        sp.factorial, native.factorial, lambda u: number.gamma(u + 1.0), reference.real(lambda u: mp.gamma(u + 1)), 12.0
+        sp.factorial, native.factorial, lambda u: number.gamma(u + 1.0), exact.real(lambda u: mp.gamma(u + 1)), 12.0
     ),
-    written(sp.legendre, polynomials.legendre, exact.orthogonal(mp.legendre), 64.0),
-    written(sp.chebyshevt, polynomials.chebyshev_first, exact.orthogonal(mp.chebyt), 64.0),
-    written(sp.chebyshevu, polynomials.chebyshev_second, exact.orthogonal(mp.chebyu), 64.0),
-    written(sp.laguerre, polynomials.laguerre, lambda n, u: exact.orthogonal(mp.laguerre)(n, 0, u), 64.0),
-    written(sp.assoc_laguerre, polynomials.assoc_laguerre, exact.orthogonal(mp.laguerre), 64.0),
-    written(sp.hermite, polynomials.hermite, mp.hermite, 64.0),
-    written(sp.jn, spherical_bessel, exact.spherical_bessel, 64.0),
-    written(sp.gegenbauer, polynomials.gegenbauer, exact.orthogonal(mp.gegenbauer), 128.0),
+    written(sp.legendre, recurrences.legendre, exact.orthogonal(mp.legendre), 64.0),
+    written(sp.chebyshevt, recurrences.chebyshev_first, exact.orthogonal(mp.chebyt), 64.0),
+    written(sp.chebyshevu, recurrences.chebyshev_second, exact.orthogonal(mp.chebyu), 64.0),
+    written(sp.laguerre, recurrences.laguerre, lambda n, u: exact.orthogonal(mp.laguerre)(n, 0, u), 64.0),
+    written(sp.assoc_laguerre, recurrences.assoc_laguerre, exact.orthogonal(mp.laguerre), 64.0),
+    written(sp.hermite, recurrences.hermite, mp.hermite, 64.0),
+    written(sp.jn, recurrences.spherical_bessel, exact.spherical_bessel, 64.0),
+    written(sp.gegenbauer, recurrences.gegenbauer, exact.orthogonal(mp.gegenbauer), 128.0),
     scipy(sp.jacobi, "eval_jacobi", exact.orthogonal(mp.jacobi), 128.0),
 ]
 

@@ -12,8 +12,7 @@ from functools import cache
 from typing import Any
 
 from codegen.errors import LoweringError
-from codegen.functions.c_library import c_address
-from codegen.functions.scipy_ufuncs import scipy_ufunc
+from codegen.functions.libraries import c_address, scipy_ufunc
 from codegen.functions.workers import DECLARATION, PARALLEL, parallel_address
 
 # PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.

@@ -19,7 +19,7 @@ from functools import cache
 
 from codegen.engine import Library, Once, compile_text
 from codegen.errors import LoweringError
-from codegen.functions.c_library import c_address
+from codegen.functions.libraries import c_address
 
 PARALLEL = "codegen.parallel"
 DECLARATION = f"declare void @{PARALLEL}(ptr,ptr,i64,i64) nounwind"

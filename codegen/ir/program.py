@@ -76,7 +76,7 @@ class Program:
     """A straight-line program: columns `heads`, `operands`, `atoms`; input and output arrays.
 
     When `seeded`, the last input is a seed and not an argument: the program stands for its values at every unit
-    vector of the seed, one column of the swept outputs each (see `codegen.emission.sweep`).
+    vector of the seed, one column of the swept outputs each (see `codegen.emission.straight`).
 
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))

@@ -10,23 +10,19 @@ from functools import partial
 from itertools import pairwise
 
 import codegen.machine.storage.cache
-from codegen.dtypes import FLOAT64
 from codegen.emission.emit import Emitted, Form
-from codegen.emission.modules import modules
+from codegen.emission.straight import modules
 from codegen.engine import Library, assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
+from codegen.lanes import FLOAT64
 from codegen.limits import check
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.lowering.algebra import Effect
 from codegen.lowering.lower import FUSED
-from codegen.lowering.prepare import Prepared, prepare
-from codegen.machine.calls.compiled import Compiled, Pack, RegionStats, Stats, Unpack
+from codegen.lowering.passes import Effect, Prepared, prepare
+from codegen.machine.calls.compiled import LISTING, Compiled, Pack, Plan, RegionStats, Stats, Unpack, plan, sizes, write
 from codegen.machine.calls.kernel import Kernel, make_kernel
-from codegen.machine.code_forms import Plan, plan, write
-from codegen.machine.listing import LISTING
-from codegen.machine.rolled_stats import sizes
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_kernel
 from codegen.machine.storage.portable import Portable, decode
@@ -155,12 +151,7 @@ def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shel
 
 
 def _compiled(
-    tier: Tier,
-    program: Program | RolledProgram,
-    options: Options,
-    shelf: Shelf,
-    code: ObjectCode,
-    library: Library,
+    tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf, code: ObjectCode, library: Library
 ) -> Compiled:
     kept = code.facts["stats"]
     passes = tuple(Effect(*effect) for effect in kept["passes"])

@@ -27,6 +27,7 @@ from codegen.pricing.price_table import (
     NEAREST,
     SECONDS,
     Kind,
+    Price,
     kind_of,
     kinds,
     on_lanes,
@@ -34,32 +35,12 @@ from codegen.pricing.price_table import (
     registers,
 )
 
-CALLS = 1e6  # that a kernel is expected to have
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
 LINE = 8  # numbers that come from memory together: what is as near costs less than what is anywhere
 AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
 
 
 Use: TypeAlias = tuple[str, Table]  # "gather", "store", "add" or "last", and the places
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a kernel costs: nanoseconds of a call, and seconds to build it.
-
-    >>> Price(300.0, 0.1) + Price(200.0, 0.25), round(Price(500.0, 0.3).total(1e6), 6)
-    (Price(call=500.0, build=0.35), 0.8)
-    """
-
-    call: float
-    build: float
-
-    def __add__(self, other: Price) -> Price:
-        return Price(self.call + other.call, self.build + other.build)
-
-    def total(self, calls: float = CALLS) -> float:
-        """Seconds to build and to call so many times."""
-        return self.build + 1e-9 * calls * self.call
 
 
 @dataclass(frozen=True)
@@ -242,7 +223,7 @@ def halves_of(program: Program) -> Halves:
             entries[kind] += mask.bit_count()
             given = [u for u in operands if not reached[u] and u not in program.atoms]
             crossing.update(given)
-            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.guards`)
+            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.halves`)
                 swept[sp.Mul, 2, None] += 1
     return Halves(once, swept, entries, len(crossing))
 

@@ -1,4 +1,4 @@
-"""The table of prices: nanoseconds of what is executed and seconds of what is built, one unit for every pass.
+"""The table of prices, nanoseconds of what is executed and seconds of what is built; a price; the cheapest of several.
 
 The numbers are fitted by `python -m benchmarks.price --fit`; docs/design/price.md says how, and how wrong they are.
 Only ratios matter for choices, and they differ little between machines. Results never depend on them.
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import sympy as sp
 
@@ -25,6 +26,11 @@ LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longe
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
 CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 150; in no price
+
+CALLS = 1e6  # that a kernel is expected to have
+Way = Literal["straight", "sweep", "rolled"]
+FASTER = 1.5  # straight lines have to be so many times faster to call than loops
+SWEPT = 1.1  # a sweep may cost so many times as much as loops: predicted, it comes out a little too dear
 
 # Nanoseconds. First one number at a time, as throughput.
 NANOSECONDS: dict[str, float] = {
@@ -208,3 +214,38 @@ def on_lanes(found: Mapping[str, int]) -> Counter[str]:
             wide[name] += LANES_AT_ONCE * count
             wide["move"] += 2 * LANES_AT_ONCE * count
     return wide
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a kernel costs: nanoseconds of a call, and seconds to build it.
+
+    >>> Price(300.0, 0.1) + Price(200.0, 0.25), round(Price(500.0, 0.3).total(1e6), 6)
+    (Price(call=500.0, build=0.35), 0.8)
+    """
+
+    call: float
+    build: float
+
+    def __add__(self, other: Price) -> Price:
+        return Price(self.call + other.call, self.build + other.build)
+
+    def total(self, calls: float = CALLS) -> float:
+        """Seconds to build and to call so many times."""
+        return self.build + 1e-9 * calls * self.call
+
+
+def cheapest(prices: Mapping[Way, Price]) -> Way:
+    """Return the way that costs least; loops, unless straight lines are much faster to call.
+
+    >>> cheapest({"straight": Price(480.0, 0.03), "rolled": Price(590.0, 0.048)})
+    'rolled'
+    >>> cheapest({"straight": Price(480.0, 0.03), "rolled": Price(990.0, 0.048)})
+    'straight'
+    """
+    left = dict(prices)
+    if "straight" in left and "rolled" in left and left["rolled"].call < FASTER * left["straight"].call:
+        del left["straight"]
+    if "sweep" in left and "rolled" in left and left["sweep"].total() < SWEPT * left["rolled"].total():
+        del left["rolled"]
+    return min(left, key=lambda way: left[way].total())

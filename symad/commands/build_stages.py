@@ -1,17 +1,30 @@
-"""Stages of a command: carried out one by one, each with its seconds and sizes."""
+"""Stages of a command, carried out one by one, each with its seconds and sizes; checks of a Hessian's numbers."""
 
 from __future__ import annotations
 
 import sys
 import textwrap
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from symad.checking.verification.verify import exact_values, flat_floats
+from symad.compiling.loop_candidate import Primal
 from symad.compiling.plan import CompilationPlan
+from symad.derivatives.loops.pullback import gradient
+from symad.derivatives.loops.pushforward import pushforward
+from symad.errors import ArgumentError
+from symad.tracing.trace import trace
+from symad.tracing.values.node_trees import object_array
+from symad.transforms.first_order import HessianMode, hessian
 
 VALUES = 23  # characters before the values of a report
 
@@ -68,13 +81,12 @@ def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
     ]
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, str, str, str]]) -> list[str]:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table, whose first column stands to the left, the others to the right."""
     lines = [header, *rows]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    return [
-        "  ".join([line[0].ljust(widths[0]), *(line[k].rjust(widths[k]) for k in range(1, len(header)))])
-        for line in lines
-    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines)
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def fitted(text: str, width: int) -> str:
@@ -103,3 +115,49 @@ def show_progress(stage: str) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{stage} ..." if stage else "\r\x1b[K")
         sys.stderr.flush()
+
+
+DIGITS = 50
+DIRECTIONS = 3
+
+
+def check_finite(values: Any, rows: Any, columns: Any) -> None:
+    bad = np.nonzero(~np.isfinite(values))[0]
+    if len(bad):
+        raise ArgumentError(
+            f"the Hessian is not finite at the example point: entry ({rows[bad[0]]}, {columns[bad[0]]}) is "
+            f"{values[bad[0]]}",
+            why=f"{len(bad)} of {len(values)} entries are NaN or infinite",
+            do="choose a point where the function is twice differentiable",
+        )
+
+
+def exact_matrix(function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode) -> Any:
+    size = len(flat_floats(arguments[:1]))
+    values = exact_values(trace(hessian(function, mode=mode), *arguments), arguments, DIGITS)
+    return object_array(values, (size, size))
+
+
+def check_pattern(exact: Any, rows: Any, columns: Any) -> None:
+    """Every entry outside the pattern has to be exactly zero on the other route."""
+    outside = np.tril(np.ones(exact.shape, dtype=bool))
+    outside[rows, columns] = False
+    for i, j in np.argwhere(outside):
+        if exact[i, j] != 0:
+            raise ArgumentError(f"entry ({i}, {j}) is outside the pattern but not zero", why="a defect of symad")
+
+
+def along_directions(primal: Primal, arguments: tuple[Any, ...], values: NDArray[np.float64], places: Any) -> float:
+    """Return how far packed values are from forward over reverse mode of the loops, along random directions."""
+    rows, columns = places
+    point = [np.asarray(array, dtype=float) for array in containers.flatten(arguments)[0]]
+    second = pushforward(gradient(primal.program, [0]), [0])
+    below, generator, worst = rows != columns, np.random.default_rng(0), 0.0
+    for _ in range(DIRECTIONS):
+        direction = generator.normal(size=point[0].shape)
+        flat, size = direction.ravel(), direction.size
+        found = np.bincount(rows, values * flat[columns], size)
+        found += np.bincount(columns[below], values[below] * flat[rows[below]], size)
+        expected = evaluate_rolled(second, [*point, direction])[1].ravel()
+        worst = max(worst, float(np.max(np.abs(found - expected)) / np.max(np.abs(expected))))
+    return worst

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from codegen.machine.storage.cache import Cache, Entry, chosen
+from symad.commands.build_stages import table
 from symad.errors import ArgumentError
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -63,14 +64,11 @@ def report(cache: Cache) -> str:
 
 
 def _table(entries: list[Entry], now: float) -> list[str]:
-    rows = [("kernel", "size", "made", "last used", "hits")]
+    rows = []
     for entry in entries:
         name = entry.name or "(damaged, made anew when it is needed)"
         rows.append((name, _size(entry.size), _ago(now - entry.made), _ago(now - entry.used), str(entry.hits)))
-    widths = [max(len(row[k]) for row in rows) for k in range(5)]
-    return [
-        "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, 5))]).rstrip() for row in rows
-    ]
+    return table(("kernel", "size", "made", "last used", "hits"), rows)
 
 
 def _size(count: int) -> str:

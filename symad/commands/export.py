@@ -10,7 +10,7 @@ from typing import Any
 
 import symad.tracing.values.containers as containers
 from codegen.machine.exports.export import Exported
-from symad.commands.loading import load_function
+from symad.commands.showing import load_function
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.transforms.first_order import grad, hessian, jacobian, value_and_grad

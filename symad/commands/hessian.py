@@ -11,18 +11,30 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from codegen import Kernel
 from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
-from symad.checking.verification.verify import Verification, compare_exact, flat_floats
-from symad.commands.build_stages import Stage, Stopwatch, fitted, show_progress, table, time_call
-from symad.commands.checks import DIGITS, check_finite, check_pattern, exact_matrix
-from symad.commands.loading import load_function
-from symad.commands.loops import SHOWN_LOOPS, LoopStudy, loop_report, study_loops, ways
+from symad.checking.verification.verify import compare_exact, flat_floats
+from symad.commands.build_stages import (
+    DIGITS,
+    DIRECTIONS,
+    Stage,
+    Stopwatch,
+    along_directions,
+    check_finite,
+    check_pattern,
+    exact_matrix,
+    fitted,
+    show_progress,
+    table,
+    time_call,
+)
+from symad.commands.showing import load_function
 from symad.compiling.native import carry_out
-from symad.compiling.plan import CompilationPlan
+from symad.compiling.plan import WAYS, CompilationPlan
 from symad.compiling.planning import plan
 from symad.display.printers import Latex
 from symad.display.shown import write_text
@@ -33,6 +45,8 @@ from symad.transforms.first_order import HessianMode, hessian
 
 MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
 ACCURACY = ("strict", "fast")
+FEW = 500_000  # operations of a function with loops times variables: 50 digits take seconds
+SHOWN_LOOPS = 8
 OTHER_ROUTE: dict[str, HessianMode] = {"fwd-rev": "edge"}  # the check takes another mode than the kernel
 
 
@@ -73,13 +87,9 @@ def run(options: argparse.Namespace) -> int:
     planned = timed(
         "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, bool(straight))
     )
-    found = (
-        study_loops(function, arguments, planned, timed, **how)
-        if planned.chosen == "rolled"
-        else study(function, arguments, planned, timed, mode=options.mode, **how)
-    )
+    found = study(function, arguments, planned, timed, mode=options.mode, **how)
     show_progress("")
-    told = report(found, straight) if isinstance(found, Study) else loop_report(found)
+    told = report(found, straight)
     print(fitted(told, terminal_width()) if sys.stdout.isatty() else told)
     text = emitted(found, options.emit) if options.emit else values(found, options.sparse)
     if options.output is not None:
@@ -117,28 +127,25 @@ def _planned(
 
 @dataclass(frozen=True)
 class Study:
-    """What `symad hessian` found out about a function: stages, kernel, pattern, values, check."""
+    """What `symad hessian` found out about a function; values are of the lower triangle, at `rows` and `columns`."""
 
     name: str
     planned: CompilationPlan
     kernel: Kernel
     rows: Any
     columns: Any
-    matrix: Any
-    verification: Verification
-    other: str
+    values: NDArray[np.float64]
+    size: int
+    check: str
     call_seconds: float
     stages: list[Stage]
 
     @property
-    def values(self) -> Any:
-        """The entries at `rows` and `columns`."""
-        return self.matrix[self.rows, self.columns]
-
-    @property
-    def places(self) -> tuple[Any, Any]:
-        """Rows and columns of the entries that are stored."""
-        return self.rows, self.columns
+    def matrix(self) -> NDArray[np.float64]:
+        """The whole Hessian."""
+        matrix = np.zeros((self.size, self.size))
+        matrix[self.rows, self.columns] = matrix[self.columns, self.rows] = self.values
+        return matrix
 
 
 def study(
@@ -162,60 +169,102 @@ def study(
     packed = np.asarray(kernel(*arguments))
     values = packed if kernel.sparsity else packed.reshape(size, size)[rows, columns]
     check_finite(values, rows, columns)
+    check = _checked(function, arguments, planned, timed, mode, size, values, (rows, columns))
+    seconds = time_call(kernel, arguments)
+    return Study(name, planned, kernel, rows, columns, values, size, check, seconds, timed.stages)
+
+
+def _checked(
+    function: Callable[..., Any], arguments: tuple[Any, ...], planned: CompilationPlan, timed: Stopwatch,
+    mode: HessianMode, size: int, values: NDArray[np.float64], places: tuple[Any, Any],
+) -> str:  # fmt: skip
+    """Return how right the values are, in words: against 50 digits, or where loops make that long, along directions."""
+    primal = planned.primal if planned.chosen == "rolled" else None
+    if primal is not None and primal.operations * size > FEW:
+        worst = timed("check", lambda: along_directions(primal, arguments, values, places))
+        return (
+            f"check against forward over reverse mode of the loops, along {DIRECTIONS} random directions: "
+            f"off by {worst:.1e} of the largest value"
+        )
     other = "edge" if planned.chosen == "sweep" else OTHER_ROUTE.get(mode, "fwd-rev")
     exact = timed(f"check: {other} in {DIGITS} digits", lambda: exact_matrix(function, arguments, other))
-    check_pattern(exact, rows, columns)
-    verification = compare_exact(values.tolist(), exact[rows, columns].tolist())
-    seconds = time_call(kernel, arguments)
-    matrix = _full(values, rows, columns, size)
-    return Study(name, planned, kernel, rows, columns, matrix, verification, other, seconds, timed.stages)
+    check_pattern(exact, *places)
+    found = compare_exact(values.tolist(), exact[places].tolist())
+    return f"check against {other} evaluated in {DIGITS} digits: {found.statement}"
 
 
 def report(found: Study, straight: str = "") -> str:
     """Return the study as text: stage table, pattern, check; `straight` is the option that asked for straight lines."""
-    stats = found.kernel.stats
-    lines = [f"Hessian of {found.name}, {found.matrix.shape[0]} variables", ""]
+    lines = [f"Hessian of {found.name}, {found.size} variables", ""]
     lines += table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
-    lines += ["", *_passes(found.kernel)]
-    lines += [
+    told = _loop_lines if found.planned.chosen == "rolled" else _straight_lines
+    lines += ["", *told(found, straight), "", "sparsity pattern:"]
+    rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
+    return "\n".join([*lines, spy(rows, columns, (found.size, found.size)), "", found.check])
+
+
+def _straight_lines(found: Study, straight: str) -> list[str]:
+    """The sizes of straight lines or a sweep, and why no loops are compiled."""
+    stats, planned = found.kernel.stats, found.planned
+    saved = [f"{name} {before} -> {after}" for name, before, after in stats.passes if after != before]
+    why = straight or planned.refused.get("rolled", "")  # prices are shown above
+    loops = [*planned.lines[:SHOWN_LOOPS], *planned.carried_out, f"{planned.choice}{': ' * bool(why)}{why}"]
+    return [
+        *([f"passes                 {', '.join(saved)}"] if saved else []),
         f"operations before CSE  {stats.operations_before:.6g} (every shared expression written out)",
         f"operations after CSE   {stats.operations_after}",
         f"machine operations     {stats.total} ({stats.fused} multiplications go into fused multiply-adds)",
-        f"non-zeros              {len(found.rows)} in the lower triangle, of {_lower(found.matrix.shape[0])}",
+        *_outcome(found),
+        *_ways(planned),
+        _listed(loops),
+    ]
+
+
+def _loop_lines(found: Study, _: str) -> list[str]:
+    """The loops that are compiled, and their sizes."""
+    planned, rolled = found.planned, found.planned.candidate.rolled
+    assert rolled is not None
+    hidden = len(planned.loops) - SHOWN_LOOPS
+    loops = [*planned.lines[:SHOWN_LOOPS], *([f"and {hidden} more"] if hidden > 0 else []), *planned.carried_out]
+    return [
+        *_ways(planned),
+        _listed(loops),
+        f"operations traced      {planned.traced}",
+        f"operations written     {rolled.program.operations} in the bodies of the Hessian's loops",
+        f"operations carried out {rolled.program.executed} a call",
+        f"machine operations     {found.kernel.stats.total}",
+        *_outcome(found),
+    ]
+
+
+def _outcome(found: Study) -> list[str]:
+    return [
+        f"non-zeros              {len(found.rows)} in the lower triangle, of {found.size * (found.size + 1) // 2}",
         f"time per call          {found.call_seconds * 1e6:.3g} us",
     ]
-    lines += ways(found.planned)
-    lines.append("loops                  " + ("\n" + " " * 23).join(_loops(found.planned, straight)))
-    lines.append("")
-    rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
-    lines += ["sparsity pattern:", spy(rows, columns, found.matrix.shape), ""]
-    lines += [f"check against {found.other} evaluated in {DIGITS} digits: {found.verification.statement}"]
-    return "\n".join(lines)
 
 
-def _loops(planned: CompilationPlan, straight: str) -> list[str]:
-    """The loops that were found, why none are compiled, and which loops are carried out."""
-    why = straight or planned.refused.get("rolled", "")  # prices are shown above
-    return [*planned.lines[:SHOWN_LOOPS], *planned.carried_out, f"{planned.choice}{': ' * bool(why)}{why}"]
+def _listed(loops: list[str]) -> str:
+    return "loops                  " + ("\n" + " " * 23).join(loops)
 
 
-def _passes(kernel: Kernel) -> list[str]:
-    """The passes of accuracy "fast" that saved operations; none in "strict"."""
-    saved = [f"{name} {before} -> {after}" for name, before, after in kernel.stats.passes if after != before]
-    return [f"passes                 {', '.join(saved)}"] if saved else []
+def _ways(planned: CompilationPlan) -> list[str]:
+    """A line for each way that was priced, the one that is taken first."""
+    others = sorted(planned.candidates, key=lambda each: each.way != planned.chosen)
+    lines = [f"{WAYS[each.way]}, {each.executed} operations, {each.costs} by the price list" for each in others]
+    return [f"{'plan' if not k else '':22} {line}" for k, line in enumerate(lines)]
 
 
-def emitted(found: Study | LoopStudy, what: str) -> str:
+def emitted(found: Study, what: str) -> str:
     """Return LLVM IR, assembly, the let form, or its LaTeX."""
     return _EMITTERS[what](found)
 
 
-def values(found: Study | LoopStudy, sparse: bool) -> str:
+def values(found: Study, sparse: bool) -> str:
     """Return the Hessian's numbers as text: the matrix, or one line `row column value` for each stored entry."""
     if not sparse:
         return "\n".join(" ".join(repr(float(value)) for value in row) for row in found.matrix) + "\n"
-    rows, columns = found.places
-    places = zip(rows.tolist(), columns.tolist(), found.values.tolist(), strict=True)
+    places = zip(found.rows.tolist(), found.columns.tolist(), found.values.tolist(), strict=True)
     return "".join(f"{i} {j} {value!r}\n" for i, j, value in places)
 
 
@@ -223,9 +272,8 @@ def _let_lines(found: Study) -> list[tuple[sp.Symbol, sp.Expr]]:
     traced = found.planned.candidate.traced
     assert traced is not None  # --emit let asks for straight lines
     replacements, reduced = traced.let()
-    size = found.matrix.shape[0]
     pattern = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
-    places = pattern if len(reduced) == len(found.rows) else np.ndindex(size, size)
+    places = pattern if len(reduced) == len(found.rows) else np.ndindex(found.size, found.size)
     entries = [(sp.Symbol(f"H[{i},{j}]"), value) for (i, j), value in zip(places, reduced, strict=True)]
     return [*replacements, *entries]
 
@@ -249,13 +297,3 @@ _EMITTERS: dict[str, Callable[[Any], str]] = {
     "let": _let_text,
     "latex": _let_latex,
 }
-
-
-def _lower(size: int) -> int:
-    return size * (size + 1) // 2
-
-
-def _full(values: Any, rows: Any, columns: Any, size: int) -> Any:
-    matrix = np.zeros((size, size))
-    matrix[rows, columns] = matrix[columns, rows] = values
-    return matrix

@@ -17,17 +17,16 @@ from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Block, Loop
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, StraightError, operations_of, repeats_enough, roll_rows
+from symad.derivatives.in_code import Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.select_arrays import select
-from symad.derivatives.recipe import Recipe, recipe_of
 from symad.derivatives.selection import positions_of
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.to_program import input_arrays, patterns_of, skeleton
-from symad.tracing.trace import StructuredTrace, Trace, trace_structured
+from symad.tracing.trace import StructuredTrace, Trace, input_arrays, patterns_of, skeleton, trace_structured
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 

@@ -18,8 +18,7 @@ from codegen.ir.program import Program
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
 from codegen.loops.roll import Roll
-from codegen.machine.calls.compiled import Pack, Unpack
-from codegen.machine.listing import LISTING
+from codegen.machine.calls.compiled import LISTING, Pack, Unpack
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields
 from codegen.stages import carried_out, compilation, stage
@@ -32,8 +31,7 @@ from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.surroundings import REACHED, Surroundings
-from symad.tracing.to_program import skeleton, sparse_leaves, to_program, with_place
-from symad.tracing.trace import Trace
+from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.container_types import static_parts
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.tracing.values.traced import Traced

@@ -13,8 +13,7 @@ from typing import Any
 from codegen.ir.program import Program
 from codegen.loops.loop import Block, Loop
 from codegen.loops.roll import operations_of
-from codegen.pricing.cheapest import Way
-from codegen.pricing.price import Price
+from codegen.pricing.price_table import Price, Way
 from symad.compiling.loop_candidate import Primal, Rolled
 from symad.display.document import Block as Part
 from symad.display.document import Document, Heading, Paragraph, Table

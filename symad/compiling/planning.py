@@ -18,8 +18,8 @@ from codegen.ir.program import Program
 from codegen.loops.loop import Loop
 from codegen.loops.roll import Roll, StraightError, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
-from codegen.pricing.cheapest import Way, cheapest
 from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled
+from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.loop_candidate import (
     Primal,
@@ -33,16 +33,15 @@ from symad.compiling.loop_candidate import (
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
 from symad.compiling.recalled import can_be_recalled, recalled
 from symad.compiling.sweep_candidate import seeded_program
-from symad.derivatives.choice import record
+from symad.derivatives.in_code import Recipe
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
-from symad.derivatives.recipe import Recipe
+from symad.derivatives.modes import record
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.written_bodies import ENDLESS
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import StructuredTrace, Trace, trace
+from symad.tracing.trace import StructuredTrace, Trace, to_program, trace
 from symad.tracing.values.complex_points import complex_points
 from symad.transforms.first_order import derivative, grad, hessian, jacobian, value_and_grad
 

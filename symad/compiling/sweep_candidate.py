@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from codegen.ir.program import Program
-from symad.derivatives.recipe import Columns, recipe_of
+from symad.derivatives.in_code import Columns, recipe_of
 from symad.tracing.calling.function_names import argument_names
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import trace
+from symad.tracing.trace import to_program, trace
 
 Function = Callable[..., Any]
 

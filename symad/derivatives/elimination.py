@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from math import inf
 
+from symad.derivatives.level import Kind, note
 from symad.derivatives.linear import Linear, Term, scale, settle, total
-from symad.derivatives.roles import Kind, note
 from symad.graph.builder import Builder
 
 Entries = dict[tuple[int, int], int]

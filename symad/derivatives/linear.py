@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TypeAlias
 
-from symad.derivatives.roles import Kind, note
+from symad.derivatives.level import Kind, note
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.rules.partials import Edge, edges
@@ -109,7 +110,7 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
             raise located(error, build.graph, node) from error
         if row:
             active.add(node)
-            rows.append((node, tuple(sorted(row, key=_source))))
+            rows.append((node, tuple(sorted(row, key=itemgetter(1)))))
     scope = innermost_scope()
     found = Linear(tuple(parameters), tuple(outputs), tuple(rows), 0 if scope is None else scope.depth)
     note("linearized", build.graph, found.level, start, found)
@@ -133,10 +134,6 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
         found[target] = {k: total(build, collected) for k, collected in terms.items()}
     note("eliminated", build.graph, linear.level, start, linear, "gradients", linear.kind, found)
     return found
-
-
-def _source(edge: Edge) -> int:
-    return edge[1]
 
 
 def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""What the levels of a computation did, read from the steps that `symad.derivatives.roles` noted; roles of nodes.
+"""What the levels of a computation did, read from the steps that `symad.derivatives.level` noted; roles of nodes.
 
 A node may have several roles: in reverse mode x * 1 is x, so a primal is the cotangent of another node, and a residual
 of a third. A node that the user's function wrote is primal to the level around it; so is one that a level wrote on the
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+from symad.derivatives.level import Event, Kind
 from symad.derivatives.linear import Linear, Term
-from symad.derivatives.roles import Event, Kind
 from symad.graph.graph import Graph
 
 RoleKind = Literal["primal", "parameter", "residual", "tangent", "cotangent"]

@@ -6,23 +6,43 @@ Symmetry is used at every step, and an entry that never appears is a proved stru
 is exact and costs nothing.
 
 Source: Gower and Mello, "A new framework for the computation of Hessians", Optim. Methods Softw. 27 (2012).
+
+Hessians as sums of dyads: every nonlinear node adds its second derivative times the gradients of its operands. With
+adjoint a of a node f(u, v), the Hessian is the sum over all nodes of a f_uu grad(u) grad(u)^T + a f_uv (grad(u)
+grad(v)^T + grad(v) grad(u)^T) + a f_vv grad(v) grad(v)^T. Gradients are taken forward, adjoints in reverse. This needs
+fewer operations than edge pushing where a function of few variables passes through wide layers, and the same structure
+gives the pattern.
+
+Source: Jackson and McCormick, "The polyadic structure of factorable function tensors with applications to high-order
+minimization techniques", J. Optim. Theory Appl. 51 (1986).
+
+Second derivatives by one forward sweep: full second-degree Taylor polynomials, and Laplacians. Each node carries its
+value, its gradient, and something linear in its Hessian:
+
+    H(y)  =  sum of h_u H(u)  +  sum of h_uv grad(u) grad(v)^T
+
+The Hessian itself gives the second-degree polynomial, pushed forward from (x_i, e_i, 0). Its trace gives the
+Laplacian, in which grad(u) grad(v)^T collapses to one inner product before anything is multiplied by h_uv.
+
+Source: Li et al., "A computational framework for neural network-based variational Monte Carlo with forward
+Laplacian" (2023); Dangel et al., "Collapsing Taylor mode automatic differentiation" (2025).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import sympy as sp
 
 from codegen.ir.program import Head
+from symad.derivatives.level import note
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total
-from symad.derivatives.roles import note
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.rules.composites import derivative_form
 from symad.rules.overrides import GATES
-from symad.rules.partials import Edge, Template, partial
+from symad.rules.partials import Edge, Template, derivative_form, partial
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 TEMPLATES = 4096  # bound of the cache of second partials, keyed by (head, constant operands, two operand numbers)
@@ -180,3 +200,135 @@ def _second_template(head: Head, constants: tuple[sp.Basic | None, ...], i: int,
         return None
     (second,) = linearize(build, [first], [operands[j]]).apply(build, [build.one])
     return None if second is None else Template.of(graph, second, operands)
+
+
+Gradient = dict[int, Term]
+Entries = dict[tuple[int, int], int]
+
+
+def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
+    """Return the lower triangle of the Hessian of a scalar output, `{(row, column): node}`.
+
+    `sweep` is the output's derivative (see `linearize`); rows and columns number its inputs.
+
+    >>> build = Builder(Graph())
+    >>> x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
+    >>> output = build.mul(build.mul(x, x), y)
+    >>> sorted(dyads(build, linearize(build, [output], [x, y]), output))
+    [(0, 0), (1, 0)]
+    """
+    start, gradient = len(build.graph), gradients(build, sweep)
+    active = set(gradient)
+    terms: dict[tuple[int, int], list[Term]] = {}
+    found = adjoints(build, sweep.rows, output)
+    for target, adjoint in found.items():
+        for (u, v), value in second_partials(build, target, active).items():
+            weight = scale(build, adjoint, value, None)
+            if u == v:
+                _add_square(build, terms, weight, gradient[u])
+            else:
+                _add_product(build, terms, weight, gradient[u], gradient[v])
+    entries = {place: settle(build, total(build, collected)) for place, collected in terms.items()}
+    note("eliminated", build.graph, sweep.level, start, sweep, "dyadic", "cotangent", entries, found)
+    return entries
+
+
+def dyad_operations(build: Builder, sweep: Linear) -> int:
+    """Return an estimate of the operations that `dyads` needs, from the sizes of the gradients alone."""
+    depends = {node: 1 << k for k, node in enumerate(sweep.inputs)}  # a bit for each input
+    atoms = build.graph.atoms
+    operations = len(sweep.inputs)
+    for target, row in sweep.rows:
+        mask = 0
+        for coefficient, source, _ in row:
+            added = mask & depends[source]
+            scaled = 0 if coefficient is None or coefficient in atoms else depends[source]
+            operations += 1 + added.bit_count() + scaled.bit_count()
+            mask |= depends[source]
+        depends[target] = mask
+        if not _is_linear(build, target, row):
+            size = mask.bit_count()
+            operations += size + size * (size + 1)  # a scaled gradient, then product and sum for each entry
+    return operations
+
+
+def _is_linear(build: Builder, target: int, row: tuple[Edge, ...]) -> bool:
+    head, _ = derivative_form(build, target)
+    return head in LINEAR or (head is sp.Mul and len(row) == 1)
+
+
+def _add_square(build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient) -> None:
+    for i, left in g.items():
+        scaled = scale(build, weight, *left)
+        for j, right in g.items():
+            if j <= i:
+                terms.setdefault((i, j), []).append(scale(build, scaled, *right))
+
+
+def _add_product(
+    build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient, h: Gradient
+) -> None:
+    for i, left in g.items():
+        scaled = scale(build, weight, *left)
+        for j, right in h.items():
+            product = scale(build, scaled, *right)
+            if i == j:
+                product = scale(build, product, build.two, None)
+            terms.setdefault((max(i, j), min(i, j)), []).append(product)
+
+
+Place = tuple[int, ...]
+Pair = Callable[[Builder, Gradient, Gradient], dict[Place, Term]]
+
+
+def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[Place, Term]]:
+    """Return for each node of a map the parts of its Hessian that `pair` makes of two gradients, `{place: term}`."""
+    start = len(build.graph)
+    active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
+    partials = {target: second_partials(build, target, active) for target, _ in sweep.rows}
+    gradient = gradients(build, _part(sweep, {node for found in partials.values() for pair in found for node in pair}))
+    found: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
+    for target, row in sweep.rows:
+        terms: dict[Place, list[Term]] = {}
+        for coefficient, source, guard in row:
+            for place, term in found[source].items():
+                terms.setdefault(place, []).append(scale(build, term, coefficient, guard))
+        for (u, v), value in partials[target].items():
+            for place, term in pair(build, gradient[u], gradient[v]).items():
+                terms.setdefault(place, []).append(scale(build, term, value, None))
+        found[target] = {place: total(build, collected) for place, collected in terms.items()}
+    note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", found, partials)
+    return found
+
+
+def _part(sweep: Linear, needed: set[int]) -> Linear:
+    """Return the part of a map that leads to some nodes: a sum of many terms at the end needs no gradient."""
+    rows: list[Row] = []
+    for target, row in reversed(sweep.rows):
+        if target in needed:
+            rows.append((target, row))
+            needed.update(source for _, source, _ in row)
+    return replace(sweep, outputs=(), rows=tuple(reversed(rows)))
+
+
+def outer(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:
+    """Return g g^T, or g h^T + h g^T of two different gradients: the lower triangle, `{(row, column): term}`."""
+    terms: dict[Place, list[Term]] = {}
+    for i, left in g.items():
+        for j, right in h.items():
+            if g is h and j > i:
+                continue
+            product = scale(build, left, *right)
+            if g is not h and i == j:
+                product = scale(build, product, build.two, None)
+            terms.setdefault((max(i, j), min(i, j)), []).append(product)
+    return {place: total(build, collected) for place, collected in terms.items()}
+
+
+def inner(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:
+    """Return the trace of what `outer` returns, at the empty place: g.g or 2 g.h, nothing if they share no input."""
+    products = [scale(build, term, *h[i]) for i, term in g.items() if i in h]
+    if not products:
+        return {}
+    trace = total(build, products)
+    return {(): trace if g is h else scale(build, trace, build.two, None)}

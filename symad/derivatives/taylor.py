@@ -15,18 +15,19 @@ Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed. (2008), chapter 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 import sympy as sp
 
+from symad.derivatives.level import note
 from symad.derivatives.linear import Term, between, linearize, scale, settle, total
-from symad.derivatives.roles import note
+from symad.derivatives.modes import cheapest, operations_of
 from symad.errors import RuleError
 from symad.graph.builder import Builder, simplest
-from symad.rules.composites import derivative_form
-from symad.rules.partials import Edge, edges
+from symad.rules.partials import Edge, derivative_form, edges
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import located
 
@@ -72,18 +73,6 @@ def taylor_coefficients(
         outputs,
     )
     return [[None if term is None else settle(build, term) for term in row] for row in found]
-
-
-def repeated_pushforward(
-    build: Builder, outputs: Sequence[int], parameters: Sequence[int], tangents: Sequence[int | None], order: int
-) -> list[int | None]:
-    """Return the directional derivative of an order by forward mode over forward mode over ...; None is a zero."""
-    found: list[int | None] = list(outputs)
-    for _ in range(order):
-        present = [node for node in found if node is not None]
-        pushed = iter(linearize(build, present, parameters).apply(build, tangents))
-        found = [None if node is None else next(pushed) for node in found]
-    return found
 
 
 class _Expansion:
@@ -247,3 +236,42 @@ class _Expansion:
     def _sum(self, terms: Sequence[Term | None]) -> Term | None:
         present = [term for term in terms if term is not None]
         return total(self.build, present) if present else None
+
+
+def derivatives_along(
+    build: Builder, outputs: Sequence[int], parameters: Sequence[int], tangents: Sequence[int | None],
+    order: int, mode: str = "auto",
+) -> list[int | None]:  # fmt: skip
+    """Return the directional derivative of an order of each output; None is a structural zero.
+
+    "auto" gives nested passes up as soon as they need more operations than Taylor coefficients do.
+    """
+    bound = math.inf
+
+    def by_taylor() -> list[int | None]:
+        nonlocal bound
+        last = taylor_coefficients(build, outputs, parameters, [tangents], order)[-1]
+        factor = build.number(math.factorial(order))
+        found = [None if node is None else build.mul(factor, node) for node in last]
+        bound = operations_of(build.graph, found, given)
+        return found
+
+    def by_nesting() -> list[int | None]:
+        found: list[int | None] = list(outputs)
+        for _ in range(order):
+            found = pushed_forward(build, found, parameters, tangents)
+            if operations_of(build.graph, found, given) > bound:
+                break  # a derivative of lower order, which is never chosen
+        return found
+
+    given = [*parameters, *(node for node in tangents if node is not None)]
+    ways = {"taylor": by_taylor, "nested": by_nesting}
+    return cheapest(build.graph, f"derivative along a direction, order {order}", ways, given, mode)
+
+
+def pushed_forward(
+    build: Builder, nodes: Sequence[int | None], parameters: Sequence[int], tangents: Sequence[int | None]
+) -> list[int | None]:
+    """Return the tangents of nodes of which some may be structural zeros."""
+    pushed = iter(linearize(build, [node for node in nodes if node is not None], parameters).apply(build, tangents))
+    return [None if node is None else next(pushed) for node in nodes]

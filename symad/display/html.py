@@ -5,40 +5,25 @@ from __future__ import annotations
 import re
 from html import escape
 
+import symad.display.document as doc
 from codegen.visible import visible
-from symad.display.document import (
-    Block,
-    Cell,
-    Code,
-    Columns,
-    Document,
-    Formula,
-    Heading,
-    Inline,
-    Marked,
-    Paragraph,
-    Picture,
-    Table,
-    inlines,
-)
 from symad.display.mathematics import mathml_of, mathml_pieces
-from symad.display.styles import class_of
-from symad.display.stylesheet import PAGE_STYLESHEET, STYLESHEET
+from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
 _LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide
 _ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}
 
 
-def fragment(document: Document) -> str:
+def fragment(document: doc.Document) -> str:
     """Return a document as an HTML element with its own styles, to stand in a notebook or in a page.
 
-    >>> "<h2>Two</h2>" in fragment((Heading("Two"),))
+    >>> "<h2>Two</h2>" in fragment((doc.Heading("Two"),))
     True
     """
     return f'<div class="symad"><style>{STYLESHEET}</style>\n{_blocks(document)}\n</div>'
 
 
-def page(document: Document, title: str) -> str:
+def page(document: doc.Document, title: str) -> str:
     """Return a whole page that opens offline in any browser with MathML."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -53,42 +38,42 @@ def _prose(text: str) -> str:
     return escape(visible(text))
 
 
-def _blocks(document: Document) -> str:
+def _blocks(document: doc.Document) -> str:
     return "\n".join(map(_block, document))
 
 
-def _block(block: Block) -> str:
+def _block(block: doc.Block) -> str:
     match block:
-        case Heading():
+        case doc.Heading():
             depth = min(max(block.depth, 1), 6)
             return f"<h{depth}>{_prose(block.text)}</h{depth}>"
-        case Paragraph():
+        case doc.Paragraph():
             return f"<p>{_cell(block.content)}</p>"
-        case Formula():
+        case doc.Formula():
             return _formula(block)
-        case Table():
+        case doc.Table():
             return _table(block)
-        case Code():
+        case doc.Code():
             return f"<pre><code>{_code(block)}</code></pre>"
-        case Picture():
+        case doc.Picture():
             return f'<figure role="img" aria-label="{_prose(block.description)}">{block.svg}</figure>'
-        case Columns():
+        case doc.Columns():
             parts = "".join(f"<section>{_blocks(part)}</section>" for part in block.parts)
             return f'<div class="columns">{parts}</div>'
 
 
-def _formula(formula: Formula) -> str:
+def _formula(formula: doc.Formula) -> str:
     left = "" if formula.left is None else f'{mathml_of(formula.left, "block")}<span class="equals">=</span>'
     right = "<wbr>".join(mathml_pieces(formula.right))
     reason = f' <span class="reason">{_cell(formula.reason)}</span>' if formula.reason else ""
     return f'<div class="formula">{left}{right}{reason}</div>'
 
 
-def _table(table: Table) -> str:
+def _table(table: doc.Table) -> str:
     width = max((len(row) for row in (table.header, *table.rows)), default=0)
     align = [_ALIGN[letter] for letter in (table.align + "l" * width)[:width]]
 
-    def row(tag: str, cells: tuple[Cell, ...]) -> str:
+    def row(tag: str, cells: tuple[doc.Cell, ...]) -> str:
         inner = (f'<{tag} class="{side}">{_cell(cell)}</{tag}>' for cell, side in zip(cells, align, strict=False))
         return f"<tr>{''.join(inner)}</tr>"
 
@@ -98,19 +83,19 @@ def _table(table: Table) -> str:
     return f'<div class="table">{caption}<table>{head}<tbody>{rows}</tbody></table></div>'
 
 
-def _code(code: Code) -> str:
+def _code(code: doc.Code) -> str:
     lines = enumerate(_prose(code.text).split("\n"))
     return "\n".join(f'<span class="wrong">{line}</span>' if k in code.marked else line for k, line in lines)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: doc.Cell) -> str:
     """Return prose with mathematics in it; a formula that is alone is as large as on a line of its own."""
-    parts = inlines(cell)
+    parts = doc.inlines(cell)
     return "".join(_inline(part, alone=len(parts) == 1) for part in parts)
 
 
-def _inline(inline: Inline, alone: bool) -> str:
-    if not isinstance(inline, Marked):
+def _inline(inline: doc.Inline, alone: bool) -> str:
+    if not isinstance(inline, doc.Marked):
         if isinstance(inline, str):
             return "<wbr>".join(map(_prose, filter(None, _LONG_WORD.split(inline))))
         return "<wbr>".join(mathml_pieces(inline)) if alone else mathml_of(inline)

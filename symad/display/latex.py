@@ -6,23 +6,9 @@ import re
 
 import sympy as sp
 
-from symad.display.characters import latex_code, latex_text
-from symad.display.document import (
-    Block,
-    Cell,
-    Code,
-    Columns,
-    Document,
-    Formula,
-    Heading,
-    Inline,
-    Marked,
-    Paragraph,
-    Picture,
-    Table,
-    inlines,
-)
+import symad.display.document as doc
 from symad.display.mathematics import latex_of
+from symad.display.notation import latex_code, latex_text
 from symad.display.styles import LOOKS, look_of
 
 PREAMBLE = "\n".join(
@@ -41,10 +27,10 @@ escape = latex_text  # prose for LaTeX, as other modules call it
 _HEADINGS = {1: "section*", 2: "subsection*", 3: "paragraph"}
 
 
-def body(document: Document) -> str:
+def body(document: doc.Document) -> str:
     r"""Return a document as the body of a LaTeX text.
 
-    >>> print(body((Heading("A root"), Formula(sp.sqrt(sp.Symbol("x")), sp.Symbol("y")))))
+    >>> print(body((doc.Heading("A root"), doc.Formula(sp.sqrt(sp.Symbol("x")), sp.Symbol("y")))))
     \subsection*{A root}
     <BLANKLINE>
     \[ y = \sqrt{x} \]
@@ -52,30 +38,30 @@ def body(document: Document) -> str:
     return "\n\n".join(map(_block, document))
 
 
-def whole(document: Document) -> str:
+def whole(document: doc.Document) -> str:
     """Return a document as a LaTeX file that compiles by itself."""
     return f"{PREAMBLE}\n\\begin{{document}}\n{body(document)}\n\\end{{document}}\n"
 
 
-def _block(block: Block) -> str:
+def _block(block: doc.Block) -> str:
     match block:
-        case Heading():
+        case doc.Heading():
             return rf"\{_HEADINGS.get(block.depth, 'paragraph')}{{{latex_text(block.text)}}}"
-        case Paragraph():
+        case doc.Paragraph():
             return _cell(block.content)
-        case Formula():
+        case doc.Formula():
             return _formula(block)
-        case Table():
+        case doc.Table():
             return _table(block)
-        case Code():
+        case doc.Code():
             return _code(block)
-        case Picture():
+        case doc.Picture():
             return block.latex or rf"\emph{{[{latex_text(block.description)}]}}"
-        case Columns():
+        case doc.Columns():
             return "\n\n".join(map(body, block.parts))
 
 
-def _formula(formula: Formula) -> str:
+def _formula(formula: doc.Formula) -> str:
     reason = rf" \qquad \text{{{_cell(formula.reason)}}}" if formula.reason else ""
     left = "" if formula.left is None else latex_of(formula.left) + " = "
     right = latex_of(formula.right)
@@ -116,7 +102,7 @@ def _width(formula: str) -> int:
     return len(re.sub(r"\\[A-Za-z]+", "x", re.sub(commands, "", formula)))
 
 
-def _code(code: Code) -> str:
+def _code(code: doc.Code) -> str:
     """Return lines of a program, each as it is; a verbatim environment could be closed by what stands in it."""
     lines = [rf"\mbox{{{latex_code(line)}}}" for line in code.text.expandtabs(4).split("\n")]
     colour = LOOKS["wrong"].light
@@ -129,7 +115,7 @@ def _no_option(row: str) -> str:
     return "{}" + row if row.startswith(("[", "*")) else row
 
 
-def _table(table: Table) -> str:
+def _table(table: doc.Table) -> str:
     width = max((len(row) for row in (table.header, *table.rows)), default=0)
     rows = [list(map(_cell, row)) for row in ((table.header,) if table.header else ()) + table.rows]
     lines = [_no_option(" & ".join(row)) + r" \\" for row in rows]
@@ -153,12 +139,12 @@ def _columns(align: str, rows: list[list[str]]) -> str:
     )
 
 
-def _cell(cell: Cell) -> str:
-    return "".join(map(_inline, inlines(cell)))
+def _cell(cell: doc.Cell) -> str:
+    return "".join(map(_inline, doc.inlines(cell)))
 
 
-def _inline(inline: Inline) -> str:
-    if not isinstance(inline, Marked):
+def _inline(inline: doc.Inline) -> str:
+    if not isinstance(inline, doc.Marked):
         return f"${latex_of(inline)}$" if isinstance(inline, sp.Basic) else latex_text(inline)
     look, text = look_of(inline.style, inline.level), _inline(inline.content)
     text = rf"\textbf{{{text}}}" if look.bold else rf"\texttt{{{text}}}" if inline.style == "code" else text

@@ -1,5 +1,9 @@
 """A SymPy expression as one line of text, as LaTeX, as MathML: one printer for LaTeX, from which MathML is made.
 
+MathML as it reads well on a wall: what latex2mathml makes of LaTeX, with its spaces and brackets mended. latex2mathml
+escapes nothing, so text never goes through it: a name that is no plain word is a token between two private characters,
+and is put in its place afterwards, in a tree, where it cannot become markup.
+
 Nothing here is given an expression of any size: SymPy's printers recurse, and a formula of more than a page is not
 read. What is larger than SHOWN_LIMIT nodes, counted without unfolding, is named by its size instead.
 """
@@ -7,12 +11,176 @@ read. What is larger than SHOWN_LIMIT nodes, counted without unfolding, is named
 from __future__ import annotations
 
 import math
+import re
+from functools import lru_cache
+from html import escape
 from itertools import chain, islice
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
+import latex2mathml.converter
 import sympy as sp
+from latex2mathml import exceptions as refusals
 
-from symad.display.mathml import mathml, pieces
 from symad.display.printers import Latex, Text
+from symad.display.styles import class_of
+
+_REFUSALS: tuple[type[Exception], ...] = (
+    ElementTree.ParseError,
+    *(c for c in vars(refusals).values() if isinstance(c, type) and issubclass(c, Exception)),
+)
+_TOKEN = re.compile("\ue000([0-9]+)\ue001")
+_ENTITY = re.compile(r"&#x([0-9A-F]+);")
+_TALL = {"mfrac", "mtable", "munder", "mover", "munderover", "msqrt", "mroot"}
+_SIGNS = ("+", "\N{MINUS SIGN}")
+_BEFORE_A_SIGN = ("(", "[", "{", "|", ",", "=", "<", ">", "≤", "≥", "≠")
+_SUMS = "∑∏∫"
+_SCRIPTS = ("msub", "msup", "msubsup", "munder", "munderover")
+
+
+class ForMathML(Latex):
+    """LaTeX for latex2mathml: every text that is no plain name is a token, its number between private characters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def any_text(self, text: str) -> str:
+        """Return a token for text that is no mathematics."""
+        self.texts.append(text)
+        return f"\\text{{\ue000{len(self.texts) - 1}\ue001}}"
+
+    def operator(self, name: str) -> str:
+        """Return the name of a function in upright letters."""
+        return super().operator(name) if name.isalpha() and name.isascii() else self.any_text(name)
+
+
+def mathml(expression: sp.Basic, display: bool = False) -> str:
+    """Return an expression in MathML; `display` for one that stands on a line of its own.
+
+    What latex2mathml cannot convert, or converts into what is no XML, stands as text.
+    """
+    printer = ForMathML()
+    latex = str(printer.doprint(expression))
+    try:
+        return converted(latex, tuple(printer.texts), display)
+    except _REFUSALS:
+        return f"<math><mtext>{escape(str(Text().doprint(expression)))}</mtext></math>"
+
+
+@lru_cache(maxsize=4096)
+def converted(latex: str, texts: tuple[str, ...] = (), display: bool = False) -> str:
+    r"""Return MathML for LaTeX, with its tokens replaced by texts.
+
+    >>> converted(r"\left(x \right)").removeprefix("<math><mrow>")
+    '<mrow><mo stretchy="false">(</mo><mi>x</mi><mo stretchy="false">)</mo></mrow></mrow></math>'
+    """
+    made = latex2mathml.converter.convert(latex, display="block" if display else "inline")
+    made = _ENTITY.sub(
+        lambda found: f"&#{int(found[1], 16)};", made.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    )
+    root = ElementTree.fromstring(made)
+    root.attrib.clear()
+    if display:
+        root.set("displaystyle", "true")
+    for element in root.iter():
+        element.text = _TOKEN.sub(lambda found: texts[int(found[1])], element.text or "")
+        _mend(element)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def pieces(formula: str) -> list[str]:
+    """Return a sum in MathML as one element for each term, each with the sign before it.
+
+    >>> len(pieces(converted("a + b - c", display=True)))
+    3
+    """
+    root = ElementTree.fromstring(formula)
+    row = root[0] if len(root) == 1 and root[0].tag == "mrow" else root
+    parts: list[Element] = []
+    for position, child in enumerate(row):
+        sign = child.tag == "mo" and child.text in _SIGNS and position > 0
+        if sign or not parts:
+            parts.append(Element("math", root.attrib))
+        if sign:
+            child.set("form", "infix")
+        parts[-1].append(child)
+    return [ElementTree.tostring(part, encoding="unicode") for part in parts]
+
+
+def _mend(element: Element) -> None:
+    """Mend one element, and the spaces between its parts."""
+    if element.tag == "mo":
+        _mend_operator(element)
+    elif element.tag in ("msub", "msubsup") and _text(element[0]) == "ε" and _text(element[1]).isdigit():
+        element.set("class", class_of("epsilon", int(_text(element[1]))))
+    elif element.tag == "msup" and set(_text(element[1])) <= set("′″‴"):
+        _mend_prime(element)
+    if len(element) > 1 and element[0].tag == "mo" and element[0].get("fence") and not _is_tall(element):
+        for child in element:
+            if child.tag == "mo" and child.get("fence"):
+                child.attrib.clear()
+                child.set("stretchy", "false")
+    elif element.tag in ("mfrac", "mtable") and element.find(".//mfrac") is not None:
+        _keep_large(element)
+    if element.get("columnalign"):
+        element.attrib = {"class": f"to-{element.get('columnalign')}"}
+    if element.tag in ("math", "mrow", "mtd", "mstyle", "msqrt"):
+        _space_row(element)
+
+
+def _mend_operator(element: Element) -> None:
+    text = element.text or ""
+    if text in ("∂", "∞") or (text.isalnum() and text != "mod"):
+        element.tag = "mi"
+        element.attrib.clear()
+        if len(text) == 1 and text.isalpha():
+            element.set("mathvariant", "normal")
+
+
+def _keep_large(element: Element) -> None:
+    """Let a fraction in a fraction or in a table be as large as others, as is readable from afar."""
+    for child in [element] if element.tag == "mtable" else list(element):
+        if child.tag in ("mtable", "mrow", "mfrac"):
+            child.set("displaystyle", "true")
+
+
+def _mend_prime(element: Element) -> None:
+    """Write f' with a prime of full size beside the letter: as an exponent it is too small to be told from f''."""
+    element.tag, element[1].tag, primes = "mrow", "mo", _text(element[1])
+    for child in list(element[1]):
+        element[1].remove(child)
+    element[1].text = primes
+    element[1].attrib.update({"form": "postfix", "lspace": "0.05em", "rspace": "0"})
+
+
+def _space_row(row: Element) -> None:
+    """Put a thin space between a factor and the name of a function, and none behind a sign that binds one term."""
+    children = list(row)
+    for child in [child for child in children if child.tag == "mo" and not child.text and child.get("fence")]:
+        row.remove(child)  # \left. and \right.
+    previous: Element | None = None
+    for position, child in reversed(list(enumerate(row))):
+        previous = row[position - 1] if position else None
+        if previous is not None and previous.tag not in ("mo", "mspace") and _is_function(child):
+            row.insert(position, Element("mspace", {"width": "0.167em"}))
+        if previous is not None and previous.tag == "mo" and previous.text in _BEFORE_A_SIGN and child.text in _SIGNS:
+            child.set("form", "prefix")
+
+
+def _is_function(element: Element) -> bool:
+    """Whether an element is the name of a function, also with an exponent."""
+    name = element[0] if element.tag in _SCRIPTS else element
+    return name.tag in ("mi", "mo", "mtext") and len(name.text or "") > 1
+
+
+def _is_tall(element: Element) -> bool:
+    return any(part.tag in _TALL or (part.text or " ") in _SUMS for part in element.iter())
+
+
+def _text(element: Element) -> str:
+    return "".join(element.itertext())
+
 
 COUNTED_LIMIT = 100_000  # different nodes that are counted, to name the size of what is not shown
 SHOWN_LIMIT = 2000  # nodes of the unfolded tree

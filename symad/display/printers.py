@@ -16,14 +16,15 @@ from sympy.printing.str import StrPrinter
 
 from codegen.heads import RealFunction
 from codegen.visible import visible
-from symad.display.characters import greek_name, latex_text
 from symad.display.notation import (
     InOrder,
     NamedPartial,
     digits,
+    greek_name,
     is_as_written,
     is_epsilon,
     is_literal,
+    latex_text,
     level_of,
     named_partial,
     ordered_factors,

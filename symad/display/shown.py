@@ -9,8 +9,8 @@ from typing import Any
 
 from codegen.sealed import write_atomically
 from symad.display import html, latex, terminal
-from symad.display.characters import can_encode
 from symad.display.document import Document
+from symad.display.notation import can_encode
 from symad.display.printers import shortened
 from symad.errors import ArgumentError
 

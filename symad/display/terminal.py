@@ -20,24 +20,10 @@ from rich.syntax import Syntax
 from rich.table import Table as RichTable
 from rich.text import Text
 
+import symad.display.document as doc
 from codegen.visible import visible
-from symad.display.characters import ascii_text
-from symad.display.document import (
-    Block,
-    Cell,
-    Code,
-    Columns,
-    Document,
-    Formula,
-    Heading,
-    Inline,
-    Marked,
-    Paragraph,
-    Picture,
-    Table,
-    inlines,
-)
 from symad.display.mathematics import text_of
+from symad.display.notation import ascii_text
 from symad.display.styles import Look, look_of
 
 WIDTH = 100  # characters of a line where there is no terminal
@@ -46,10 +32,10 @@ _JUSTIFY: dict[str, Any] = {"l": "left", "c": "center", "r": "right"}
 _EPSILON = re.compile(r"\beps_(\d+)\b")
 
 
-def plain(document: Document, width: int | None = None, ascii_only: bool = False) -> str:
+def plain(document: doc.Document, width: int | None = None, ascii_only: bool = False) -> str:
     """Return a document as plain text, without colours, at most `width` characters wide (by default the terminal's).
 
-    >>> print(plain((Heading("Two"), Table(("n", "name"), (("1", "one"), ("2", "two")), "rl")), 40))
+    >>> print(plain((doc.Heading("Two"), doc.Table(("n", "name"), (("1", "one"), ("2", "two")), "rl")), 40))
     Two
     <BLANKLINE>
      n   name
@@ -76,14 +62,14 @@ def terminal_width() -> int:
         return WIDTH
 
 
-def renderable(document: Document) -> RenderableType:
+def renderable(document: doc.Document) -> RenderableType:
     """Return a document as something that rich prints."""
     return _Rendering(document)
 
 
 @dataclass(frozen=True)
 class _Rendering:
-    document: Document
+    document: doc.Document
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from _Blocks(options.ascii_only).document(self.document)
@@ -184,39 +170,39 @@ class _Blocks:
 
     ascii_only: bool
 
-    def document(self, document: Document) -> Iterator[RenderableType]:
+    def document(self, document: doc.Document) -> Iterator[RenderableType]:
         """Yield the blocks with empty lines between them, but none between formulas."""
         for position, block in enumerate(document):
-            if position and not (isinstance(block, Formula) and isinstance(document[position - 1], Formula)):
+            if position and not (isinstance(block, doc.Formula) and isinstance(document[position - 1], doc.Formula)):
                 yield Text("")
             yield self.block(block)
 
-    def block(self, block: Block) -> RenderableType:
+    def block(self, block: doc.Block) -> RenderableType:
         """Return one block."""
         match block:
-            case Heading():
+            case doc.Heading():
                 return Text(self.prose(block.text), RichStyle(bold=True, underline=block.depth == 1))
-            case Paragraph():
+            case doc.Paragraph():
                 return self.cell(block.content)
-            case Formula():
+            case doc.Formula():
                 return self.formula(block)
-            case Table():
+            case doc.Table():
                 return self.table(block)
-            case Code():
+            case doc.Code():
                 return Padding(self.code(block), (0, 0, 0, 2))
-            case Picture():
+            case doc.Picture():
                 text = self.prose(block.text or f"[picture: {block.description}]")
                 return Text(text, no_wrap=bool(block.text), overflow="ellipsis" if block.text else None)
-            case Columns():
+            case doc.Columns():
                 return Group(*(part for document in block.parts for part in (*self.document(document), Text(""))))
 
-    def formula(self, formula: Formula) -> RenderableType:
+    def formula(self, formula: doc.Formula) -> RenderableType:
         """Return a formula, with its reason behind it."""
         sides = [self.inline(side) for side in (formula.left, formula.right) if side is not None]
         line, reason = Text(" = ").join(sides), self.cell(formula.reason)
         return _Formula(line + Text("    ") + Text("[", "dim") + reason + Text("]", "dim") if reason else line)
 
-    def table(self, table: Table) -> RenderableType:
+    def table(self, table: doc.Table) -> RenderableType:
         """Return a table with a line under its header."""
         width = max((len(row) for row in (table.header, *table.rows)), default=0)
         header = tuple(self.cell(cell) for cell in (*table.header, *("" for _ in range(width - len(table.header)))))
@@ -224,7 +210,7 @@ class _Blocks:
         made = _Table(header, rows, table.align + "l" * width, bool(table.header))
         return Group(Text(self.prose(table.caption)), made) if table.caption else made
 
-    def code(self, code: Code) -> RenderableType:
+    def code(self, code: doc.Code) -> RenderableType:
         """Return lines of a program, the marked ones with a sign before them."""
         text = self.prose(code.text)
         if not code.marked and code.language:
@@ -235,13 +221,13 @@ class _Blocks:
             lines.append(Text(sign + line, _rich(look_of("wrong")) if number in code.marked else ""))
         return Text("\n").join(lines)
 
-    def cell(self, cell: Cell) -> Text:
+    def cell(self, cell: doc.Cell) -> Text:
         """Return prose with mathematics in it."""
-        return Text("").join(map(self.inline, inlines(cell)))
+        return Text("").join(map(self.inline, doc.inlines(cell)))
 
-    def inline(self, inline: Inline) -> Text:
+    def inline(self, inline: doc.Inline) -> Text:
         """Return one part of a line; symbols of levels have the colour of their level."""
-        if isinstance(inline, Marked):
+        if isinstance(inline, doc.Marked):
             content = self.inline(inline.content)
             content.stylize_before(_rich(look_of(inline.style, inline.level), inline.style != "primal"))
             return content

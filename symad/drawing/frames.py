@@ -18,8 +18,7 @@ from codegen.ir.copy_rows import copied
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded
-from symad.drawing.labels import count_label, symbol_label
-from symad.drawing.slots import Places, results_of
+from symad.drawing.labels import Places, count_label, results_of, symbol_label
 from symad.graph.graph import Graph
 
 READABLE, FOLDED = 80, 30  # boxes of a body, and of one that is folded

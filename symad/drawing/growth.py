@@ -16,15 +16,13 @@ import sympy as sp
 from codegen.ir.program import reachable
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
+from symad.drawing.boxes import tree_operations
 from symad.drawing.chart import line_chart
 from symad.drawing.labels import count_label
 from symad.drawing.svg import shortened
-from symad.drawing.tree_drawing import tree_operations
 from symad.errors import ArgumentError, LimitError
-from symad.graph.graph import Graph
-from symad.graph.let import from_let
-from symad.graph.shared_graph import Sharing
-from symad.graph.sympy_io import from_sympy, to_sympy
+from symad.graph.graph import Graph, Sharing
+from symad.graph.sympy_io import from_let, from_sympy, to_sympy
 from symad.limits import time_limit
 from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.user_place import user_place
@@ -106,10 +104,14 @@ def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     counts: Counts = {way: [] for way in (_SYMPY_TREE, _SYMPY_CSE, _TREE, _GRAPH, _TAYLOR)}
     stopped: dict[str, str] = {}
     _symbolic(found, orders, counts, stopped)
-    for sizes in _until_limit((_TREE, _GRAPH), lambda order: _nested(found, order), orders, stopped):
+    for sizes in _until_limit(
+        (_TREE, _GRAPH), lambda order: _sizes(derivative(found.function, order)), orders, stopped
+    ):
         counts[_TREE].append(sizes[0])
         counts[_GRAPH].append(sizes[1])
-    for sizes in _until_limit((_TAYLOR,), lambda order: _series(found, order), orders, stopped):
+    for sizes in _until_limit(
+        (_TAYLOR,), lambda order: _sizes(lambda x: taylor(found.function, (x,), (1,), order)), orders, stopped
+    ):
         counts[_TAYLOR].append(sizes[1])
     return Growth(_name(f, found), counts, stopped)
 
@@ -124,14 +126,6 @@ def _until_limit(
         if sizes[1] > GRAPH_LIMIT and order < orders:
             stopped.update(dict.fromkeys(ways, f"stopped at order {order}, of {count_label(sizes[1])} operations"))
             return
-
-
-def _nested(found: Given, order: int) -> tuple[int, int]:
-    return _sizes(derivative(found.function, order))
-
-
-def _series(found: Given, order: int) -> tuple[int, int]:
-    return _sizes(lambda x: taylor(found.function, (x,), (1,), order))
 
 
 def _sizes(f: Callable[..., Any]) -> tuple[int, int]:

@@ -21,13 +21,20 @@ from symad.formulas.formula_names import (
     NO_SYMBOLS,
     Name,
     Names,
+    Refused,
+    Value,
+    applied,
+    constant,
     declared,
     is_greek,
     known,
+    power,
+    product,
+    reciprocal,
     split,
     symbol_of,
+    total,
 )
-from symad.formulas.formula_values import Refused, Value, applied, constant, power, product, reciprocal, total
 from symad.formulas.tokens import LOWERED, Token, refuse, tokens
 
 DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other

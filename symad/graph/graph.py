@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
@@ -21,12 +21,85 @@ import sympy as sp
 from mpmath.libmp import from_float
 
 from codegen.heads import Alias, negative_zero
+from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import Head
 from codegen.ir.row_table import Table
 from codegen.limits import check
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
-from symad.graph.atoms import AtomOf, LazyAtoms
+
+AtomOf = Callable[[int], sp.Basic]
+
+
+class LazyAtoms(dict[int, sp.Basic]):
+    """The atoms of a graph, with ranges of nodes whose atoms a function makes; otherwise a dict.
+
+    >>> atoms = LazyAtoms({0: sp.pi})
+    >>> atoms.later(range(5, 8), lambda k: sp.Symbol(f"x_{k}"))
+    >>> 6 in atoms, 8 in atoms, atoms[7], len(atoms)
+    (True, False, x_2, 4)
+    """
+
+    def __init__(self, atoms: dict[int, sp.Basic]) -> None:
+        super().__init__(atoms)
+        self._ranges: list[range] = []  # ascending
+        self._starts: list[int] = []
+        self._makers: list[AtomOf] = []
+
+    def later(self, nodes: range, atom: AtomOf) -> None:
+        """Let the atom of `nodes[k]` be `atom(k)`; the ranges come in ascending order."""
+        self._ranges.append(nodes)
+        self._starts.append(nodes.start)
+        self._makers.append(atom)
+
+    def __missing__(self, node: int) -> sp.Basic:
+        at = bisect_right(self._starts, node) - 1
+        if at < 0 or node not in self._ranges[at]:
+            raise KeyError(node)
+        made = self[node] = self._makers[at](node - self._starts[at])
+        return made
+
+    def __contains__(self, node: object) -> bool:
+        return super().__contains__(node) or any(node in nodes for nodes in self._ranges)
+
+    def get(self, node: int, default: Any = None) -> Any:
+        """Return the atom of a node, or the default."""
+        try:
+            return self[node]
+        except KeyError:
+            return default
+
+    def _make_all(self) -> None:
+        for nodes in self._ranges:
+            for node in nodes:
+                self[node]
+
+    def __len__(self) -> int:
+        self._make_all()
+        return super().__len__()
+
+    def __iter__(self) -> Iterator[int]:
+        self._make_all()
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        """All nodes; makes every atom."""
+        self._make_all()
+        return super().keys()
+
+    def values(self) -> Any:
+        """All atoms."""
+        self._make_all()
+        return super().values()
+
+    def items(self) -> Any:
+        """All nodes with their atoms."""
+        self._make_all()
+        return super().items()
+
+    def __reduce__(self) -> Any:
+        return dict, (list(self.items()),)
+
 
 Number: TypeAlias = bool | int | float | Fraction
 Rule: TypeAlias = Callable[[int], int | None]
@@ -224,3 +297,31 @@ def _atom(value: Number) -> sp.Basic:
     if value == 0 and math.copysign(1.0, value) < 0:
         return negative_zero
     return sp.Float(value) if math.isfinite(value) else sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
+
+
+class Sharing:
+    """A plain copy of a graph; `there[node]` is where a node went, the same place for all that are equal.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> sines = [graph.node(sp.sin, graph.alias(x)) for _ in range(2)]
+    >>> Sharing(graph, {}).operations(sines, set())
+    1
+    """
+
+    def __init__(self, graph: Graph, inputs: Mapping[int, sp.Symbol]) -> None:
+        self.plain = Graph(lines=False)
+        row_of = {node: self.plain.own_leaf(symbol) for node, symbol in inputs.items()}
+        copy_rows(graph, range(len(graph)), self.plain, row_of)
+        self.there = [row_of[node] for node in range(len(graph))]
+
+    def operations(self, nodes: Iterable[int], counted: set[int]) -> int:
+        """Return how many operations nodes need beyond those that are counted already, which they join."""
+        stack, found = [self.there[node] for node in nodes], 0
+        while stack:
+            node = stack.pop()
+            if node not in counted:
+                counted.add(node)
+                found += bool(self.plain.operands[node])
+                stack += self.plain.operands[node]
+        return found

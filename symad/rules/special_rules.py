@@ -96,14 +96,6 @@ def _rise(build: Builder, first: int, step: int) -> int:
     return build.call(s.polygamma_difference, build.zero, first, step)
 
 
-def _polygamma_end(build: Builder, p: int, n: int, a: int, b: int) -> int:
-    return build.call(sp.polygamma, build.add(n, build.one), build.add(a, b))
-
-
-def _binomial_top(build: Builder, p: int, n: int, k: int) -> int:
-    return build.mul(p, _rise(build, build.add(build.sub(n, k), build.one), k))
-
-
 def _binomial_bottom(build: Builder, p: int, n: int, k: int) -> int:
     others = build.call(sp.digamma, build.add(build.sub(n, k), build.one))
     return build.mul(p, build.sub(others, build.call(sp.digamma, build.add(k, build.one))))
@@ -196,10 +188,6 @@ def _grown(build: Builder, u: int, p: int) -> int:
     return build.add(build.one, build.mul(p, u))
 
 
-def _powm1_base(build: Builder, p: int, u: int, v: int) -> int:
-    return build.mul(v, build.power(u, build.sub(v, build.one)))
-
-
 def _degree(build: Builder, factor: int) -> int:
     """pi/180 times the factor."""
     return build.mul(build.div(build.graph.leaf(sp.pi), build.number(180)), factor)
@@ -270,11 +258,11 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.polygamma_difference: (
         _zero,
         lambda b, p, n, u, v: b.call(s.polygamma_difference, b.add(n, b.one), u, v),
-        _polygamma_end,
+        lambda b, p, n, u, v: b.call(sp.polygamma, b.add(n, b.one), b.add(u, v)),
     ),
     s.betaln: (lambda b, p, u, v: b.neg(_rise(b, u, v)), lambda b, p, u, v: b.neg(_rise(b, v, u))),
     sp.beta: (lambda b, p, u, v: b.neg(b.mul(p, _rise(b, u, v))), lambda b, p, u, v: b.neg(b.mul(p, _rise(b, v, u)))),
-    sp.binomial: (_binomial_top, _binomial_bottom),
+    sp.binomial: (lambda b, p, n, k: b.mul(p, _rise(b, b.add(b.sub(n, k), b.one), k)), _binomial_bottom),
     s.gammainc: (_zero, lambda b, p, a, u: _gammainc(b, a, u)),
     s.gammaincc: (_zero, lambda b, p, a, u: b.neg(_gammainc(b, a, u))),
     s.gamma_kernel: (_zero, _zero, _gamma_kernel),
@@ -311,7 +299,10 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     ),
     s.pseudo_huber: (_pseudo_huber_width, lambda b, p, d, u: b.mul(d, b.call(h.direction_cosine, u, d))),
     s.exprel: (lambda b, p, u: b.mul(b.half, b.call(s.hyp1f1, b.two, b.number(3), u)),),
-    s.powm1: (_powm1_base, lambda b, p, u, v: b.mul(b.power(u, v), b.call(sp.log, u))),
+    s.powm1: (
+        lambda b, p, u, v: b.mul(v, b.power(u, b.sub(v, b.one))),
+        lambda b, p, u, v: b.mul(b.power(u, v), b.call(sp.log, u)),
+    ),
     s.boxcox: (
         lambda b, f, u, p: b.power(u, b.sub(p, b.one)),
         lambda b, f, u, p: _box_cox_power(b, b.call(sp.log, u), p),

@@ -19,7 +19,7 @@ from symad.compiling.planning import plan
 from symad.display.document import Block, Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
 from symad.graph.graph import Graph
-from symad.graph.let import to_let
+from symad.graph.sympy_io import to_let
 from symad.tracing.calling.user_place import written_place
 
 SHOWN_LOOPS = 12

@@ -28,8 +28,8 @@ from symad.derivatives.application import (
     fitting,
     require_scalar,
 )
+from symad.derivatives.in_code import Columns, Recipe, noted, recipe_of
 from symad.derivatives.level import FunctionResultError, Level, open_level
-from symad.derivatives.recipe import Columns, Recipe, noted, recipe_of
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of

@@ -17,15 +17,21 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from symad.derivatives import in_code
 from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, check_order, fitting
-from symad.derivatives.choice import operations_of
-from symad.derivatives.directional import derivatives_along, pushed_forward
 from symad.derivatives.interpolation import MixedPartials, interpolation_matrix, multi_indices, place_of
-from symad.derivatives.laplace import biharmonics, laplacians
 from symad.derivatives.level import Level, open_level
-from symad.derivatives.polynomial import TaylorPolynomial, polynomial_parts
+from symad.derivatives.modes import operations_of
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
-from symad.derivatives.taylor import taylor_coefficients
-from symad.derivatives.tensor import SymmetricTensor, coordinates, dense, tensor_entries
+from symad.derivatives.taylor import derivatives_along, pushed_forward, taylor_coefficients
+from symad.derivatives.tensor import (
+    SymmetricTensor,
+    TaylorPolynomial,
+    biharmonics,
+    coordinates,
+    dense,
+    laplacians,
+    polynomial_parts,
+    tensor_entries,
+)
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.calling.function_names import argument_names
 from symad.tracing.values.node_trees import Tree

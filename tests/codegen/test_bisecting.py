@@ -14,7 +14,7 @@ import pytest
 
 import codegen.emission.straight
 import codegen.loops.emit.rolled_code
-import codegen.lowering.prepare
+import codegen.lowering.passes
 from codegen import ArgumentError, compile_program, load_kernel, program_from_sympy
 from codegen.bisecting import first_wrong, main
 from codegen.ir.program import Program
@@ -162,7 +162,7 @@ def right_numbers(program: Program | RolledProgram) -> Callable[[], bool]:
 
 
 def test_a_wrong_pass_on_straight_lines_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codegen.lowering.prepare, "fuse", wrong_fuse)
+    monkeypatch.setattr(codegen.lowering.passes, "fuse", wrong_fuse)
     assert first_wrong(right_numbers(straight())) == "multiply-add"
 
 
@@ -185,7 +185,7 @@ def test_a_pass_that_is_wrong_in_one_of_its_applications_only_is_found_there(
     def wrong_once(lowered: Lowered) -> Lowered:
         return wrong_fuse(lowered) if len(lowered.rows) > 10 else fuse(lowered)
 
-    monkeypatch.setattr(codegen.lowering.prepare, "fuse", wrong_once)
+    monkeypatch.setattr(codegen.lowering.passes, "fuse", wrong_once)
     first, second = right_numbers(program_from_sympy([X, Y], [X + 3 * Y])), right_numbers(straight())
     with caplog.at_level(logging.INFO, "symad"):
         assert first_wrong(lambda: first() and second()) == "multiply-add"

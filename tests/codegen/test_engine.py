@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 from codegen import LoweringError, compile_program, engine, program_from_sympy
-from codegen.functions.c_library import c_address
+from codegen.functions.libraries import c_address
 from codegen.functions.symbols import symbol
 
 X = sp.Symbol("x")

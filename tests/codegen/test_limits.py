@@ -14,13 +14,13 @@ import weakref
 import numpy as np
 import pytest
 
-import codegen.emission.modules
+import codegen.emission.straight
 import symad as sa
 from codegen import ArgumentError
 from codegen.emission.emit import Emitted
 from codegen.limits import check, limits
-from codegen.lowering.prepare import prepare
-from codegen.machine.code_forms import plan
+from codegen.lowering.passes import prepare
+from codegen.machine.calls.compiled import plan
 
 
 def rosenbrock(x):
@@ -71,9 +71,9 @@ def test_modules_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=200)
     f = sa.hessian(rosenbrock, sparse="lower")
     whole = sa.compile(f, x, chunk=100, roll="never")(x)
-    monkeypatch.setattr(codegen.emission.modules, "LONGEST", 20_000)
+    monkeypatch.setattr(codegen.emission.straight, "LONGEST", 20_000)
     kernel = sa.compile(f, x, chunk=100, roll="never")
-    assert len(codegen.emission.modules.modules(_emitted(kernel))) > 3
+    assert len(codegen.emission.straight.modules(_emitted(kernel))) > 3
     np.testing.assert_array_equal(kernel(x), whole)
 
 
@@ -81,7 +81,7 @@ def test_modules_of_a_sweep_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) 
     x = np.random.default_rng(0).normal(size=12)
     f = sa.hessian(lambda x: np.sum(np.exp(np.outer(x, x))))
     whole = sa.compile(f, x, strategy="sweep", chunk=50)(x)
-    monkeypatch.setattr(codegen.emission.modules, "LONGEST", 5000)
+    monkeypatch.setattr(codegen.emission.straight, "LONGEST", 5000)
     np.testing.assert_array_equal(sa.compile(f, x, strategy="sweep", chunk=50)(x), whole)
 
 
@@ -90,8 +90,8 @@ def _emitted(kernel: sa.Kernel) -> Emitted:
 
 
 INTERRUPTED = """
-import numpy as np, symad as sa, codegen.emission.modules
-codegen.emission.modules.LONGEST = 100_000
+import numpy as np, symad as sa, codegen.emission.straight
+codegen.emission.straight.LONGEST = 100_000
 f = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 print("ready", flush=True)
 kept = []  # Python loses an interrupt that comes while a kernel is freed

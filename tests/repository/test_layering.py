@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rooms import ORDER, ROOT, complaints, files_of, imports, modules, report, targets
+from tests.rooms import ORDER, ROOT, complaints, files_of, files_run, imports, modules, report, targets
 
 
 def test_imports_only_go_down() -> None:
@@ -92,6 +92,13 @@ def test_the_page_has_every_room_and_every_file_says_what_it_owns() -> None:
     owned = [line.split()[0].rpartition("/")[2] for line in files_of(ROOT / "codegen") if len(line.split()) > 2]
     owned += [line.split()[0].rpartition("/")[2] for line in files_of(ROOT / "symad") if len(line.split()) > 2]
     assert sorted(set(named) - set(owned)) == []
+
+
+def test_the_files_that_a_hessian_goes_through_are_listed() -> None:
+    found = files_run()
+    ends = {"symad/transforms/first_order.py", "symad/tracing/trace.py", "codegen/engine.py"}
+    assert ends <= set(found)
+    assert not any("confusion" in name or name.endswith("cli.py") for name in found)
 
 
 def test_codegen_runs_alone() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import codegen.lowering.prepare
+import codegen.lowering.passes
 from codegen.lowering.fuse import fuse
 from codegen.lowering.lower import Lowered
 from tests.support.draws import Draw, seeded
@@ -72,7 +72,7 @@ def test_a_wrong_pass_is_shrunk_and_kept(tmp_path: Path, monkeypatch: pytest.Mon
         return replace(made, rows=[("fms", *row[1:]) if row[0] == "fma" else row for row in made.rows])
 
     fuzzer = FUZZERS["rolling-native"]
-    monkeypatch.setattr(codegen.lowering.prepare, "fuse", wrong)
+    monkeypatch.setattr(codegen.lowering.passes, "fuse", wrong)
     (failure,) = campaign("rolling-native", fuzzer, [7], report=lambda failure: None).failures
     assert lines_of(failure.drawn) == 16
     assert lines_of(failure.shrunk) <= 8

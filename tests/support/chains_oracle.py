@@ -14,7 +14,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Program, reachable
 from codegen.loops.find.chains import find_chains
 from codegen.loops.loop import Loop, is_nodes
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 
 
 def flat(function: Callable[..., Any], *arguments: Any) -> Program:

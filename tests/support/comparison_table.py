@@ -16,8 +16,8 @@ import numpy as np
 import sympy as sp
 
 from symad.checking.comparison.compare import compare
+from symad.checking.comparison.comparison_problem import derivative_name, whole
 from symad.checking.comparison.comparison_result import Comparison, markdown_table, ulp_text
-from symad.checking.comparison.comparison_sizes import derivative_name, whole
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparisons.md"
 OWN = ("sympy.diff", "AD", "Taylor", "interpolation", "differences", "Richardson", "complex step")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.machine.exports.export_files import SUFFIX, driver
+from codegen.machine.exports.export import SUFFIX, driver
 
 STRICT = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c99"]
 LEVELS = [["-O0"], ["-O2"], ["-O3", "-march=native"], ["-std=gnu17", "-O3", "-march=native"]]

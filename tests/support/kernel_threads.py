@@ -1,18 +1,21 @@
 """Kernels compiled, called, dropped in reference cycles and collected from 8 threads, under a watchdog.
 
-python -m tests.support.kernel_threads 1800 [seed]; a wrong number or a deadlock ends it with an error, and a deadlock
-with the stacks of all threads.
+Each try is a process of its own: a deadlock, told by the stacks of all threads, ends it, and so does a crash.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import gc
+import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
+from functools import partial
+from itertools import count
+from pathlib import Path
 from random import Random, getrandbits
 from typing import Any
 
@@ -23,6 +26,8 @@ import sympy as sp
 from codegen import compile_program, program_from_sympy
 from codegen.ir.program import Program
 
+ROOT = Path(__file__).parents[2]
+SECONDS = 10.0  # of one try
 THREADS = 8
 PATIENCE = 30.0  # seconds without a kernel after which nothing will come
 POINT = np.linspace(0.25, 0.75, 3)
@@ -79,7 +84,21 @@ def _nothing() -> None:
     """What is to be done when the lock is given back."""
 
 
-def campaign(seconds: float, seed: int = 0) -> tuple[int, list[str]]:
+def tries(seed: int) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield tries of SECONDS each, with seeds from `seed` on."""
+    for number in count(seed):
+        yield f"{THREADS} threads, seed {number}", partial(_alone, number)
+
+
+def _alone(seed: int) -> str:
+    command = [sys.executable, "-m", "tests.support.kernel_threads", str(SECONDS), str(seed)]
+    limit = SECONDS + 4 * PATIENCE
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=limit)
+    assert not done.returncode, f"exit status {done.returncode}: {done.stdout}{done.stderr}"
+    return "right"
+
+
+def collected(seconds: float, seed: int) -> tuple[int, list[str]]:
     """Run the threads; return the number of kernels and what was wrong. A deadlock ends the process."""
     thresholds, done, wrong = gc.get_threshold(), deque[None](), list[str]()
     gc.set_threshold(50)
@@ -111,10 +130,10 @@ def _watch(threads: list[threading.Thread], done: Sized) -> None:
 
 
 def main() -> int:
-    """Run the campaign for the seconds of the command line."""
-    seconds, seed = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    count, wrong = campaign(seconds, seed)
-    print(*wrong, f"{count} kernels from {THREADS} threads in {seconds:g} s, {len(wrong)} wrong", sep="\n")
+    """Run one try, for the seconds and with the seed of the command line."""
+    seconds, seed = float(sys.argv[1]), int(sys.argv[2])
+    kernels, wrong = collected(seconds, seed)
+    print(*wrong, f"{kernels} kernels from {THREADS} threads in {seconds:g} s, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0
 
 

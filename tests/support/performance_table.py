@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from codegen.functions.vector_libm import FUNCTIONS
-from codegen.lowering.algebra import PASSES
+from codegen.functions.libraries import FUNCTIONS
+from codegen.lowering.passes import PASSES
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 

@@ -22,8 +22,7 @@ from symad.compiling.loop_candidate import Rolled
 from symad.compiling.native import compile_rolled
 from symad.compiling.planning import plan
 from symad.errors import TraceError
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import trace
+from symad.tracing.trace import to_program, trace
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import cause
 

@@ -16,7 +16,7 @@ import numpy as np
 from mpmath import mp
 from scipy import special
 
-import codegen.functions.special_references as exact
+import codegen.functions.reference_functions as exact
 import symad
 from codegen.special_heads import jacobi_value
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from codegen.emission.copies import MOST, Place, split_stores
 from codegen.emission.emit import DIRECT_POINTERS, Form, Writer
-from codegen.emission.schedule import CHUNK, schedule
-from codegen.functions.vector_libm import no_vector_symbol, vector_symbol, widths
+from codegen.emission.schedule import CHUNK, MOST, Place, schedule, split_stores
+from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Gather, Region
 from codegen.lanes import SCALAR

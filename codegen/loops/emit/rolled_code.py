@@ -8,8 +8,7 @@ from functools import cached_property
 from math import prod
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
-from codegen.emission.frame import workspace
-from codegen.emission.schedule import schedule
+from codegen.emission.schedule import schedule, workspace
 from codegen.engine import vector_bits
 from codegen.functions.workers import available
 from codegen.ir.region import Region, RolledProgram, regions_of
@@ -28,7 +27,7 @@ from codegen.loops.optimise.common_rows import share
 from codegen.loops.optimise.interchange import interchanged
 from codegen.loops.optimise.packing import COPY, pack
 from codegen.lowering.lower import Lowered
-from codegen.lowering.prepare import Prepared, prepare
+from codegen.lowering.passes import Prepared, prepare
 from codegen.options import Options
 from codegen.stages import allowed, carried_out, part
 

@@ -7,7 +7,7 @@ import sympy as sp
 from numpy.typing import NDArray
 from sympy.logic.boolalg import Boolean
 
-from codegen.evaluation.by_columns import FUNCTIONS
+from codegen.evaluation.evaluate_rolled import FUNCTIONS
 from codegen.evaluation.interpret import evaluate, leaf_number
 from codegen.ir.program import Rows
 from codegen.loops.find.flat_rows import Flags, Flat, needed, waves

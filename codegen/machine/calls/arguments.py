@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.dtypes import FLOAT64, NumberType
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output
+from codegen.lanes import FLOAT64, NumberType
 
 Array: TypeAlias = NDArray[Any]  # of the kernel's dtype
 

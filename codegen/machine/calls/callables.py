@@ -1,4 +1,4 @@
-"""A kernel as a C function for other tools: small adapters in IR from their calling conventions to the kernel's.
+"""A kernel as a C function: its addresses, adapters to the conventions of other tools, files for other languages.
 
 An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
 """
@@ -6,7 +6,9 @@ An adapter gets the kernel's address from the linker. Whatever holds the functio
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -14,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from codegen.dtypes import FLOAT64
 from codegen.engine import Library, compile_text
 from codegen.errors import ArgumentError
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
+from codegen.lanes import FLOAT64
 from codegen.machine.calls.arguments import as_input
 from codegen.machine.calls.compiled import Compiled
-from codegen.machine.calls.entry import call, entry
+from codegen.machine.exports.c_interface import call, entry
+from codegen.machine.exports.export import Exported, Material, export
 
 CTYPES: dict[str, Any] = {
     "double": ctypes.c_double, "int": ctypes.c_int, "npy_intp": ctypes.c_ssize_t, "void *": ctypes.c_void_p,
@@ -218,3 +221,95 @@ def _parts(lines: list[str], letter: str, start: str, sizes: Sequence[int]) -> l
         lines.append(f"%{letter}{k}=getelementptr double,ptr {start},i64 {offset}")
         names.append(f"%{letter}{k}")
     return names
+
+
+_ONE_ENTRY = threading.Lock()  # a second entry, made by another thread, would leave the first one's address dangling
+
+
+class CFunction:
+    """What kernels offer to programs in C and to tools that call C."""
+
+    __slots__ = ("_plain",)
+
+    _compiled: Compiled
+    _plain: tuple[Library, Compiled] | None  # made when it is first asked for
+    _flat: Any  # the kernel without containers, None where it is this one
+
+    @property
+    def c_address(self) -> int:
+        """Address of `int kernel(const double *input, ..., double *output, ...)`, valid while the kernel lives.
+
+        It takes one pointer for each array, inputs first, C-contiguous (float* for a kernel in float32); no output may
+        overlap another array.
+        """
+        return self._plain_library()[0].addresses["plain"]
+
+    @property
+    def ctypes(self) -> Any:
+        """The C function of `c_address` as ctypes function, which keeps the machine code alive.
+
+        Its arguments are addresses; `array.ctypes` is one. Shapes and dtypes are not checked.
+
+        >>> import sympy as sp
+        >>> from codegen import compile_program, program_from_sympy
+        >>> x, y = sp.symbols("x y")
+        >>> function = compile_program(program_from_sympy([(x, y)], [x * y])).ctypes
+        >>> point, result = np.array([2.0, 3.0]), np.empty(())
+        >>> function(point.ctypes, result.ctypes), float(result)
+        (0, 6.0)
+        """
+        return plain_function(*self._plain_library())
+
+    def low_level_callable(self, signature: str | None = None, *data: Any) -> Any:
+        """Return a `scipy.LowLevelCallable` (`pip install symad[special]`), which keeps the machine code alive.
+
+        `signature` is one of those that SciPy documents for `quad`, `nquad`, `ndimage.generic_filter`,
+        `generic_filter1d` and `geometric_transform`; without one it is that of `quad` and `nquad` with any number of
+        arguments. The kernel's inputs take the numbers that SciPy passes, one array after the other; `data` are values
+        for its last inputs, which are copied and travel as user data. `.function` is the ctypes function. ArgumentError
+        for a signature that does not fit the kernel, with those that do.
+
+        >>> import sympy as sp
+        >>> from scipy.integrate import quad
+        >>> from codegen import compile_program, program_from_sympy
+        >>> x, a = sp.symbols("x a")
+        >>> kernel = compile_program(program_from_sympy([x, a], [a * x**2]))
+        >>> round(quad(kernel.low_level_callable("double (double, void *)", 6.0), 0, 1)[0], 12)
+        2.0
+        """
+        return low_level_callable(self._compiled, signature, data)
+
+    def export(
+        self,
+        directory: str | os.PathLike[str],
+        name: str | None = None,
+        *,
+        cpu: str = "host",
+        library: bool | None = None,
+        source: bool | None = None,
+        points: Sequence[Sequence[Any]] | None = None,
+    ) -> Exported:
+        """Write the kernel into a directory for programs in C and other languages: all files, or none on any error.
+
+        The files are an object file (position-independent), a shared library (if a C compiler driver is found in CC or
+        on PATH; `library=True` insists, `library=False` leaves it out), a header that describes every array, the
+        places of sparse entries, C99 source (`source=False` leaves it out), and a test program with the exact bits of
+        some results, at `points` (one tuple of arrays for each) or at chosen ones. All of them give the bits of this
+        kernel. `cpu` is "host", "generic" or a name that LLVM knows.
+
+        The C function is `int name(const double *input, ..., double *output, ...)`; `name` is that of the program
+        unless given. ArgumentError for a name that C does not allow or a directory that cannot be written,
+        LoweringError for a kernel that calls functions of SciPy.
+        """
+        evaluate: Any = self if self._flat is None else self._flat
+        material = Material(self._compiled.program, self._compiled.options, evaluate)
+        with self._compiled.again("export"):
+            return export(material, directory, name, cpu=cpu, library=library, source=source, points=points)
+
+    def _plain_library(self) -> tuple[Library, Compiled]:
+        """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""
+        with _ONE_ENTRY:
+            if self._plain is None:
+                compiled = self._compiled
+                self._plain = (plain_library(compiled), compiled)
+            return self._plain

@@ -11,23 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from codegen.dtypes import FLOAT64
 from codegen.engine import Library, assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import fall_back
-from codegen.machine.batches.batch import Batch
-from codegen.machine.batches.batch_points import signature
+from codegen.lanes import FLOAT64
+from codegen.machine.batches.batch import Batch, signature
 from codegen.machine.batches.batch_run import Progress
 from codegen.machine.calls.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
 from codegen.machine.calls.background import Promise, later
-from codegen.machine.calls.c_function import CFunction
-from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack
-from codegen.machine.calls.gate import describe
-from codegen.machine.calls.native_type import attach, native_type
-from codegen.machine.code_forms import write
+from codegen.machine.calls.callables import CFunction
+from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack, write
+from codegen.machine.calls.gate import attach, describe, native_type
 from codegen.machine.storage.kernel_files import containers_of, write_kernel
 from codegen.machine.storage.portable import encode
 from codegen.machine.storage.shelf import Shelf

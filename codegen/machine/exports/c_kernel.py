@@ -1,14 +1,176 @@
-"""The C99 source file of a kernel: its routines and the function that calls them."""
+"""The C99 source file of a kernel: its routines and the function that calls them.
+
+C99 source of a rolled program: a static function for each body, and loops that call it. Tables of places and constants
+are static arrays. Sums are added up in the order of the repetitions, and functions are those of the C library; machine
+code carries out several repetitions side by side, with functions of its own (`codegen.functions.lane_formulas`), so
+that the last bits may differ.
+"""
 
 from __future__ import annotations
 
-from codegen.emission.straight import StraightPlan
-from codegen.emission.sweep import SweepPlan
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from codegen.emission.straight import StraightPlan, SweepPlan
+from codegen.errors import LoweringError
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Carry, Gather, Nest, Region, Result
+from codegen.ir.tables import Affine, Table
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.machine.code_forms import Plan
+from codegen.lowering.lower import Lowered
+from codegen.machine.calls.compiled import Plan
 from codegen.machine.exports.c_interface import Interface
-from codegen.machine.exports.c_loops import loops
-from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, routine
+from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
+
+LARGEST = 1_000_000  # numbers of tables and constants
+PER_LINE = 8
+
+
+def loops(given: Interface, plan: RolledPlan, called: Called) -> tuple[str, list[str]]:
+    """Return the static parts of a rolled program, and the lines of its function.
+
+    LoweringError for a function that C99 does not have, and for more than a million numbers of tables and constants.
+    """
+    return _Writer(given, plan, called).write()
+
+
+class _Writer:
+    """The file in the making."""
+
+    def __init__(self, given: Interface, plan: RolledPlan, called: Called) -> None:
+        self.given, self.plan, self.called = given, plan, called
+        self.arrays: dict[bytes, str] = {}
+        self.parts: list[str] = []
+        self.size = 0
+        self.buffers = list(self.names())
+        self.bodies: dict[int, str] = {}
+
+    def names(self) -> Iterator[str]:
+        """How each buffer is written: an array of the caller, a static array, or a part of the workspace."""
+        arrays, first = iter(self.given.parameters), 0
+        for buffer in self.plan.program.buffers:
+            if buffer.values is not None:
+                yield ""  # written when it is first read
+            elif buffer.kind == "workspace":
+                yield f"(work_ + {first})" if first else "work_"
+                first += buffer.size
+            else:
+                yield next(arrays).name
+
+    def static(self, kind: str, values: NDArray[Any], written: Callable[[Any], str]) -> str:
+        """A static array; equal ones are one."""
+        key = kind.encode() + values.tobytes()
+        if key not in self.arrays:
+            self.size += len(values)
+            if self.size > LARGEST:
+                why = f"its tables and constants have more than {LARGEST:,} numbers"
+                raise LoweringError(f"C source of {self.given.name}", why=why, do="export the object file")
+            self.arrays[key] = name = f"{self.given.name}_table{len(self.arrays)}_"
+            numbers = [written(value) for value in values.tolist()]
+            lines = [", ".join(numbers[k : k + PER_LINE]) for k in range(0, len(numbers), PER_LINE)]
+            body = "".join(f"    {line},\n" for line in lines) or "    0,\n"
+            self.parts.append(f"static const {kind} {name}[{max(len(numbers), 1)}] = {{\n{body}}};\n")
+        return self.arrays[key]
+
+    def write(self) -> tuple[str, list[str]]:
+        bodies = []
+        for (region, _), prepared in self.plan.regions:
+            if id(region.body) not in self.bodies:
+                self.bodies[id(region.body)] = name = f"{self.given.name}_body{len(self.bodies)}_"
+                plan = _plan(region.body, prepared.fused)
+                bodies.append(
+                    routine(Routine(name, plan, [("slots_", len(region.body.inputs))], ["values_"]), self.called)
+                )
+        steps = list(self.steps())
+        size = self.plan.workspace
+        large = size > STACK_NUMBERS
+        lines = ["int status_ = 0;"]
+        lines += [f"double *work_ = calloc({size}, sizeof(double));" if large else f"double work_[{max(size, 1)}];"]
+        lines += ["if (work_ == NULL) return 1;"] if large else ["memset(work_, 0, sizeof work_);"]
+        lines += [f"(void){found.name};" for found in self.given.inputs]
+        lines += [f"memset({found.name}, 0, {found.array.size} * sizeof(double));" for found in self.given.outputs]
+        end = ["free(work_);"] if large else []
+        return "\n".join([*bodies, *self.parts]), [*lines, *steps, *end, "return status_;"]
+
+    def steps(self) -> Iterator[str]:
+        """The lines of all steps, nests as loops around them."""
+        stack: list[Region | Nest | str] = list(reversed(self.plan.program.steps))
+        depth = 0
+        while stack:
+            step = stack.pop()
+            if isinstance(step, Region):
+                lines = self.region(step)
+            elif isinstance(step, Nest):
+                stack += ["}", *reversed(step.steps)]
+                lines = [f"for (long long r{depth}_ = 0; r{depth}_ < {step.count}; r{depth}_++) {{"]
+            else:
+                depth, lines = depth - 1, [step]
+            yield from ("    " * depth + line for line in lines)
+            depth += isinstance(step, Nest)
+
+    def region(self, region: Region) -> list[str]:
+        """One loop, as a block."""
+        slots = [self.place(use) for use in region.gathers] + [f"carry{c}_[0]" for c in range(len(region.carries))]
+        inside = [f"slots_[{k}] = {place};" for k, place in enumerate(slots)]
+        inside.append(f"status_ |= {self.bodies[id(region.body)]}(slots_, values_);")
+        inside += [self.result(use) for use in region.results if use.kind != "last"]
+        for c, carry in enumerate(region.carries):
+            inside += self.move_on(c, carry)
+        inside += [] if region.stop is None else [f"if (values_[{region.stop}] != 0.0) break;"]
+        return [
+            "{" + (f"  /* {_comment(region.origin)} */" if region.origin else ""),
+            f"    double slots_[{max(len(slots), 1)}] = {{0}}, values_[{max(len(region.body.outputs), 1)}] = {{0}};",
+            *(f"    {self.carry(c, carry)}" for c, carry in enumerate(region.carries)),
+            f"    for (long long k_ = 0; k_ < {region.count}; k_++) {{",
+            *(f"        {line}" for line in inside),
+            "    }",
+            *(f"    {self.result(use)}" for use in region.results if use.kind == "last"),
+            "}",
+        ]
+
+    def carry(self, c: int, carry: Carry) -> str:
+        """A carry with the values that its first repetitions read."""
+        return f"double carry{c}_[{carry.lag}] = {{{', '.join(map(self.place, carry.initial))}}};"
+
+    def move_on(self, c: int, carry: Carry) -> list[str]:
+        last = carry.lag - 1
+        moved = [f"memmove(carry{c}_, carry{c}_ + 1, {last} * sizeof(double));"] if last else []
+        return [*moved, f"carry{c}_[{last}] = values_[{carry.output}];"]
+
+    def result(self, use: Result) -> str:
+        return f"{self.place(use)} {'+=' if use.kind == 'add' else '='} values_[{use.output}];"
+
+    def place(self, use: Gather | Result) -> str:
+        values, name = self.plan.program.buffers[use.buffer].values, self.buffers[use.buffer]
+        name = name if values is None else self.static("double", values, hexadecimal)
+        return f"{name}[{self.index(use.table)}]"
+
+    def index(self, table: Table) -> str:
+        """The place of repetition k_ in rounds r0_, r1_..."""
+        factors = [(shift, f"r{depth}_") for depth, shift in enumerate(table.shifts)]
+        if isinstance(table, Affine):
+            factors = [(table.step if table.count > 1 else 0, "k_"), *factors]
+        else:
+            kind = "int" if table.bounds[1] < 2**31 else "long long"
+            factors = [(1, f"{self.static(kind, table.index, str)}[k_]"), *factors]
+        terms = [name if factor == 1 else f"{factor} * {name}" for factor, name in factors if factor]
+        start = table.start if isinstance(table, Affine) else 0
+        return " + ".join([*terms, *([str(start)] if start or not terms else [])])
+
+
+def _plan(body: Program, lowered: Lowered) -> StraightPlan:
+    """The body with its slots and its values in one array each."""
+    slots, values = Input("slots", (len(body.inputs),)), Output((len(body.outputs),), ())
+    stores = [(0, output, row) for output, _, row in lowered.stores]
+    return StraightPlan.of(replace(body, inputs=(slots,), outputs=(values,)), replace(lowered, stores=stores))
+
+
+def _comment(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
 
 
 def kernel_source(given: Interface, plan: Plan) -> str:
@@ -19,8 +181,8 @@ def kernel_source(given: Interface, plan: Plan) -> str:
     >>> import sympy as sp
     >>> from codegen.machine.exports.c_interface import interface
     >>> from codegen.options import Options
-    >>> from codegen.machine.code_forms import plan
-    >>> from codegen.lowering.prepare import prepare
+    >>> from codegen.machine.calls.compiled import plan
+    >>> from codegen.lowering.passes import prepare
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = program_from_sympy([x], [x + 0.5])

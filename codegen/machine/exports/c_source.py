@@ -17,7 +17,7 @@ from codegen.emission.straight import StraightPlan
 from codegen.errors import LoweringError
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, operands_of
 from codegen.lanes import as_float32
-from codegen.machine.exports.c_names import BESSEL, MATH
+from codegen.machine.exports.c_interface import BESSEL, MATH
 
 STACK_NUMBERS = 8192  # a larger workspace is allocated
 WORKSPACE = "w_"  # all names that are made here end with _, and no parameter does

@@ -96,7 +96,8 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
 
 def _numbers(scalar: str, name: str, arrays: Sequence[Array]) -> str:
     width = max(arrays[0].size, 1)
-    body = "".join(f"{{\n{_rows(_hexadecimals(scalar, array), NUMBERS_PER_LINE)}}},\n" for array in arrays)
+    texts = ([hexadecimal(value, scalar) for value in np.ravel(array).tolist()] or ["0"] for array in arrays)
+    body = "".join(f"{{\n{_rows(text, NUMBERS_PER_LINE)}}},\n" for text in texts)
     return f"static const {scalar} {name}[{len(arrays)}][{width}] = {{\n{body}}};\n"
 
 
@@ -119,10 +120,6 @@ def _filled(output: Output, columns: int) -> Any:
         return np.arange(output.size)
     places = np.array(output.positions, dtype=np.int64)
     return np.unique(places[:, None] + np.arange(columns))
-
-
-def _hexadecimals(scalar: str, array: Array) -> list[str]:
-    return [hexadecimal(value, scalar) for value in np.ravel(array).tolist()] or ["0"]
 
 
 CHECK = """\

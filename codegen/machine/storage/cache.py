@@ -27,7 +27,7 @@ import numpy as np
 import codegen.errors
 from codegen.engine import identity
 from codegen.errors import ArgumentError, CacheWarning
-from codegen.functions.vector_libm import FUNCTIONS, vector_symbol, widths
+from codegen.functions.libraries import FUNCTIONS, vector_symbol, widths
 from codegen.machine.storage.trust import ForeignFileError, distrusted, read_own
 from codegen.sealed import seal, unseal, write_atomically
 

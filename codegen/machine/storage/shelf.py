@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codegen.emission.emit import Emitted
-from codegen.emission.modules import modules
+from codegen.emission.straight import modules
 from codegen.engine import Image, Library, compile_modules, link
 from codegen.errors import LoweringError, WorkbenchError
 from codegen.functions.symbols import addresses_of

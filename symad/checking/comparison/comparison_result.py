@@ -12,8 +12,8 @@ import mpmath
 import numpy as np
 import sympy as sp
 
+from symad.checking.comparison.comparison_problem import derivative_name, whole
 from symad.checking.comparison.comparison_rows import Row
-from symad.checking.comparison.comparison_sizes import derivative_name, whole
 from symad.checking.comparison.reference import Enclosure, Reference
 from symad.display.document import Cell, Document, Formula, Heading, Marked, Paragraph, Table, inlines
 from symad.display.shown import Shown

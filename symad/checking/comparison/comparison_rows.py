@@ -13,8 +13,7 @@ import mpmath
 import numpy as np
 
 from codegen.limits import limits
-from symad.checking.comparison.comparison_problem import Built, Problem
-from symad.checking.comparison.comparison_sizes import Sizes
+from symad.checking.comparison.comparison_problem import Built, Problem, Sizes
 from symad.checking.comparison.identity import Sample, agreement, digits_at, proved, sample_at
 from symad.checking.comparison.peers import NotInstalledError
 from symad.checking.comparison.reference import FROM_VALUES, Reference

@@ -18,8 +18,7 @@ import sympy as sp
 from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias
 from codegen.ir.program import Rows, reachable
-from symad.checking.comparison.comparison_problem import Problem
-from symad.checking.comparison.comparison_sizes import sizes_of_expressions, whole
+from symad.checking.comparison.comparison_problem import Problem, sizes_of_expressions, whole
 from symad.checking.comparison.differences import settled_difference, working_digits
 from symad.errors import LimitError
 from symad.graph.sympy_io import to_sympy

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from codegen.evaluation.arithmetic import Arithmetic, Functions, carry_out
 from codegen.evaluation.constant_folding import leaf_constant, to_float
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
 from codegen.heads import Alias
 from codegen.ir.program import Head, needed
 from symad.checking.comparison.comparison_problem import Built, Problem, differentiated_by

@@ -14,8 +14,7 @@ import sympy as sp
 
 import codegen
 import symad.checking.comparison.peers as peers
-from symad.checking.comparison.comparison_problem import Built, Problem
-from symad.checking.comparison.comparison_sizes import sizes, sizes_of_expressions
+from symad.checking.comparison.comparison_problem import Built, Problem, sizes, sizes_of_expressions
 from symad.checking.comparison.differences import LEVELS, derivatives, evaluations, extrapolated, spread, standard_step
 from symad.compiling.native import compile, compile_trace
 from symad.derivatives.interpolation import interpolation_matrix, multi_indices
@@ -164,10 +163,6 @@ def _complex_step(problem: Problem, variant: str) -> Built:
     return Built(lambda x: call(x, steps), operations=problem.inputs * problem.traced.count_ops())
 
 
-def _first(order: int, shape: Shape) -> bool:
-    return order == 1
-
-
 def _truncation(power: int) -> Callable[[int], float]:
     """What a difference of that power in its step can give at the standard step, with a factor for the function."""
     return lambda order: 1e4 * 2.0 ** (-52 * power / (order + power))
@@ -186,7 +181,7 @@ ROUTES: tuple[Route, ...] = (
     Route("differences", NUMERIC, _differences, variants=lambda order: ("forward",), expected=_truncation(1)),
     Route("differences", NUMERIC, _differences, variants=lambda order: ("central",), expected=_truncation(2)),
     Route("Richardson", NUMERIC, _richardson, expected=_truncation(2)),
-    Route("complex step", NUMERIC, _complex_step, _first),
+    Route("complex step", NUMERIC, _complex_step, lambda order, shape: order == 1),
     Route("JAX", PEER, lambda problem, _: peers.jax(problem)),
     Route("CasADi", PEER, lambda problem, _: peers.casadi(problem)),
     Route("SymEngine", PEER, lambda problem, _: peers.symengine(problem)),

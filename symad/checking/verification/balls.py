@@ -21,8 +21,8 @@ from mpmath.libmp import from_man_exp
 
 import symad.tracing.values.containers as containers
 from codegen import Kernel
-from codegen.evaluation.arithmetic import Arithmetic, Functions, carry_out
 from codegen.evaluation.constant_folding import leaf_constant
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision as working_digits
 from codegen.ir.program import Head, Rows, needed

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, reduce
+from operator import methodcaller
 from typing import Any
 
 import sympy as sp
@@ -191,6 +192,11 @@ def xlogy(u: Ball, v: Ball) -> Ball:
     return u if u.is_zero() else u * v.log()
 
 
+def of_one_name(*heads_of_arb: Head) -> dict[Head, Callable[..., Any]]:
+    """Return rows of the heads whose names Arb's own functions have."""
+    return {head: methodcaller(head.__name__) for head in heads_of_arb}
+
+
 ARITHMETIC: dict[Head, Callable[..., Any]] = {
     sp.Add: lambda *terms: sum(terms[1:], terms[0]),
     sp.Mul: lambda *factors: reduce(lambda u, v: u * v, factors),
@@ -218,39 +224,41 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
 }
 
 ELEMENTARY: dict[Head, Callable[..., Any]] = {
-    sp.exp: lambda u: u.exp(),
+    **of_one_name(
+        sp.exp,
+        heads.expm1,
+        sp.log,
+        heads.log1p,
+        sp.sin,
+        sp.cos,
+        sp.tan,
+        sp.cot,
+        sp.sec,
+        sp.csc,
+        sp.sinh,
+        sp.cosh,
+        sp.tanh,
+        sp.coth,
+        sp.sech,
+        sp.csch,
+        sp.asin,
+        sp.acos,
+        sp.atan,
+        sp.asinh,
+        sp.acosh,
+        sp.atanh,
+        sp.sinc,
+    ),
     heads.exp2: lambda u: ball(2) ** u,
-    heads.expm1: lambda u: u.expm1(),
-    sp.log: lambda u: u.log(),
     heads.log2: lambda u: u.log_base(2),
     heads.log10: lambda u: u.log_base(10),
-    heads.log1p: lambda u: u.log1p(),
-    sp.sin: lambda u: u.sin(),
-    sp.cos: lambda u: u.cos(),
-    sp.tan: lambda u: u.tan(),
-    sp.cot: lambda u: u.cot(),
-    sp.sec: lambda u: u.sec(),
-    sp.csc: lambda u: u.csc(),
-    sp.sinh: lambda u: u.sinh(),
-    sp.cosh: lambda u: u.cosh(),
-    sp.tanh: lambda u: u.tanh(),
-    sp.coth: lambda u: u.coth(),
-    sp.sech: lambda u: u.sech(),
-    sp.csch: lambda u: u.csch(),
-    sp.asin: lambda u: u.asin(),
-    sp.acos: lambda u: u.acos(),
-    sp.atan: lambda u: u.atan(),
     sp.acot: at_zero(lambda: pi() / 2, lambda u: (1 / u).atan()),
     sp.asec: lambda u: (1 / u).acos(),
     sp.acsc: lambda u: (1 / u).asin(),
-    sp.asinh: lambda u: u.asinh(),
-    sp.acosh: lambda u: u.acosh(),
-    sp.atanh: lambda u: u.atanh(),
     sp.acoth: lambda u: (1 / u).atanh(),
     sp.asech: lambda u: (1 / u).acosh(),
     sp.acsch: lambda u: (1 / u).asinh(),
     sp.atan2: lambda v, u: flint().arb.atan2(v, u),
-    sp.sinc: lambda u: u.sinc(),
     heads.expit: lambda u: 1 / (1 + (-u).exp()),
     heads.softplus: softplus,
     heads.log_expit: lambda u: -softplus(-u),

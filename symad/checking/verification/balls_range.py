@@ -14,7 +14,7 @@ from codegen import Kernel
 from symad.checking.verification.balls import as_mpf, enclosures, results_of, working_bits
 from symad.checking.verification.balls_functions import Ball, flint, hull
 from symad.checking.verification.exact import check_kernel
-from symad.checking.verification.interval_boxes import Points, box_of
+from symad.checking.verification.points import Points, box_of
 from symad.checking.verification.verification_result import ROWS, entry_names
 from symad.display.document import Document, Heading, Paragraph, Table
 from symad.display.shown import Shown

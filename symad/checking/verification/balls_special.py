@@ -18,6 +18,7 @@ from symad.checking.verification.balls_functions import (
     flint,
     half,
     less,
+    of_one_name,
     pi,
     power,
     root_of_squares,
@@ -65,10 +66,6 @@ def _student(freedom: Ball, t: Ball) -> Ball:
         return flint().arb.nan()
     tail = (freedom / (freedom + t * t)).beta_lower(freedom / 2, half(), regularized=1) / 2
     return choose(less(t, ball(0)), tail, 1 - tail)
-
-
-def _beta(a: Ball, b: Ball) -> Ball:
-    return a.gamma() * b.gamma() * (a + b).rgamma()
 
 
 def _log_gamma(u: Ball) -> Ball:
@@ -178,11 +175,7 @@ def _jacobi(u: Ball, m: Ball) -> tuple[Ball, Ball, Ball]:
     tau = acb(0, other / quarter)
     first, second, third, fourth = (value.real for value in acb(u / (2 * quarter)).modular_theta(tau))
     _, at_two, at_three, at_four = (value.real for value in acb(0).modular_theta(tau))
-    return (
-        at_three / at_two * first / fourth,
-        at_four / at_two * second / fourth,
-        at_four / at_three * third / fourth,
-    )
+    return (at_three / at_two * first / fourth, at_four / at_two * second / fourth, at_four / at_three * third / fourth)
 
 
 def _amplitude(u: Ball, m: Ball) -> Ball:
@@ -205,11 +198,7 @@ def _constant_order(function: Callable[[Ball, Ball], Ball]) -> Callable[..., Bal
 
 
 ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    sp.erf: lambda u: u.erf(),
-    sp.erfc: lambda u: u.erfc(),
-    sp.erfi: lambda u: u.erfi(),
-    sp.erfinv: lambda u: u.erfinv(),
-    sp.erfcinv: lambda u: u.erfcinv(),
+    **of_one_name(sp.erf, sp.erfc, sp.erfi, sp.erfinv, sp.erfcinv),
     s.erfcx: lambda u: (u * u).exp() * u.erfc(),
     s.dawsn: lambda u: pi().sqrt() / 2 * (-u * u).exp() * u.erfi(),
     s.erfc_ratio: _erfc_ratio,
@@ -222,15 +211,13 @@ ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
 }
 
 GAMMA_FUNCTIONS: dict[Head, Callable[..., Any]] = {
-    sp.gamma: lambda u: u.gamma(),
+    **of_one_name(sp.gamma, sp.digamma, s.rgamma),
     sp.loggamma: lambda u: u.lgamma(),
-    sp.digamma: lambda u: u.digamma(),
     sp.polygamma: _constant_order(_real(lambda u, n: u.polygamma(n))),
-    sp.beta: _beta,
+    sp.beta: lambda a, b: a.gamma() * b.gamma() * (a + b).rgamma(),
     sp.factorial: lambda u: (u + 1).gamma(),
     sp.binomial: lambda n, k: (n + 1).gamma() * (k + 1).rgamma() * (n - k + 1).rgamma(),
     s.gammaln: _log_gamma,
-    s.rgamma: lambda u: u.rgamma(),
     s.gammasgn: at_zero(lambda: ball(1), lambda u: with_sign(u.rgamma(), 1 + 0 * u.gamma())),
     s.polygamma_difference: lambda n, a, b: _real(lambda u, v, k: v.polygamma(k) - u.polygamma(k))(a, a + b, n),
     s.betaln: lambda a, b: _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b),

@@ -15,8 +15,7 @@ from mpmath import mp
 
 from codegen import Kernel
 from symad.checking.verification.exact import Exact, Known, condition, error_bound, spacing
-from symad.checking.verification.interval_boxes import Box, Points
-from symad.checking.verification.points import adversarial_points, edge_points, neighbours, random_points
+from symad.checking.verification.points import Box, Points, adversarial_points, edge_points, neighbours, random_points
 from symad.checking.verification.verification_result import FAR, ROWS, BoxVerification, EntryError, entry_names
 from symad.tracing.values.containers import flatten
 

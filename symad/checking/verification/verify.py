@@ -29,7 +29,7 @@ from symad.checking.verification.exact import (
     rounded,
     ulp_error,
 )
-from symad.checking.verification.interval_boxes import box_of
+from symad.checking.verification.points import box_of
 from symad.checking.verification.verification_result import ROWS, BoxVerification, EntryError, entry_names, error_tables
 from symad.display.document import Document, Heading, Paragraph
 from symad.display.shown import Shown

@@ -23,8 +23,7 @@ from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import Trace, trace
+from symad.tracing.trace import Trace, to_program, trace
 from symad.tracing.values.known_numbers import values_of
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.node_trees import Tree

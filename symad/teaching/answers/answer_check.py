@@ -12,9 +12,8 @@ from symad.display.document import Block, Cell, Document, Formula, Heading, Mark
 from symad.display.shown import Shown
 from symad.teaching.answers.answer_lines import Step, steps_of
 from symad.teaching.answers.answer_problem import Problem, derivative_problem, derivative_within, expansion_problem
-from symad.teaching.answers.equal import Agreement, agreement, expanded_terms
+from symad.teaching.answers.equal import Agreement, agreement, expanded_terms, is_at_turn
 from symad.teaching.answers.mistakes import Mistake, mistakes_of
-from symad.teaching.answers.turns import is_at_turn
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
 
 _VERDICTS: dict[bool | None, Cell] = {
@@ -253,10 +252,7 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
 
 def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr) -> list[Block]:
     if not mistakes:
-        return [
-            Paragraph("No usual mistake leads there. Yours minus the right one is"),
-            Formula(readable(gap)),
-        ]
+        return [Paragraph("No usual mistake leads there. Yours minus the right one is"), Formula(readable(gap))]
     if len(mistakes) == 1:
         return [Paragraph((Marked(f"{mistakes[0].kind}: ", "strong"), *mistakes[0].words, "."))]
     rows: list[tuple[Cell, ...]] = [(Marked(mistake.kind, "strong"), mistake.words) for mistake in mistakes]

@@ -15,9 +15,9 @@ from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.graph.sympy_io import to_sympy
-from symad.teaching.answers.turns import is_at_turn, turns
-from symad.teaching.expansion.directions import by_levels
+from symad.teaching.answers.equal import is_at_turn, turns
 from symad.teaching.expansion.epsilon import Levels, subsets
+from symad.teaching.expansion.expansion_levels import by_levels
 from symad.tracing.calling.given import given
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import trace

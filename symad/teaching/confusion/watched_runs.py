@@ -231,6 +231,14 @@ class _Recorder:
         return parameter.name
 
 
+def _on_both_sides(sign: str, operation: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return an operator with the watched number on its left, and on its right."""
+    return (
+        lambda self, other: self._binary(sign, self, other, operation),
+        lambda self, other: self._binary(sign, other, self, operation),
+    )
+
+
 class Watched:
     """A number of a design; operations on it are the design's, and are written down.
 
@@ -248,29 +256,10 @@ class Watched:
         formula = (self.recorder.name_of(left), f"{SPACE}{sign}{SPACE}", self.recorder.name_of(right))
         return self.recorder.write(formula, operation(_plain(left), _plain(right)))
 
-    def __add__(self, other: Any) -> Any:
-        return self._binary("+", self, other, lambda a, b: a + b)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary("+", other, self, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary("-", self, other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary("-", other, self, lambda a, b: a - b)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary("·", self, other, lambda a, b: a * b)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary("·", other, self, lambda a, b: a * b)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary("/", self, other, lambda a, b: a / b)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary("/", other, self, lambda a, b: a / b)
+    __add__, __radd__ = _on_both_sides("+", operator.add)
+    __sub__, __rsub__ = _on_both_sides("-", operator.sub)
+    __mul__, __rmul__ = _on_both_sides("·", operator.mul)
+    __truediv__, __rtruediv__ = _on_both_sides("/", operator.truediv)
 
     def __neg__(self) -> Any:
         return self.recorder.write(("-", self.recorder.name_of(self)), -self.number)

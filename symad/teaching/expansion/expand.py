@@ -21,14 +21,12 @@ from symad.display.shown import Shown
 from symad.errors import ArgumentError, TraceError
 from symad.rules.undefined import with_formal_heads
 from symad.teaching.expansion import epsilon
-from symad.teaching.expansion.directions import by_levels, seeds
 from symad.teaching.expansion.epsilon import Levels
-from symad.teaching.expansion.expansion_levels import levelled
+from symad.teaching.expansion.expansion_levels import by_levels, levelled, seeds
 from symad.teaching.expansion.expansion_values import Values
 from symad.teaching.expansion.notes import asked_conditions, notes_of
 from symad.teaching.expansion.page import document_of
-from symad.teaching.expansion.parts import Parts
-from symad.teaching.expansion.steps import Step
+from symad.teaching.expansion.steps import Parts, Step
 from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import user_place

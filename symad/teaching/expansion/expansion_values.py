@@ -6,6 +6,9 @@ graph. In an expression it would hide the formula, so the formula is given and t
 
 from __future__ import annotations
 
+import math
+import random
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -14,6 +17,7 @@ import sympy as sp
 
 import codegen.heads as h
 import codegen.special_heads as s
+from codegen.errors import WorkbenchError
 from codegen.evaluation.interpret import evaluate
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
@@ -21,9 +25,49 @@ from codegen.ir.program import Head, reachable
 from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.rules.undefined import Formal
-from symad.teaching.expansion.chance import coincide
 from symad.teaching.expansion.epsilon import readable
 from symad.tracing.calling.user_place import user_place
+
+POINTS = 2
+CLOSE = 1e-9  # relative; two different values are closer with a probability of about that
+
+
+def coincide(graph: Graph, left: int, right: int) -> bool:
+    """Return whether two nodes have the same value at random points, or none that could be compared.
+
+    Symbols get random numbers, and an undefined function is a smooth function of its arguments like any other.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> double = graph.node(sp.Mul, graph.number(2), x)
+    >>> coincide(graph, double, graph.node(sp.Add, x, x)), coincide(graph, double, x)
+    (True, False)
+    """
+    return all(_equal_at(graph, left, right, seed) for seed in range(POINTS))
+
+
+def _equal_at(graph: Graph, left: int, right: int, seed: int) -> bool:
+    known: dict[int, Any] = {}
+    try:
+        for node in reachable(graph, [left, right]):
+            if isinstance(graph.atoms.get(node), sp.Symbol):
+                known[node] = random.Random(f"{graph.atoms[node]} {seed}").uniform(0.5, 2.0)
+            elif issubclass(graph.heads[node], Formal):
+                at = evaluate(graph, graph.operands[node], known)
+                known[node] = _some_function(graph.heads[node].__name__, at)
+        one, other = evaluate(graph, [left, right], known)
+    except (WorkbenchError, ArithmeticError, ValueError):
+        return True
+    if math.isnan(one) or math.isnan(other):
+        return True
+    return bool(abs(one - other) <= CLOSE * (abs(one) + abs(other)))
+
+
+def _some_function(name: str, arguments: list[float]) -> float:
+    """Return a value in (0.5, 2.5) that depends on a name, and smoothly on numbers."""
+    phase = zlib.crc32(name.encode()) % 1000
+    return 1.5 + math.sin(phase + sum((k + 1) * argument for k, argument in enumerate(arguments)))
+
 
 LARGEST = 20_000  # nodes of the tree of a coefficient
 

@@ -17,8 +17,7 @@ from symad.display.mathematics import text_of
 from symad.teaching.expansion import epsilon
 from symad.teaching.expansion.epsilon import Levels, Nested, monomial
 from symad.teaching.expansion.notes import written
-from symad.teaching.expansion.parts import Parts
-from symad.teaching.expansion.steps import Step, new_rows
+from symad.teaching.expansion.steps import Parts, Step, new_rows
 
 LINES = 12  # of a level, before the rest is folded
 ALL_LINES = 500

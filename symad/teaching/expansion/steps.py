@@ -1,21 +1,117 @@
-"""The lines of an expansion: every operation of every level, the rule behind it, and its eps-part."""
+"""The lines of an expansion: every operation of every level, the rule behind it, its eps-part; what a page shows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
+from codegen.ir.program import Head
 from symad.derivatives.linear import Row
+from symad.display.document import Cell, Inline
+from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.teaching.expansion.epsilon import Nested, monomial
-from symad.teaching.expansion.expansion_levels import Stage
+from symad.graph.sympy_io import to_sympy
+from symad.rules.partials import derivative_form, edges
+from symad.rules.undefined import Formal, formal
+from symad.teaching.expansion.epsilon import Levels, Nested, monomial
+from symad.teaching.expansion.expansion_levels import Levelled, Stage
 from symad.teaching.expansion.expansion_values import Values, as_sympy
-from symad.teaching.expansion.rules import Rule, rule_of
+from symad.tracing.calling.given import Given
+from symad.tracing.values.node_trees import Tree
+
+_CHOICES: dict[Head, str] = {
+    sp.Piecewise: "that of the branch taken",
+    sp.Max: "that of the larger one",
+    sp.Min: "that of the smaller one",
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The name of a rule, and the partial derivatives of the head: (how it is called, what it is) each."""
+
+    name: str
+    partials: tuple[tuple[sp.Expr, sp.Expr], ...] = ()
+
+    def cell(self) -> Cell:
+        """Return the rule as it stands in a table: power rule, 3u**2."""
+        if not self.partials:
+            return self.name
+        parts: list[Inline] = []
+        for called, found in self.partials:
+            parts += [", " if parts else f"{self.name}: ", called]
+            parts += [" = ", found] if found != called else []
+        return tuple(parts)
+
+
+def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> Rule:
+    """Return the rule by which a node is differentiated in its active operands, which have names.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> rule = rule_of(graph, graph.node(sp.sin, x), [x], {x: sp.Symbol("u_1")})
+    >>> rule.name, rule.partials
+    ('chain rule', ((Derivative(sin(u_1), u_1), cos(u_1)),))
+    """
+    head, operands = graph.heads[node], graph.operands[node]
+    if node in graph.rules:
+        return Rule("the rule given with this function")
+    if head is Alias:
+        return Rule("the same value")
+    if head is sp.Add:
+        return Rule("sum rule")
+    if head is sp.Mul and operands[0] != operands[1]:
+        return Rule("product rule" if all(operand in active for operand in operands) else "constant factor")
+    if head in _CHOICES:
+        return Rule(_CHOICES[head])
+    return _asked(graph, node, active, names)
+
+
+def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> Rule:
+    """Ask the table of rules for the partial derivatives of a head in the names of its operands."""
+    head, operands = derivative_form(Builder(graph), node)
+    build = Builder(Graph())
+    letters: dict[int, int] = {}
+    for operand in operands:
+        atom, name = graph.atoms.get(operand), names.get(operand)
+        number = atom is not None and atom.is_number
+        letter = atom if number else name if isinstance(name, sp.Symbol) else sp.Symbol(f"c_{len(letters)}")
+        letters.setdefault(operand, build.graph.leaf(letter))
+    moving = [letters[operand] for operand in dict.fromkeys(operands) if operand in active]
+    line = build.graph.node(head, *[letters[operand] for operand in operands])
+    values = Values(build.graph, len(build.graph), {})
+    found = edges(build, line, moving.__contains__)
+    if not found:
+        return Rule("constant between its jumps")
+    name = "power rule" if head is sp.Pow else "chain rule"
+    if head is sp.Pow and build.constant(letters[operands[1]]) is None:
+        name = "exponential" if operands[0] not in active else "power rule and exponential"
+    elif head is sp.Pow and operands[1] == Builder(graph).minus_one:
+        name = "reciprocal rule"
+    written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in found)
+    called = (_called(head, build.graph, line, source) for _, source, _ in found)
+    return Rule(name, tuple(zip(called, written, strict=True)))
+
+
+def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
+    """Return how a partial derivative is written: sin'(u), or d/du u**3."""
+    letter, count = graph.atoms[source], len(graph.operands[line])
+    if issubclass(head, Formal):
+        orders = tuple(
+            order + (operand == source) for order, operand in zip(head.orders, graph.operands[line], strict=True)
+        )
+        return formal(head.function, orders)(*(graph.atoms[operand] for operand in graph.operands[line])).doit()
+    if count == 1 and issubclass(head, sp.Function):
+        return sp.Derivative(sp.Function(head.__name__)(letter), letter)
+    (written,) = to_sympy(graph, [line])
+    return sp.Derivative(as_sympy(written), letter, evaluate=False)
+
 
 SHORT = 60  # nodes of a value that stands in a line
 _LETTERS = ("u", "z", "q", "s", "y", "t", "line")
@@ -152,3 +248,44 @@ class _Lines:
         whole = rebuild(self._graph.heads[node], parts, evaluate=True)
         count = sum(1 for _ in zip(range(SHORT + 1), sp.preorder_traversal(whole), strict=False))
         return sp.Symbol(f"c_{node}") if count > SHORT else whole
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts:
+    """The function, its directions, the coefficients of each output, and the graph behind them."""
+
+    given: Given
+    directions: dict[Levels, list[Any]]
+    flat: dict[Levels, list[Any]]
+    notes: tuple[Cell, ...]
+    detail: str
+    values: Values = field(repr=False)
+    nodes: Levelled = field(repr=False)
+    parameters: Tree = field(repr=False)
+    result: Tree = field(repr=False)
+
+    @property
+    def levels(self) -> int:
+        """The number of levels."""
+        return len(self.nodes.stages)
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether all levels have the same direction, as the Taylor polynomial along it needs."""
+        first = self.directions[(1,)]
+        return all(len(levels) == 1 and parts == first for levels, parts in self.directions.items())
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages without what is needed only in single points, where a convention holds."""
+        wanted = [node for row in self.nodes.coefficients.values() for node in row if node is not None]
+        needed, resolved = self.values.needed(wanted), self.values.resolved
+        return tuple(
+            replace(stage, rows=tuple(row for row in stage.rows if row[0] in needed and resolved(row[0]) == row[0]))
+            for stage in self.nodes.stages
+        )
+
+    def lines(self, most: int) -> list[list[Step]]:
+        """Return the lines of each level, at most so many of each; first those that the level has made."""
+        symbols = dict(zip(self.parameters.flat, self.given.symbols, strict=True))
+        return steps_of(self.values, self.stages, symbols, most)

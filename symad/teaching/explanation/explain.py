@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import sympy as sp
 
 from codegen.ir.strictness import fall_back
+from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
-from symad.derivatives.roles import noting
 from symad.display.document import Document
 from symad.display.shown import Shown
 from symad.graph.graph import Graph
-from symad.teaching.explanation.explained import Explained
 from symad.teaching.explanation.explanation_document import document_of
 from symad.teaching.explanation.explanation_lines import Book
+from symad.teaching.explanation.explanation_stages import Explained
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.given import given
 from symad.tracing.calling.scope import open_scope

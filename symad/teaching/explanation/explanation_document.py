@@ -11,10 +11,9 @@ import sympy as sp
 from symad.derivatives.node_roles import Opened, Role
 from symad.display.document import Block, Cell, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.styles import LOOKS, Style
-from symad.teaching.explanation.explained import Explained
 from symad.teaching.explanation.explanation_lines import Line, Row, Statement
-from symad.teaching.explanation.explanation_stages import Stage
-from symad.teaching.explanation.tapes_picture import tapes_picture
+from symad.teaching.explanation.explanation_stages import Explained, Stage
+from symad.teaching.explanation.tapes import tapes_picture
 
 T = TypeVar("T")
 

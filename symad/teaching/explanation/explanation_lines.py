@@ -11,9 +11,9 @@ import sympy as sp
 
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
+from symad.derivatives.level import Kind
 from symad.derivatives.linear import Term
 from symad.derivatives.node_roles import History, Role
-from symad.derivatives.roles import Kind
 from symad.display.mathematics import text_of
 from symad.graph.graph import Graph
 from symad.rules.partials import Edge

@@ -7,17 +7,21 @@ stage can be carried out line by line after those before it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import sympy as sp
 
+from codegen.heads import Alias
+from symad.derivatives.level import Kind
 from symad.derivatives.linear import Linear
 from symad.derivatives.node_roles import History, Opened, Way, kept_by
-from symad.derivatives.roles import Kind
-from symad.graph.shared_graph import Sharing
+from symad.graph.graph import Sharing
 from symad.teaching.explanation.explanation_lines import Book, Entry, Line, Row, Statement
+from symad.teaching.explanation.tapes import Tapes, followed
 
 StageKind = Literal["program", "linearized", "pushed forward", "transposed", "eliminated"]
 _ELIMINATIONS = {
@@ -247,3 +251,78 @@ def _taken(ways: Sequence[Way], sharing: Sharing, needed: set[int]) -> list[Way]
 
 def _mean_use(ways: Sequence[Way], sharing: Sharing, *needed: set[int]) -> float:
     return sum(_used(way.results, sharing, *needed) for way in ways) / len(ways)
+
+
+class Explained:
+    """The stages of a program, from the innermost level out, and the program that computes the result.
+
+    `lines` has every variable of that program in the order of computation, `results` the names of its results, and
+    `stages` what each level did: program, linearized, transposed, and so on. What is printed is folded where it is
+    long; these are not.
+    """
+
+    def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool) -> None:
+        self.name, self.book, self.outputs, self.at_numbers = name, book, outputs, at_numbers
+        self.sharing = Sharing(book.graph, book.inputs)
+        needed = self._needed()
+        if not any(book.graph.heads[node] is Alias for node in needed):
+            book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
+        made = Stages(book, self.sharing, book.history, outputs)
+        self.levels: tuple[Opened, ...] = tuple(made.levels)
+        self.stages: tuple[Stage, ...] = tuple(made.made)
+        self._listed = {*made.listed, *needed}
+        book.number(self._listed)
+        self.lines = tuple(Line(book, node) for node in needed)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results: variables, inputs, or numbers."""
+        return tuple(self.book.name(node) for node in self.outputs)
+
+    def count(self) -> Counter[str]:
+        """Return how many variables of the result's program have each kind of role."""
+        kinds = Counter(role.kind for line in self.lines for role in line.roles)
+        return kinds + Counter(primal=sum(not line.roles for line in self.lines))
+
+    @cached_property
+    def operations(self) -> int:
+        """How many operations the result needs, each once: those of equal value on different levels are one."""
+        return self.sharing.operations(self.outputs, set())
+
+    @cached_property
+    def primal_operations(self) -> int:
+        """How many operations the user's own code has, before anything is differentiated."""
+        graph, history = self.book.graph, self.book.history
+        written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
+        places = {self.sharing.there[node] for node in written}
+        return sum(bool(self.sharing.plain.operands[place]) for place in places)
+
+    @property
+    def tapes(self) -> Tapes:
+        """The tapes that other designs of nested reverse mode would record for this program."""
+        return Tapes(self.book, self.levels)
+
+    def kept(self, level: Opened) -> list[Line]:
+        """Return the values that a level keeps of its program: the variables that its rows multiply by."""
+        nodes = dict.fromkeys(node for linear in level.linears for node in kept_by(linear))
+        return [
+            Line(self.book, node) for node in nodes if node not in self.book.graph.atoms or node in self.book.inputs
+        ]
+
+    def body(self, level: Opened) -> set[int]:
+        """Return the operations that a level follows: those that depend on its parameters."""
+        return followed(self.book.graph, level)
+
+    def not_kept(self, level: Opened) -> list[Line]:
+        """Return the variables of a level's program that no row multiplies by."""
+        kept = {line.node for line in self.kept(level)}
+        return [Line(self.book, node) for node in sorted(self.body(level) - kept)]
+
+    def _needed(self) -> list[int]:
+        seen, stack = set[int](), list(self.outputs)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack += self.book.graph.operands[node] if node not in self.book.inputs else ()
+        return sorted(node for node in seen if self.book.is_line(node))

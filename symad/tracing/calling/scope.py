@@ -122,7 +122,8 @@ def independent_traces() -> TraceError:
         "traced values of two independent traces met",
         where=user_place(),
         why="they come from different threads, or from a function traced or compiled on its own",
-        do="pass one of them in as an argument of the function that is being differentiated",
+        do="pass one of them in as an argument of the function that is being differentiated; where that starts "
+        "threads, let each run its work by contextvars.copy_context().run",
     )
 
 

@@ -26,8 +26,8 @@ import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy fun
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.numpy.write import IN_PLACE
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.node_arrays import constants, converted, elementwise

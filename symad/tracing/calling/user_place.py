@@ -147,9 +147,13 @@ def is_library(file: str) -> bool:
     return file.startswith(_OWN_FOLDERS)
 
 
-def is_standard(file: str) -> bool:
-    """Whether a file belongs to Python's own library."""
-    return file.startswith((_STANDARD, "<frozen ")) and "site-packages" not in file
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to Python's own library or to an installed package.
+
+    >>> is_installed(contextlib.__file__), is_installed("model.py")
+    (True, False)
+    """
+    return file.startswith((_STANDARD, "<frozen ")) or "site-packages" in file or "dist-packages" in file
 
 
 def _is_own(frame: FrameType) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from symad.errors import TraceError
-from symad.tracing.calling.user_place import is_library, is_standard, user_place
+from symad.tracing.calling.user_place import is_installed, is_library, user_place
 from symad.tracing.values.array import Array
 from symad.tracing.values.exactly import same, same_bytes
 from symad.tracing.values.traced import Traced
@@ -156,8 +156,8 @@ class Surroundings:
             self._caches.append((value, value.cache_info()))
             return [value.__wrapped__]
         if isinstance(value, types.FunctionType):
-            if self._of_kernel and is_standard(value.__code__.co_filename):
-                return []
+            if self._of_kernel and is_installed(value.__code__.co_filename):
+                return _functions_in(value)
             self._globals(value)
             if not _is_ours(value):
                 self._note(lambda: _text_of(value), functools.partial(_rewrite, value), "a function")
@@ -173,13 +173,14 @@ class Surroundings:
         return self._keep_class(value) if isinstance(value, type) else self._keep_object(value)
 
     def _is_foreign(self, kind: type) -> bool:
-        """Whether a class is no business of the user's; a kernel does not depend on the standard library's either."""
+        """Whether objects of a class are no business of the user's; the standard library's are no kernel's either."""
         package = str(kind.__module__ or "sympy").split(".")[0]  # SymPy makes classes without one
         return package in _LIBRARIES or (self._of_kernel and package in sys.stdlib_module_names)
 
     def _keep_class(self, kind: type) -> list[Any]:
         """Note the attributes of a class of the user's; return its methods, and the classes below it."""
-        if self._is_foreign(kind):
+        module = getattr(sys.modules.get(str(kind.__module__)), "__file__", "") or ""
+        if self._is_foreign(kind) or (self._of_kernel and is_installed(module)):
             return []
         self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old), "a class")
         return [*vars(kind).values(), *kind.__bases__]
@@ -205,17 +206,17 @@ class Surroundings:
 
     def _cells(self, f: types.FunctionType) -> list[Any]:
         """Note the variables of enclosing functions; of our own functions only the functions in them matter."""
+        if _is_ours(f):
+            return _functions_in(f)
         reached = []
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            try:
-                reached.append(cell.cell_contents)
-            except ValueError:  # not yet bound
-                continue
-            if not _is_ours(f):
+            found = _contents(cell)
+            reached += found
+            if found:  # or it is not yet bound
                 self._note(
                     functools.partial(_contents, cell), functools.partial(_refill_cell, cell), f"the variable {name}"
                 )
-        return [value for value in reached if callable(value)] if _is_ours(f) else reached
+        return reached
 
     def _globals(self, f: types.FunctionType) -> None:
         if _is_ours(f):
@@ -255,8 +256,16 @@ def _refill(array: Array, old: tuple[Any, Any]) -> None:
     array.nodes[...], array.scope = old
 
 
+def _functions_in(f: types.FunctionType) -> list[Any]:
+    """Return the functions that a library's function was made of."""
+    return [value for cell in f.__closure__ or () for value in _contents(cell) if callable(value)]
+
+
 def _contents(cell: types.CellType) -> list[Any]:
-    return [cell.cell_contents]
+    try:
+        return [cell.cell_contents]
+    except ValueError:  # nothing is bound to it
+        return []
 
 
 def _refill_cell(cell: types.CellType, old: list[Any]) -> None:

@@ -33,7 +33,7 @@ from symad.tracing.control.reasons import NotOneBodyError, reason, short
 from symad.tracing.control.results import Flat
 from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.control.swept_operands import Operands
-from symad.tracing.lowering import add_rows
+from symad.tracing.trace import add_rows
 from symad.tracing.values.constant_nodes import as_number, constant
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_arrays import all_truths, numbers

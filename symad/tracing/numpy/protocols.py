@@ -4,10 +4,7 @@
 import symad.tracing.numpy.curves
 import symad.tracing.numpy.decide
 import symad.tracing.numpy.least_squares
-import symad.tracing.numpy.norms
-import symad.tracing.numpy.order
 import symad.tracing.numpy.pad
-import symad.tracing.numpy.polynomials
 import symad.tracing.numpy.products
 import symad.tracing.numpy.reduce
 import symad.tracing.numpy.refusals
@@ -17,4 +14,3 @@ import symad.tracing.numpy.solve
 import symad.tracing.numpy.special_functions
 import symad.tracing.numpy.special_ufuncs
 import symad.tracing.numpy.ufunc_methods
-import symad.tracing.numpy.write

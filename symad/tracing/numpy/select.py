@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.node_builders as op
-from symad.tracing.numpy.reduce import delivered, given, traced
+from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import values_of
@@ -45,14 +45,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         made = (
             chosen(condition, choice, made)
-            if _is_traced(condition, choice, made)
+            if any(map(is_traced, (condition, choice, made)))
             else np.where(condition, choice, made)
         )
     return made
-
-
-def _is_traced(*values: Any) -> bool:
-    return any(isinstance(value, Traced) for value in values)
 
 
 @implements(np.piecewise)

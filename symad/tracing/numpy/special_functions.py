@@ -146,12 +146,7 @@ def _slope(head: Head) -> Build:
     return composed(build)
 
 
-for _name, _head in (
-    ("jn", s.spherical_jn),
-    ("yn", s.spherical_yn),
-    ("in", s.spherical_in),
-    ("kn", s.spherical_kn),
-):
+for _name, _head in (("jn", s.spherical_jn), ("yn", s.spherical_yn), ("in", s.spherical_in), ("kn", s.spherical_kn)):
     stands_in_for(f"scipy.special.spherical_{_name}")(_spherical(_head))
 
 

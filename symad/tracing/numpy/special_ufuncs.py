@@ -37,10 +37,6 @@ def _scaled_argument(head: Head, factor: int | Fraction, shift: int = 0, outside
     return composed(build)
 
 
-def _less(graph: Graph, u: int, bound: int) -> int:
-    return UFUNCS["less"](graph, u, graph.number(bound))
-
-
 def _normal(graph: Graph, u: int) -> int:
     scaled_u = op.multiply(graph, u, graph.number(-math.sqrt(0.5)))
     return op.multiply(graph, graph.number(Fraction(1, 2)), graph.node(sp.erfc, scaled_u))
@@ -71,7 +67,7 @@ def _huber(graph: Graph, delta: int, u: int) -> int:
     near = op.multiply(graph, half, op.power(graph, u, graph.number(2)))
     far = op.multiply(graph, delta, op.subtract(graph, size, op.multiply(graph, half, delta)))
     inside = op.select(graph, UFUNCS["less_equal"](graph, size, delta), near, far)
-    return op.select(graph, _less(graph, delta, 0), graph.number(math.inf), inside)
+    return op.select(graph, UFUNCS["less"](graph, delta, graph.number(0)), graph.number(math.inf), inside)
 
 
 def _chi_square(head: Head) -> Build:
@@ -108,39 +104,35 @@ def _lambert(graph: Graph, u: int, branch: int, tolerance: int) -> int:
     return graph.node(sp.LambertW, u, graph.number(-1)) if k else graph.node(sp.LambertW, u)
 
 
+UFUNCS |= {  # heads that have the names of the ufuncs
+    head.__name__: function(head)
+    for head in (
+        sp.erf, sp.erfc, s.erfcx, sp.erfi, sp.erfinv, sp.erfcinv, s.dawsn, s.log_ndtr, s.owens_t, s.stdtr,
+        sp.gamma, s.rgamma, s.gammaln, sp.loggamma, s.gammasgn, sp.digamma, sp.beta, s.betaln, s.betainc, s.betaincc,
+        s.gammainc, s.gammaincc, sp.zeta, s.ive, s.kve, h.expit, h.log_expit, s.logit, h.xlogy, s.xlog1py, s.entr,
+        s.rel_entr, s.kl_div, s.pseudo_huber, s.boxcox, s.boxcox1p, s.inv_boxcox, s.inv_boxcox1p, s.exprel, s.powm1,
+        s.sindg, s.cosdg, s.tandg, s.cotdg, s.ellipkm1, s.spence, s.hyp0f1, s.hyp1f1, s.hyp2f1, s.hyperu,
+        s.wrightomega,
+    )
+}  # fmt: skip
+UFUNCS |= {
+    name.format(order): _of_order(head, order)
+    for name, head in (
+        ("j{}", sp.besselj), ("y{}", sp.bessely), ("i{}", sp.besseli), ("i{}e", s.ive), ("k{}", sp.besselk),
+        ("k{}e", s.kve),
+    )
+    for order in (0, 1)
+}  # fmt: skip
 UFUNCS |= {
     # error functions, normal and Student's distribution
-    "erf": function(sp.erf),
-    "erfc": function(sp.erfc),
-    "erfcx": function(s.erfcx),
-    "erfi": function(sp.erfi),
-    "erfinv": function(sp.erfinv),
-    "erfcinv": function(sp.erfcinv),
-    "dawsn": function(s.dawsn),
     "ndtr": composed(_normal),
-    "log_ndtr": function(s.log_ndtr),
     "ndtri": composed(_normal_quantile),
-    "owens_t": function(s.owens_t),
-    "stdtr": function(s.stdtr),
     "chdtr": _chi_square(s.gammainc),
     "chdtrc": _chi_square(s.gammaincc),
     # gamma and beta functions
-    "gamma": function(sp.gamma),
-    "rgamma": function(s.rgamma),
-    "gammaln": function(s.gammaln),
-    "loggamma": function(sp.loggamma),
-    "gammasgn": function(s.gammasgn),
     "psi": function(sp.digamma),
-    "digamma": function(sp.digamma),
-    "beta": function(sp.beta),
-    "betaln": function(s.betaln),
-    "betainc": function(s.betainc),
-    "betaincc": function(s.betaincc),
-    "gammainc": function(s.gammainc),
-    "gammaincc": function(s.gammaincc),
     "poch": composed(_rising),
     "binom": function(sp.binomial),
-    "zeta": function(sp.zeta),
     "_zeta": function(sp.zeta),
     "_riemann_zeta": function(sp.zeta),
     # Bessel and Airy functions
@@ -150,57 +142,22 @@ UFUNCS |= {
     "yve": function(sp.bessely),
     "yn": function(sp.bessely),
     "iv": function(sp.besseli),
-    "ive": function(s.ive),
     "kv": function(sp.besselk),
     "kn": function(sp.besselk),
-    "kve": function(s.kve),
-    "j0": _of_order(sp.besselj, 0),
-    "j1": _of_order(sp.besselj, 1),
-    "y0": _of_order(sp.bessely, 0),
-    "y1": _of_order(sp.bessely, 1),
-    "i0": _of_order(sp.besseli, 0),
-    "i1": _of_order(sp.besseli, 1),
-    "i0e": _of_order(s.ive, 0),
-    "i1e": _of_order(s.ive, 1),
-    "k0": _of_order(sp.besselk, 0),
-    "k1": _of_order(sp.besselk, 1),
-    "k0e": _of_order(s.kve, 0),
-    "k1e": _of_order(s.kve, 1),
     # logistic function, entropies, losses, logarithms and powers
-    "expit": function(h.expit),
-    "log_expit": function(h.log_expit),
-    "logit": function(s.logit),
-    "xlogy": function(h.xlogy),
-    "xlog1py": function(s.xlog1py),
-    "entr": function(s.entr),
-    "rel_entr": function(s.rel_entr),
-    "kl_div": function(s.kl_div),
     "huber": composed(_huber),
-    "pseudo_huber": function(s.pseudo_huber),
-    "boxcox": function(s.boxcox),
-    "boxcox1p": function(s.boxcox1p),
-    "inv_boxcox": function(s.inv_boxcox),
-    "inv_boxcox1p": function(s.inv_boxcox1p),
-    "exprel": function(s.exprel),
-    "powm1": function(s.powm1),
     "exp10": composed(lambda graph, u: op.power(graph, graph.number(10), u)),
     "cosm1": composed(_cosm1),
     "round": UFUNCS["rint"],
-    "sindg": function(s.sindg),
-    "cosdg": function(s.cosdg),
-    "tandg": function(s.tandg),
-    "cotdg": function(s.cotdg),
     "radian": composed(_radian),
     # integrals
     "exp1": _of_order(sp.expint, 1),
     "expn": function(sp.expint),
     "expi": function(sp.Ei),
     "ellipk": function(sp.elliptic_k),
-    "ellipkm1": function(s.ellipkm1),
     "ellipe": function(sp.elliptic_e),
     "ellipkinc": function(sp.elliptic_f),
     "ellipeinc": function(sp.elliptic_e),
-    "spence": function(s.spence),
     # polynomials of a constant degree, hypergeometric functions, inverses of x exp(x) and x + log(x)
     "eval_legendre": function(sp.legendre),
     "eval_chebyt": function(sp.chebyshevt),
@@ -216,12 +173,7 @@ UFUNCS |= {
     "eval_genlaguerre": function(sp.assoc_laguerre),
     "eval_gegenbauer": function(sp.gegenbauer),
     "eval_jacobi": function(sp.jacobi),
-    "hyp0f1": function(s.hyp0f1),
-    "hyp1f1": function(s.hyp1f1),
-    "hyp2f1": function(s.hyp2f1),
-    "hyperu": function(s.hyperu),
     "_lambertw": composed(_lambert),
-    "wrightomega": function(s.wrightomega),
 }
 
 SEVERAL_OUTPUTS |= {

@@ -41,25 +41,9 @@ def _logaddexp2(graph: Graph, left: int, right: int) -> int:
     return op.divide(graph, total, log_2)
 
 
-def _finite(graph: Graph, operand: int) -> int:
-    return _less(graph, _absolute(graph, operand), graph.number(math.inf))
-
-
-def _is_infinite(graph: Graph, operand: int) -> int:
-    return _equal(graph, _absolute(graph, operand), graph.number(math.inf))
-
-
 def _is_nan(graph: Graph, operand: int) -> int:
     """not |u| <= inf: the one comparison that only NaN fails, and no algebra removes."""
     return _not(graph, _less_equal(graph, _absolute(graph, operand), graph.number(math.inf)))
-
-
-def _sign_bit(graph: Graph, operand: int) -> int:
-    return _less(graph, function(h.copysign, np.copysign)(graph, graph.number(1.0), operand), graph.number(0))
-
-
-def _ldexp(graph: Graph, operand: int, exponent: int) -> int:
-    return op.multiply(graph, operand, op.power(graph, graph.number(2), exponent))
 
 
 def _conjugate(graph: Graph, operand: int) -> int:
@@ -84,6 +68,7 @@ def _skipping_nan(pick: Build, numeric: Callable[..., float]) -> Build:
 
 
 _absolute = function(sp.Abs, np.abs, abs)
+_with_sign = function(h.copysign, np.copysign)
 _less = comparison(sp.StrictLessThan, operator.lt)
 _less_equal = comparison(sp.LessThan, operator.le)
 _equal = comparison(sp.Equality, operator.eq)
@@ -93,7 +78,16 @@ _or = (sp.Or, lambda a, b: a or b)
 _maximum = commutative(sp.Max, sp.Or, max, np.maximum)
 _minimum = commutative(sp.Min, sp.And, min, np.minimum)
 
+# heads of the functions that need nothing else: NumPy's own fold constants
+_PLAIN = {
+    "copysign": h.copysign, "cbrt": h.cbrt, "hypot": h.hypot, "heaviside": sp.Heaviside, "exp": sp.exp,
+    "exp2": h.exp2, "expm1": h.expm1, "log": sp.log, "log2": h.log2, "log10": h.log10, "log1p": h.log1p,
+    "logaddexp": h.logaddexp, "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "arcsin": sp.asin, "arccos": sp.acos,
+    "arctan": sp.atan, "arctan2": sp.atan2, "sinh": sp.sinh, "cosh": sp.cosh, "tanh": sp.tanh, "arcsinh": sp.asinh,
+    "arccosh": sp.acosh, "arctanh": sp.atanh,
+}  # fmt: skip
 UFUNCS: dict[str, Build] = {
+    **{name: function(head, getattr(np, name)) for name, head in _PLAIN.items()},
     # arithmetic
     "add": op.add,
     "subtract": op.subtract,
@@ -110,43 +104,17 @@ UFUNCS: dict[str, Build] = {
     "absolute": _absolute,
     "fabs": _absolute,
     "sign": function(sp.sign, np.sign, lambda u: (u > 0) - (u < 0)),
-    "copysign": function(h.copysign, np.copysign),
     "square": op.power_of(2, np.square),
     "reciprocal": op.power_of(-1, np.reciprocal),
     "sqrt": op.power_of(_HALF, np.sqrt),
-    "cbrt": function(h.cbrt, np.cbrt),
-    "hypot": function(h.hypot, np.hypot),
-    "heaviside": function(sp.Heaviside, np.heaviside),
-    "ldexp": _ldexp,
+    "ldexp": lambda graph, u, exponent: op.multiply(graph, u, op.power(graph, graph.number(2), exponent)),
     # rounding
     "rint": function(h.rint, np.rint, round),
     "floor": function(sp.floor, np.floor, math.floor),
     "ceil": function(sp.ceiling, np.ceil, math.ceil),
     "trunc": function(h.trunc, np.trunc, math.trunc),
-    # exponentials and logarithms
-    "exp": function(sp.exp, np.exp),
-    "exp2": function(h.exp2, np.exp2),
-    "expm1": function(h.expm1, np.expm1),
-    "log": function(sp.log, np.log),
-    "log2": function(h.log2, np.log2),
-    "log10": function(h.log10, np.log10),
-    "log1p": function(h.log1p, np.log1p),
-    "logaddexp": function(h.logaddexp, np.logaddexp),
+    # exponentials and angles
     "logaddexp2": composed(_logaddexp2),
-    # trigonometric and hyperbolic
-    "sin": function(sp.sin, np.sin),
-    "cos": function(sp.cos, np.cos),
-    "tan": function(sp.tan, np.tan),
-    "arcsin": function(sp.asin, np.arcsin),
-    "arccos": function(sp.acos, np.arccos),
-    "arctan": function(sp.atan, np.arctan),
-    "arctan2": function(sp.atan2, np.arctan2),
-    "sinh": function(sp.sinh, np.sinh),
-    "cosh": function(sp.cosh, np.cosh),
-    "tanh": function(sp.tanh, np.tanh),
-    "arcsinh": function(sp.asinh, np.arcsinh),
-    "arccosh": function(sp.acosh, np.arccosh),
-    "arctanh": function(sp.atanh, np.arctanh),
     "degrees": scaled(180.0 / math.pi),
     "rad2deg": scaled(180.0 / math.pi),
     "radians": scaled(math.pi / 180.0),
@@ -172,10 +140,10 @@ UFUNCS: dict[str, Build] = {
     "bitwise_or": connective(*_or, strict=True),
     "invert": connective(sp.Not, operator.not_, strict=True),
     "bitwise_xor": op.exclusive_or(strict=True),
-    "isfinite": composed(_finite),
-    "isinf": composed(_is_infinite),
+    "isfinite": composed(lambda graph, u: _less(graph, _absolute(graph, u), graph.number(math.inf))),
+    "isinf": composed(lambda graph, u: _equal(graph, _absolute(graph, u), graph.number(math.inf))),
     "isnan": composed(_is_nan),
-    "signbit": composed(_sign_bit),
+    "signbit": composed(lambda graph, u: _less(graph, _with_sign(graph, graph.number(1.0), u), graph.number(0))),
 }
 
 # Ufuncs with several outputs: one builder for each.

@@ -17,7 +17,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.graph import Graph
-from symad.graph.let import to_let
+from symad.graph.sympy_io import to_let
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import scipy_calls, user_place
 from symad.tracing.numpy.registry import STAND_INS

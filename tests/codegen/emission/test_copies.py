@@ -9,8 +9,7 @@ import pytest
 import sympy as sp
 
 from codegen import compile_program
-from codegen.emission.copies import MOST, split_stores
-from codegen.emission.schedule import SINGLE_LIMIT
+from codegen.emission.schedule import MOST, SINGLE_LIMIT, split_stores
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.row_table import Table

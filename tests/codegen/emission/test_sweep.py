@@ -10,11 +10,11 @@ import sympy as sp
 
 import symad as sa
 from codegen import compile_program, evaluate
-from codegen.emission.sweep import lanes_of
+from codegen.emission.straight import lanes_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.unroll import unroll
 from codegen.lowering.halves import split
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 from codegen.options import Options
 from symad.compiling.sweep_candidate import seeded_program
 

@@ -14,7 +14,7 @@ import codegen.heads as heads
 import codegen.special_heads as s
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
 from codegen.functions.intrinsics import ELEMENTARY, INTRINSICS, intrinsic
-from codegen.functions.scipy_ufuncs import scipy_ufunc
+from codegen.functions.libraries import scipy_ufunc
 from codegen.functions.symbols import symbol
 from tests.support.kernel_points import EDGES, OWN_TESTS, SPECIAL_POINTS, TAILS, TRUTHS, points_of, ulp_error
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad as sa
 from codegen import special_heads as s
-from codegen.functions import special_references as exact
+from codegen.functions import reference_functions as exact
 
 SPHERICAL = {
     s.spherical_jn: exact.spherical_bessel,

@@ -10,12 +10,12 @@ import pytest
 import sympy as sp
 from mpmath import mp
 
-import codegen.functions.vector_libm
+import codegen.functions.libraries
 import codegen.heads as heads
 from codegen import compile_program, program_from_sympy
 from codegen.functions.intrinsics import INTRINSICS
+from codegen.functions.libraries import FUNCTIONS, vector_symbol
 from codegen.functions.symbols import symbol
-from codegen.functions.vector_libm import FUNCTIONS, vector_symbol
 from tests.support.kernel_points import ulp_error
 
 x, y = sp.symbols("x y")
@@ -94,15 +94,15 @@ def test_strict_calls_the_scalar_functions() -> None:
 
 def test_where_there_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each lane calls the scalar function then."""
-    monkeypatch.setattr(codegen.functions.vector_libm, "LIBRARY", "libmvec-that-does-not-exist.so")
-    codegen.functions.vector_libm._has.cache_clear()
+    monkeypatch.setattr(codegen.functions.libraries, "LIBRARY", "libmvec-that-does-not-exist.so")
+    codegen.functions.libraries._has.cache_clear()
     vector_symbol.cache_clear()
     try:
         assert vector_symbol("exp", 2) is None
         program = program_from_sympy([x], [sp.exp(x + k) for k in range(8)])
         assert [*compile_program(program, accuracy="fast")(0.25)] == [math.exp(0.25 + k) for k in range(8)]
     finally:
-        codegen.functions.vector_libm._has.cache_clear()
+        codegen.functions.libraries._has.cache_clear()
         vector_symbol.cache_clear()
 
 

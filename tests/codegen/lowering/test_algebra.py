@@ -15,10 +15,9 @@ import sympy as sp
 
 from codegen import compile_program, lambdify, program_from_sympy
 from codegen.ir.machine_rows import Row
-from codegen.lowering.algebra import PASSES, simplify
 from codegen.lowering.fuse import fuse
 from codegen.lowering.lower import Lowered, lower
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import PASSES, prepare, simplify
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
 
@@ -151,7 +150,7 @@ import sympy as sp
 from codegen import program_from_sympy
 from codegen.ir.machine_rows import Row
 from codegen.options import Options
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 x = sp.symbols("x:6")
 f = sum(sp.exp(u) * v / (u * v + 3) + (u - v) ** 3 * sp.sin(u) / (u * v + 3) for u in x for v in x)
 print(prepare(program_from_sympy(list(x), [sp.diff(f, u) for u in x]), Options(accuracy="fast")).fused.rows)

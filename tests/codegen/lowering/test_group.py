@@ -11,10 +11,10 @@ import sympy as sp
 
 from codegen import compile_program, program_from_sympy
 from codegen.emission.straight import StraightPlan
-from codegen.functions.vector_libm import FUNCTIONS, no_vector_symbol, vector_symbol, widths
+from codegen.functions.libraries import FUNCTIONS, no_vector_symbol, vector_symbol, widths
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 from codegen.options import Options
 
 x = sp.symbols("x:9")

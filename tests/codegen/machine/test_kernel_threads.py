@@ -1,22 +1,16 @@
 """Kernels of several threads: nothing waits for ever, and machine code that all use is made once."""
 
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
-import codegen
 from codegen.engine import Once
-
-ROOT = Path(codegen.__file__).parents[1]
+from tests.support import kernel_threads
+from tests.support.campaigns import carried_out
 
 
 def test_ten_seconds_of_compiling_and_collecting_from_8_threads():
-    command = [sys.executable, "-m", "tests.support.kernel_threads", "10"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
-    assert not done.returncode, done.stdout + done.stderr
-    assert ", 0 wrong" in done.stdout
+    report = carried_out(kernel_threads.tries(0), 1)
+    assert not report.failures, "\n".join(report.failures)
 
 
 def test_threads_that_ask_at_the_same_time_get_the_same_library():

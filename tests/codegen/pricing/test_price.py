@@ -17,7 +17,6 @@ from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.lane_formulas import FORMULAS
 from codegen.ir.region import RolledProgram
 from codegen.pricing.price import (
-    Price,
     halves_of,
     price_rolled,
     price_rows,
@@ -26,7 +25,7 @@ from codegen.pricing.price import (
     price_unrolled,
     rows_work,
 )
-from codegen.pricing.price_table import NANOSECONDS, SECONDS, lowered, on_lanes, operations
+from codegen.pricing.price_table import NANOSECONDS, SECONDS, Price, lowered, on_lanes, operations
 
 TREES = [(sp.Add, 2, None), (sp.Mul, 2, None), (sp.Pow, 2, -1.0), (sp.Pow, 2, 0.5), (sp.exp, 1, None)]
 

@@ -9,10 +9,10 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.checking.comparison.comparison_sizes import sizes, sizes_of_expressions, whole
+from symad.checking.comparison.compare import STEPS, step_errors
+from symad.checking.comparison.comparison_problem import sizes, sizes_of_expressions, whole
 from symad.checking.comparison.differences import derivatives, evaluations, extrapolated, standard_step, stencil
 from symad.checking.comparison.identity import Agreement, contracted, degrees, proved, right_digits
-from symad.checking.comparison.step_errors import STEPS, step_errors
 
 X, Y = sp.symbols("x y", real=True)
 

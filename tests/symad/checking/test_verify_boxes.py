@@ -10,9 +10,9 @@ import sympy as sp
 
 import symad as sa
 from symad.checking.verification import balls_functions
-from symad.checking.verification.interval_boxes import box_of
 from symad.checking.verification.points import (
     adversarial_points,
+    box_of,
     edge_points,
     floats,
     neighbours,

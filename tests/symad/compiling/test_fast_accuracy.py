@@ -7,10 +7,10 @@ import pytest
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from codegen.lowering.prepare import prepare
+from codegen.lowering.passes import prepare
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 from tests.support.draws import seeded
 from tests.support.fuzz_programs import SIZE, program_text
 from tests.support.nested_fuzz import load

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import math
 import types
@@ -260,6 +261,42 @@ def test_a_method_whose_object_or_class_changed() -> None:
     assert jitted(3.0) == 54.0
     Spring.energy = lambda self, x: x + 1  # type: ignore[method-assign]
     assert sa.jit(spring.energy)(3.0) == 4.0
+
+
+def test_functions_behind_decorators_of_libraries() -> None:
+    scale = 2.0
+
+    @contextlib.contextmanager
+    def scaled(x: Any) -> Any:
+        yield x * scale
+
+    def f(x: Any) -> Any:
+        with scaled(x) as found:
+            return found
+
+    jitted = sa.jit(f)
+    assert jitted(1.0) == 2.0
+    scale = 5.0
+    assert jitted(1.0) == 5.0
+
+
+def test_a_variable_that_is_gone() -> None:
+    scale = 2.0
+
+    def f(x: Any) -> Any:
+        return x * scale
+
+    jitted = sa.jit(f)
+    assert jitted(1.0) == 2.0
+    del f.__closure__[0].cell_contents  # type: ignore[index]
+    with pytest.raises(NameError, match="scale"):
+        jitted(1.0)
+
+
+def test_classes_of_installed_packages_are_not_looked_into(compiled: list[Any]) -> None:
+    jitted = sa.jit(lambda x: x * 2 if not isinstance(x, pytest.Session) else x)
+    assert [jitted(1.0), jitted(1.0)] == [2.0, 2.0]
+    assert len(compiled) == 1
 
 
 def test_more_than_can_be_looked_at_is_refused() -> None:

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 import symad as sa
-from codegen.pricing.cheapest import cheapest
-from codegen.pricing.price import Price
+from codegen.pricing.price_table import Price, cheapest
 from symad.compiling.plan import time_text
 from symad.compiling.recalled import can_be_recalled, recalled
 from symad.tracing.calling.user_place import written_place
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import trace
+from symad.tracing.trace import to_program, trace
 
 RANDOM = np.random.default_rng(5)
 FIRST, SECOND = RANDOM.normal(size=(16, 8)), RANDOM.normal(size=(16, 16))

@@ -5,10 +5,10 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.derivatives.choice import choices
 from symad.derivatives.elimination import cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import linearize
+from symad.derivatives.modes import choices
 from tests.support import mixes
 from tests.support.cases import CASES
 

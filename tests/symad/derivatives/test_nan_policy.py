@@ -3,7 +3,7 @@
 The conventions (also in symad.rules.overrides): a branch that is not taken contributes nothing; |u|' = sign(u) with
 sign(0) = 0; at a tie max and min give each operand one half; 0**0 = 1; sqrt(u)**2 and |u|**2 are u and u**2 to a
 derivative, so norms squared are smooth at 0; log(1 + exp(u)), 1/(1 + exp(u)) and log(cosh(u)) overflow in value as in
-NumPy, but their derivatives are those of the smooth function (symad.rules.composites). sqrt itself has an infinite
+NumPy, but their derivatives are those of the smooth function (symad.rules.partials). sqrt itself has an infinite
 slope at 0, and norm(x) none (NaN).
 """
 

@@ -6,7 +6,7 @@ import pytest
 import symad as sa
 from symad.derivatives.level import open_level
 from symad.derivatives.modes import derivative_of
-from symad.derivatives.probes import images
+from symad.transforms.jacobians import images
 from tests.support.cases import CASES
 
 

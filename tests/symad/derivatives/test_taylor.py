@@ -13,8 +13,7 @@ from scipy import special
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from symad.derivatives.directional import derivatives_along
-from symad.derivatives.taylor import taylor_coefficients
+from symad.derivatives.taylor import derivatives_along, taylor_coefficients
 from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

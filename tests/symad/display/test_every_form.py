@@ -15,7 +15,7 @@ import rich.cells
 import sympy as sp
 
 import symad
-from symad.checking.comparison.step_errors import step_errors
+from symad.checking.comparison.compare import step_errors
 from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
 from symad.teaching.confusion.exhibit import exhibit

@@ -16,9 +16,8 @@ import rich
 import sympy as sp
 
 from symad.drawing.boxes import Diagram, Reading, diagram_of
-from symad.drawing.draw import draw
-from symad.drawing.places import HEIGHT, Placed, place
-from symad.drawing.reading import source_of
+from symad.drawing.draw import draw, source_of
+from symad.drawing.render import HEIGHT, Placed, place
 from symad.errors import ArgumentError
 from symad.tracing.trace import trace
 from symad.transforms.first_order import derivative, grad, hessian, jacobian, jvp

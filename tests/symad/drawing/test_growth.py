@@ -14,8 +14,7 @@ from codegen.heads import Alias
 from symad.drawing.growth import growth
 from symad.drawing.labels import count_label
 from symad.errors import ArgumentError, LimitError
-from symad.tracing.to_program import to_program
-from symad.tracing.trace import trace
+from symad.tracing.trace import to_program, trace
 from symad.transforms.first_order import derivative
 
 X = sp.Symbol("x", real=True)

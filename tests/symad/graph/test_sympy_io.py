@@ -7,8 +7,7 @@ import sympy as sp
 
 from symad.errors import LimitError
 from symad.graph.graph import Graph
-from symad.graph.let import from_let, to_let
-from symad.graph.sympy_io import from_sympy, to_sympy
+from symad.graph.sympy_io import from_let, from_sympy, to_let, to_sympy
 
 x, y, z = sp.symbols("x y z")
 f, g = sp.Function("f"), sp.Function("g", real=True)

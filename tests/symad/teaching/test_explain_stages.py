@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 from tests.support import mixes
 from tests.support.cases import CASES
 

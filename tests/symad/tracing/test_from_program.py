@@ -8,7 +8,7 @@ import sympy as sp
 
 import symad as sa
 from codegen import program_from_sympy
-from symad.tracing.from_program import from_program
+from symad.tracing.from_sympy import from_program
 
 
 def pairs(x):

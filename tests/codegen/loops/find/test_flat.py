@@ -12,7 +12,7 @@ from codegen.loops.find import flat_rows as flat
 from codegen.loops.find.flat_rows import Flat, flattened, grouped, needed, packed, waves
 from codegen.loops.find.ragged_sums import ragged_sums
 from codegen.loops.find.row_classes import Classes, classify
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 from tests.support.draws import seeded
 from tests.support.sums_fuzz import Author, check, make, shuffled
 

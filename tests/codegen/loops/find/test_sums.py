@@ -22,7 +22,7 @@ from codegen.loops.find.sums_and_maps import Found, find_sums
 from codegen.loops.loop import Loop, LoopResult, is_nodes
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
-from symad.tracing.to_program import to_program
+from symad.tracing.trace import to_program
 from tests.support.draws import seeded
 from tests.support.loop_values import flat_values, rolled_values
 from tests.support.sums_cases import CASES, rosenbrock

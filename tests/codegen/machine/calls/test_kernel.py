@@ -17,7 +17,7 @@ import sympy as sp
 
 import codegen.machine.calls.kernel
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
-from codegen.machine.calls.native_type import layout_as_expected, native_type
+from codegen.machine.calls.gate import layout_as_expected, native_type
 from codegen.options import Options
 
 X, Y, Z = sp.symbols("x y z")

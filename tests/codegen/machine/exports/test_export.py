@@ -19,7 +19,7 @@ from codegen import ArgumentError, LoweringError, WorkbenchError, compile_progra
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.sparsity import SparsityPattern
-from codegen.machine.exports.export_files import SUFFIX
+from codegen.machine.exports.export import SUFFIX
 from tests.support.exported import STRICT, bits, build, check_bits, compiler, evaluate, libraries, needs_compiler, run
 from tests.support.kernel_points import EDGES, OWN_TESTS, points_of
 

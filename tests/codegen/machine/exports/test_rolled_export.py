@@ -62,7 +62,7 @@ def test_a_wrong_number_is_found(tmp_path: Path) -> None:
 
 def test_source_with_too_many_constants_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 1001
-    monkeypatch.setattr("codegen.machine.exports.c_loops.LARGEST", 1000)
+    monkeypatch.setattr("codegen.machine.exports.c_kernel.LARGEST", 1000)
     body = program_from_sympy([A], [A])
     region = Region(body, count, (Gather(1, Affine(0, 1, count)),), (Result(0, 2, Affine(0, 0, count), "add"),))
     buffers = (Buffer("input", 1), Buffer("constant", count, np.ones(count)), Buffer("output", 1))

@@ -7,7 +7,7 @@ import sympy as sp
 
 import symad as sa
 from symad.errors import ArgumentError, LoweringError, RuleError
-from symad.graph.let import to_let
+from symad.graph.sympy_io import to_let
 from symad.tracing.calling.user_place import written_place
 
 X = np.array([0.5, 2.0])

@@ -1,8 +1,12 @@
-"""The passes on machine operations in one table: what each does, whether it keeps every bit, its effect on rounding.
+"""Preparation: what happens to a program before any code is written; the table of passes on machine operations.
 
-`accuracy="strict"` runs the exact passes, `"fast"` all of them. A pass that would make a program dearer does nothing to
-it; only collecting terms may cost something that the next pass wins back, or else it is taken back. No pass moves an
-operation into or out of a branch: both sides of a select are values of their own.
+The table says what each pass does, whether it keeps every bit, and its effect on rounding. `accuracy="strict"` runs the
+exact passes, `"fast"` all of them. A pass that would make a program dearer does nothing to it; only collecting terms
+may cost something that the next pass wins back, or else it is taken back. No pass moves an operation into or out of a
+branch: both sides of a select are values of their own.
+
+A kernel for one point, one for many points and exported sources start from the same machine operations; so they
+compute the same bits.
 """
 
 from __future__ import annotations
@@ -12,12 +16,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from codegen.engine import has_fma
+from codegen.ir.program import Program
+from codegen.ir.unroll import unroll
+from codegen.lanes import FLOAT64
+from codegen.lowering.algebra_pairs import share_sums
 from codegen.lowering.algebra_products import share_products
-from codegen.lowering.algebra_signs import place_signs
-from codegen.lowering.algebra_subsums import share_sums
 from codegen.lowering.algebra_sums import collect_terms, factor_sums
-from codegen.lowering.fuse import merge_scales, sink_signs
-from codegen.lowering.lower import Lowered
+from codegen.lowering.complex_rows import complex_head, in_parts, split
+from codegen.lowering.fuse import fuse, merge_scales, place_signs, sink_signs
+from codegen.lowering.halves import executed
+from codegen.lowering.lower import Lowered, lower
+from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
 from codegen.stages import allowed, carried_out, observed
 
@@ -102,8 +112,6 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
     `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
 
     >>> import sympy as sp
-    >>> from codegen.lowering.fuse import fuse
-    >>> from codegen.lowering.lower import lower
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> program = lower(program_from_sympy([x], [sp.Add(x, sp.Mul(2, x, evaluate=False), evaluate=False)]))
@@ -132,3 +140,51 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
         best = current if nanoseconds(current[1]) <= nanoseconds(best[1]) else best
         effects.append(Effect(step.name, before, current[1].total()))
     return best[0], tuple(effects)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program's machine operations, before and after fusion into multiply-adds; its arrays are of machine numbers.
+
+    `effects` says what each of the passes did, for accuracy "fast".
+    """
+
+    program: Program
+    options: Options
+    plain: Lowered
+    fused: Lowered
+    effects: tuple[Effect, ...] = ()
+
+
+def prepare(program: Program, options: Options) -> Prepared:
+    """Return the machine operations of a program.
+
+    LoweringError for a head without a native lowering.
+
+    >>> import sympy as sp
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> prepare(program_from_sympy([x, y], [x * y - 1]), Options(fma=False)).fused.count().total()
+    2
+    """
+    program, lowered = _lowered(program, options)
+    observed(lowered, "lower")
+    real = options.number.parts == 1  # a zero and its sign decide on a branch cut: they stay as written
+    fused, accuracy = real and options.fma and has_fma(), options.accuracy if real else "strict"
+    plain, effects = simplify(lowered, accuracy, lambda rows: _executed(program, rows, fused))
+    return Prepared(program, options, plain, carried_out("multiply-add", fuse, plain) if fused else plain, effects)
+
+
+def _lowered(program: Program, options: Options) -> tuple[Program, Lowered]:
+    if options.number is FLOAT64:
+        return program, lower(program)
+    program = observed(unroll(program), "unroll")  # columns side by side are written for float64
+    if options.number.parts == 1:
+        return program, lower(program)
+    return in_parts(program), split(lower(program, complex_head))
+
+
+def _executed(program: Program, lowered: Lowered, fused: bool) -> Counter[str]:
+    """Operations that one call carries out, by kind; in a sweep, those of every block of columns."""
+    lowered = fuse(lowered) if fused else lowered
+    return executed(program, lowered) if program.seeded else lowered.count()

@@ -1,16 +1,22 @@
-"""Vector functions of the C library: libmvec of glibc, probed when it is first asked for.
+"""Functions of other libraries: addresses in C's, the vector functions of glibc, the ufuncs of SciPy.
 
-`_ZGVeN8v_exp` is exp of 8 lanes on AVX-512, `d` of 4 on AVX2, `b` of 2 on SSE, `n` of 2 on AArch64. Machines without
-libmvec (macOS, Windows, musl, an older glibc that lacks a function) call the scalar function for each lane.
+Vector functions of the C library: libmvec of glibc, probed when it is first asked for. `_ZGVeN8v_exp` is exp of 8 lanes
+on AVX-512, `d` of 4 on AVX2, `b` of 2 on SSE, `n` of 2 on AArch64. Machines without libmvec (macOS, Windows, musl, an
+older glibc that lacks a function) call the scalar function for each lane.
 """
 
 from __future__ import annotations
 
 import ctypes
+import ctypes.util
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from codegen.engine import host, vector_bits
+from codegen.errors import LoweringError
 
 LIBRARY = "libmvec.so.1"
 
@@ -100,3 +106,51 @@ def _has(name: str) -> bool:
     except (OSError, AttributeError):
         return False
     return True
+
+
+@cache
+def c_address(name: str) -> int:
+    """Return the address of a function of the C library.
+
+    >>> c_address("tanh") > 0
+    True
+    """
+    for library in _libraries(name):
+        try:
+            function = getattr(ctypes.CDLL(library), name)
+        except (OSError, AttributeError):
+            continue
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+    raise LoweringError(f"C function {name}", why="the C library of this machine lacks it", do="rewrite the expression")
+
+
+def _libraries(name: str) -> Iterator[str | None]:
+    yield None  # what this process has loaded
+    yield ctypes.util.find_library("m")  # starts processes, and so comes late
+    if name.startswith("_ZGV"):
+        yield LIBRARY
+
+
+EXTRA = "pip install symad[special]"
+
+
+@cache
+def scipy_ufunc(name: str) -> Any:
+    """Return a ufunc of scipy.special, public or not; LoweringError names the extra when SciPy is missing."""
+    try:
+        import scipy.special  # noqa: PLC0415  (optional extra)
+    except ImportError as error:
+        raise LoweringError(f"special function {name}", why="SciPy is not installed", do=EXTRA) from error
+    found = getattr(scipy.special, name, None)
+    return getattr(scipy.special._ufuncs, name) if found is None else found
+
+
+def scipy_number(name: str, output: int | None = None) -> Callable[..., float]:
+    """Return a ufunc (one of its outputs) as a function of floats; a complex value is nan."""
+
+    def evaluate(*arguments: float) -> float:
+        value = scipy_ufunc(name)(*arguments)
+        value = value if output is None else value[output]
+        return (float(value.real) if value.imag == 0 else math.nan) if isinstance(value, complex) else float(value)
+
+    return evaluate

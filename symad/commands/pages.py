@@ -1,0 +1,196 @@
+"""The commands whose result is a page: expand and check, explain and draw, compare and verify."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+from codegen.ir.region import RolledProgram
+from symad.checking.comparison.compare import compare
+from symad.checking.verification.verify import verify
+from symad.commands.showing import (
+    add_output,
+    add_target,
+    add_transform,
+    example,
+    present,
+    read_directions,
+    read_target,
+    require_point,
+    transformed,
+)
+from symad.compiling.native import compile
+from symad.compiling.planning import plan
+from symad.drawing.draw import draw
+from symad.errors import ArgumentError
+from symad.teaching.answers.answer_check import check_derivative, check_expansion
+from symad.teaching.expansion.expand import expand
+from symad.teaching.explanation.explain import explain
+from symad.tracing.calling.given import given
+
+DETAIL = ("result", "levels", "steps", "all")
+
+
+def add_expand_and_check(commands: Any) -> None:
+    """Declare both commands and their options."""
+    command = commands.add_parser(
+        "expand",
+        help="expand f(x + eps_1 v + eps_2 w + ...), one level at a time",
+        description="Expand f(x + eps_1 v + eps_2 w + ...), every eps squaring to 0, one level at a time.",
+    )
+    add_target(command)
+    _add_directions(command)
+    command.add_argument("--detail", choices=DETAIL, default="steps", help="how much is shown (default steps)")
+    add_output(command)
+    command.set_defaults(run=run_expand)
+    command = commands.add_parser(
+        "check",
+        help="find the first wrong line of an expansion or a derivative that somebody wrote",
+        description="Compare the lines of ANSWER, one step each, with the expansion along --directions, or without "
+        "directions with the derivative of some --order. Exit status 1 when a line is wrong.",
+    )
+    add_target(command)
+    command.add_argument("--answer", metavar="FILE", required=True, help="a text file, or - for standard input")
+    _add_directions(command)
+    add_output(command)
+    command.set_defaults(run=run_check)
+
+
+def _add_directions(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--directions", nargs="+", default=[], metavar="V", help="a name or numbers (1,0) for each level"
+    )
+    command.add_argument("--order", type=int, help="so many levels along one direction; for a derivative its order")
+
+
+def run_expand(options: argparse.Namespace) -> int:
+    """Carry out `symad expand`; exit status 0."""
+    f, x = read_target(options)
+    directions = read_directions(options.directions or ["v"], given(f, x).argument)
+    if options.order is not None and len(directions) > 1:
+        raise ArgumentError("--order with several directions", do="give one direction, or leave --order out")
+    given_directions = directions if options.order is None else directions[0]
+    shown = expand(f, x, given_directions, order=options.order, detail=options.detail)
+    return present(shown, options)
+
+
+def run_check(options: argparse.Namespace) -> int:
+    """Carry out `symad check`; exit status 0 for a right answer, 1 for a wrong one."""
+    (f, x), mine = read_target(options), _answer(options.answer)
+    if options.directions:
+        directions = read_directions(options.directions, given(f, x).argument)
+        answer = check_expansion(mine, f, x, directions, order=options.order)
+    else:
+        answer = check_derivative(mine, f, x, order=options.order or 1)
+    present(answer, options)
+    return 0 if answer.right else 1
+
+
+def _answer(name: str) -> str:
+    if name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read {name!r}", why=str(error), do="give a text file, or - for input") from error
+
+
+def add_explain_and_draw(commands: Any) -> None:
+    """Declare both commands and their options."""
+    for name, run, what in (
+        ("explain", run_explain, "show the stages of a derivative: program, linearized, transposed, differentiated"),
+        ("draw", run_draw, "draw the graph of a function or of its derivative"),
+    ):
+        command = commands.add_parser(name, help=what, description=f"{what.capitalize()}.")
+        add_target(command)
+        add_transform(command)
+        add_output(command, ", .svg or .dot" if name == "draw" else "")
+        if name == "draw":
+            command.add_argument(
+                "--loops", action="store_true", help="draw the loops that are found, or written down, as loops"
+            )
+        command.set_defaults(run=run)
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Carry out `symad explain`; exit status 0."""
+    return present(explain(*transformed(options)), options)
+
+
+def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:
+    """Return a function as a rolled program; ArgumentError with the reason where it has no loops."""
+    found = plan(function, example(argument), roll="always").candidate.rolled
+    assert found is not None
+    return found.program
+
+
+def run_draw(options: argparse.Namespace) -> int:
+    """Carry out `symad draw`; exit status 0."""
+    if options.loops:
+        function, argument = transformed(options)
+        return present(draw(loops_of(function, argument)), options)
+    f, _ = read_target(options)
+    if isinstance(f, sp.Basic) and not options.transform:
+        return present(draw(f), options)
+    return present(draw(*transformed(options)), options)
+
+
+def add_compare_and_verify(commands: Any) -> None:
+    """Declare both commands and their options."""
+    command = commands.add_parser(
+        "compare",
+        help="compare every route to a derivative: values, errors, operations, times",
+        description="Compare symbolic differentiation, every mode of automatic differentiation, Taylor coefficients, "
+        "differences and other libraries where they are installed, at a point.",
+    )
+    add_target(command)
+    command.add_argument("--order", type=int, default=1, help="of the derivative (default 1)")
+    command.add_argument("--plots", action="store_true", help="error against step size, and swell against order")
+    add_output(command, ", .md or .csv")
+    command.set_defaults(run=run_compare)
+    command = commands.add_parser(
+        "verify",
+        help="compare a compiled kernel with exact numbers, at a point or all over a box",
+        description="Compile the target, or its derivative, and compare its results with exact ones, at its point or "
+        "at random and adversarial points of a box.",
+    )
+    add_target(command)
+    add_transform(command)
+    command.add_argument("--box", nargs=2, type=float, metavar=("LOW", "HIGH"), help="bounds of every number")
+    command.add_argument("--points", type=int, default=1000, help="how many points of the box (default 1000)")
+    command.add_argument("--seed", type=int, default=0, help="of the random points (default 0)")
+    command.add_argument("--rigorous", action="store_true", help="enclosures by ball arithmetic (symad[rigorous])")
+    add_output(command)
+    command.set_defaults(run=run_verify)
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """Carry out `symad compare`; exit status 0, or 1 when a route is wrong."""
+    require_point(options)
+    comparison = compare(*read_target(options), options.order, plots=options.plots)
+    present(comparison, options)
+    return 1 if comparison.wrong else 0
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Carry out `symad verify`; exit status 0, or 1 where nothing was compared, or a number is wrong without bound."""
+    function, argument = transformed(options)
+    if options.box is None:
+        require_point(options)
+    elif not options.at:
+        argument = example(argument)
+    kernel = compile(function, argument)
+    if options.box is None:
+        found = verify(kernel, argument, rigorous=options.rigorous)
+        present(found, options)
+        return 0 if math.isfinite(found.worst_ulp) else 1
+    box = tuple(options.box)
+    found_errors = verify(kernel, box=box, points=options.points, seed=options.seed, rigorous=options.rigorous)
+    present(found_errors, options)
+    return 1 if math.isnan(found_errors.worst_ulp) else 0
