@@ -18,7 +18,7 @@ import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Program
-from symad.compiling.loop_candidate import Rolled
+from symad.compiling.candidates import Rolled
 from symad.compiling.native import compile_rolled
 from symad.compiling.planning import plan
 from symad.errors import TraceError
