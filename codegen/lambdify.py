@@ -14,7 +14,8 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import FLOAT64, NumberType
-from codegen.loops.roll import Roll, StraightError, repeats_enough, roll_program
+from codegen.loops.loop import StraightError
+from codegen.loops.roll import Roll, repeats_enough, roll_program
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel

@@ -17,12 +17,12 @@ from benchmarks.structure.flat_peers import row_pattern
 from benchmarks.structure.problems import Function, momentum_step, settings
 from codegen.loops import roll
 from codegen.loops.roll import Roll
-from symad.compiling import loop_candidate
+from symad.compiling import candidates
 from symad.tracing.control import scan, sum_over
 
 STAGES = {
-    "trace_structured": ("trace", loop_candidate),
-    "plain_rows": ("detect", loop_candidate),
+    "trace_structured": ("trace", candidates),
+    "plain_rows": ("detect", candidates),
     "find": ("detect", roll),
     "agree": ("detect", roll),
 }  # functions on the clock, and where they are looked up

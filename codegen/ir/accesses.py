@@ -1,15 +1,21 @@
 """Accesses: every read and write of a buffer in the order of time, and what may follow on what at one place.
 
-Each buffer is looked at for itself: its accesses become whole numbers, place before time before kind, which are sorted;
-then those of one place stand side by side. That is exact, and linear but for the sorting. Of a buffer with more than
-`MOST` accesses those are looked at that come first, in whole rounds of the outermost nests: nothing right is refused,
-and something wrong may pass.
+A place begins at zero with the call, and anew with all that is stored to it; what is added goes on with what it holds.
+No numbers are computed here: which places are used when follows from the tables and from the order of the steps.
+
+The accesses of a buffer are put in the order of place, time and kind; then those of one place stand side by side. A
+place is stored once or added to, and read only when that is done (`check_accesses`): cotangents of a round that go on
+with those of another break this. A place that begins anew in the rounds of a nest is read in the round in which it
+began (`check_rounds`): a way back that asks for what an earlier round had there, when the last one has left something
+else, breaks this.
+
+Of a buffer with many accesses some places are looked at, each in all its accesses: nothing that is right is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import NoReturn
 
@@ -17,15 +23,15 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from codegen.ir.region import Nest, Region, Result, RolledProgram, Step
-from codegen.ir.tables import Affine, Table, unique
+from codegen.errors import InvariantError
+from codegen.ir.readdress import shift_at
+from codegen.ir.region import Region, Result, RolledProgram, Step, buffer_names
+from codegen.ir.tables import Affine, Places, Table, distinct, unique
 
-Numbers = NDArray[np.int64]
 Fail = Callable[[str, str, str], NoReturn]
 
-MOST = 1 << 20  # accesses of one buffer that are looked at
-MOVE, READ, ADD, ZERO, STORE, COPY, PERHAPS, AGAIN, COPY_AGAIN = range(9)  # MOVE is read by a copy, AGAIN is in a nest
-KINDS = 16
+MOVE, READ, ADD, ZERO, STORE, COPY, PERHAPS, AGAIN, COPY_AGAIN = range(9)  # MOVE is read by a copy, AGAIN is in a nest;
+KINDS = 16  # from ZERO on they begin a place anew
 ONCE = "a place is stored once"
 EITHER = "a place is stored or added to"
 BEFORE = "a place is read only after it is written"
@@ -43,79 +49,170 @@ FORBIDDEN = {  # what may not follow on what at one place, and why
         for store in STORES
     },
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """All accesses of a table: at `time` in the first round of the nests around, a stride later in each further one."""
-
-    region: int
-    table: Table
-    kind: int
-    time: int
-    counts: tuple[int, ...]
-    strides: list[list[int]]  # of each nest around a list of one number, which is known at the end of the nest
-
-    @property
-    def places(self) -> Numbers:
-        """The places in the first round; of one place for all repetitions two stand for all."""
-        if isinstance(self.table, Affine) and not self.table.step:
-            return np.full(min(self.table.count, 2), self.table.start, dtype=np.int64)
-        return self.table.places()
-
-    @property
-    def size(self) -> int:
-        """How many accesses these are."""
-        fixed = isinstance(self.table, Affine) and not self.table.step
-        return (min(self.table.count, 2) if fixed else self.table.count) * prod(self.counts)
-
-
-@dataclass(eq=False)
-class _Clock:
-    """The accesses of steps by buffer, and the time that has passed."""
-
-    now: int = 0
-    regions: int = 0
-    found: dict[int, list[Access]] = field(default_factory=dict)
-
-    def region(self, region: Region, counts: tuple[int, ...], strides: list[list[int]]) -> None:
-        reads = [*region.gathers, *(use for carry in region.carries for use in carry.initial)]
-        slots = len(region.body.inputs)
-        copies = all(region.body.outputs[use.output].rows[0] < slots and use.kind != "add" for use in region.results)
-        pairs = [(use.buffer, use.table, MOVE if copies else READ) for use in reads]
-        pairs += [(use.buffer, use.table, _kind(region, use, bool(counts))) for use in region.results]
-        for buffer, table, kind in pairs:
-            found = Access(self.regions, table, kind, self.now, counts, strides)
-            self.found.setdefault(buffer, []).append(found)
-        self.regions += 1
-        self.now += 1
-
-
-def accesses(steps: Sequence[Step]) -> dict[int, list[Access]]:
-    """Return the accesses of every buffer, in the order of the regions."""
-    clock = _Clock()
-    stack: list[Step | tuple[Nest, int, list[int]]] = list(reversed(steps))
-    around: list[tuple[int, list[int]]] = []
-    while stack:
-        step = stack.pop()
-        if isinstance(step, Region):
-            clock.region(step, tuple(count for count, _ in around), [stride for _, stride in around])
-        elif isinstance(step, Nest):
-            around.append((step.count, []))
-            stack += [(step, clock.now, around[-1][1]), *reversed(step.steps)]
-        else:
-            nest, begin, stride = step
-            stride.append(clock.now - begin)
-            clock.now = begin + stride[0] * nest.count
-            around.pop()
-    return clock.found
+SORTED = 1 << 20  # accesses of a buffer that are all put in order; of more, those of some places are
+SOME = 512  # places, spread over the buffer by the golden ratio: at no distance that tables have
+MOST, LONGEST = 1 << 26, 1 << 22  # accesses, and rounds, beyond which a buffer is left alone
+GOLDEN = (5**0.5 - 1) / 2
+BLOCK = 1 << 20  # accesses that are looked through at once
+RULE = "what a round leaves is its own"
+REPORT = "this is an error of the compiler: trust no number of the program, and report it with the function"
 
 
 def check_accesses(program: RolledProgram, fail: Fail) -> None:
     """Fail where a place is not stored once or added to, or is read before that."""
-    for buffer, found in accesses(program.steps).items():
-        if program.buffers[buffer].kind not in ("input", "constant") and not _is_plain(found):
-            _check(buffer, found, fail)
+    for found in _timelines(program, lambda uses: not _is_plain(uses)):
+        before, behind = found.kind[:-1], found.kind[1:]
+        same_place = found.place[1:] == found.place[:-1]
+        same_time = same_place & (found.time[1:] == found.time[:-1])
+        table = np.zeros((KINDS, KINDS), dtype=bool)
+        for pair in FORBIDDEN:
+            table[pair] = True
+        at_once = (behind > READ) & ~((before == ADD) & (behind == ADD))
+        wrong = same_place & (table[before, behind] | (same_time & at_once))
+        if wrong.any():
+            _explain(found, int(np.argmax(wrong)), fail)
+        begins = np.nonzero(np.concatenate([[True], ~same_place]))[0]
+        at, never = np.arange(len(found.kind)), len(found.kind)
+        read = np.minimum.reduceat(np.where(found.kind == READ, at, never), begins)
+        written = np.minimum.reduceat(np.where(found.kind > READ, at, never), begins)
+        early = (read < written) & (written < never)
+        if early.any():
+            place = int(found.place[begins][np.argmax(early)])
+            fail(BEFORE, f"buffer {found.buffer}, place {place}", "it is read first and written later")
+
+
+def _explain(found: _Timeline, at: int, fail: Fail) -> None:
+    """Fail with the regions of two accesses, one after the other."""
+    kinds = found.kind[at : at + 2].tolist()
+    first, second = (f"region {found.uses[number].number}" for number in found.use[at : at + 2])
+    where = f"buffer {found.buffer}, place {found.place[at]}"
+    if found.time[at] != found.time[at + 1]:
+        invariant, why = FORBIDDEN[kinds[0], kinds[1]]
+        fail(invariant, where, why.format(first=first, second=second))
+    if kinds[0] <= READ:
+        fail(BEFORE, where, f"{first} reads it and writes to it")
+    if ADD in kinds:
+        fail(EITHER, where, f"{first} stores and adds to it")
+    fail(ONCE, where, f"{first} stores to it twice")
+
+
+def _is_plain(uses: Sequence[_Use]) -> bool:
+    """Whether it is seen at once that all is right: outside of nests, all sums or one store, and reads behind them."""
+    writes = [use for use in uses if use.kind > READ]
+    if any(use.nests for use in uses):
+        return False
+    last = max((use.first for use in writes), default=-1)
+    if any(use.kind <= READ and use.first <= last for use in uses):
+        return False
+    return all(use.kind == ADD for use in writes) or (len(writes) == 1 and unique(writes[0].table))
+
+
+def check_rounds(program: RolledProgram) -> None:
+    """Raise InvariantError where a place that begins anew in the rounds of a nest is read in another round.
+
+    It begins once in a round, or with zeros and then numbers. Rounds that hand on windows
+    (`codegen.loops.optimise.contraction`) are not written so.
+    """
+    for found in _timelines(program, _begins_anew):
+        begins = np.flatnonzero(found.kind >= ZERO)
+        again = found.place[begins[1:]] == found.place[begins[:-1]]
+        first, second = begins[:-1][again], begins[1:][again]
+        level = found.level(first, second)
+        cleared = (found.kind[first] == ZERO) & (found.kind[second] > ZERO) & found.together(first, second)
+        found.refuse_pairs(first, second, (level < 0) & ~cleared, "begins anew in a round in which it began in {}")
+        rank = np.cumsum(np.diff(found.place, prepend=found.place[:1]) != 0)  # of a place among those in use
+        home = np.full(rank[-1] + 1, -1)  # the innermost nest in whose rounds a place begins anew
+        np.maximum.at(home, rank[first], level)
+        reads = np.flatnonzero((found.kind <= READ) & (home[rank] >= 0))
+        begun = np.maximum.accumulate(np.where(found.kind >= ZERO, np.arange(len(found.kind)), 0))[reads]
+        early = (found.place[begun] != found.place[reads]) | (begun > reads)
+        found.refuse_pairs(reads, reads, early, "is read in a round before it begins in one")
+        row = 2 * home[rank[reads]] + 1
+        apart = found.rounds[row, reads] != found.rounds[row, begun]
+        found.refuse_pairs(begun, reads, apart, "is read in another round than {} began it in")
+
+
+def _begins_anew(uses: Sequence[_Use]) -> bool:
+    """Return whether places that are read may begin more than once."""
+    stores = [use for use in uses if use.kind >= ZERO]
+    return len(stores) < len(uses) and (len(stores) > 1 or any(use.nests for use in stores))
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """A nest around a region: its rounds, how many regions run in one of them, and when the first one begins.
+
+    Times are numbers of regions that have run; these are in the first rounds of the nests further out.
+    """
+
+    count: int
+    length: int
+    begin: int
+
+
+@dataclass(frozen=True)
+class _Use:
+    """A use of a buffer by a region: its number, where it was written, when it runs first, the nests around it."""
+
+    number: int
+    origin: str
+    first: int
+    nests: tuple[_Rounds, ...]
+    kind: int
+    table: Table
+
+    @property
+    def rounds(self) -> int:
+        """In how many rounds it is."""
+        return prod(nest.count for nest in self.nests)
+
+    @property
+    def single(self) -> bool:
+        """Whether all is read at one place, or added to one."""
+        return self.kind < ZERO and self.table.fixed
+
+    @property
+    def places(self) -> Places:
+        """The places in the first rounds; those that are stored to as often as they are."""
+        if self.kind >= ZERO or isinstance(self.table, Affine):
+            return self.table.places()[:1] if self.single else self.table.places()
+        return distinct(self.table.index)
+
+    def events(self, chosen: Places | None) -> tuple[Places, Places, list[Places]]:
+        """Return its places in all rounds, all or the chosen ones; when that is; when nests and their rounds began."""
+        moved, time, began = np.zeros(1, dtype=np.int64), np.full(1, self.first), list[Places]()
+        for depth, nest in enumerate(self.nests):
+            rounds = np.arange(nest.count)
+            shift = shift_at(self.table, depth)
+            began = [*began, time - self.first + nest.begin]
+            moved, time = ((a[:, None] + step * rounds).ravel() for a, step in ((moved, shift), (time, nest.length)))
+            began = [*(np.repeat(times, nest.count) for times in began), time - self.first + nest.begin]
+        places = self.places
+        if chosen is None:
+            every = np.repeat(np.arange(len(moved)), len(places))
+            return (moved[:, None] + places).ravel(), time[every], [times[every] for times in began]
+        rows, found, width = list[Places](), list[Places](), max(BLOCK // len(places), 1)
+        for start in range(0, len(moved), width):
+            block = moved[start : start + width, None] + places
+            row, column = np.nonzero(np.isin(block, chosen))
+            rows.append(row + start)
+            found.append(block[row, column])
+        every = np.concatenate(rows)
+        return np.concatenate(found), time[every], [times[every] for times in began]
+
+
+def _uses(program: RolledProgram) -> dict[int, list[_Use]]:
+    """Return the uses of all buffers that are written."""
+    found: dict[int, list[_Use]] = {}
+    for number, (region, first, nests) in enumerate(_in_time(program.steps, 0, ())):
+        slots, rows = len(region.body.inputs), [region.body.outputs[use.output].rows[0] for use in region.results]
+        copies = all(row < slots and use.kind != "add" for row, use in zip(rows, region.results, strict=True))
+        pairs = [(use.buffer, MOVE if copies else READ, use.table) for use in region.reads]
+        pairs += [(use.buffer, _kind(region, use, bool(nests)), use.table) for use in region.results]
+        for buffer, kind, table in pairs:
+            if program.buffers[buffer].kind in ("workspace", "output"):
+                found.setdefault(buffer, []).append(_Use(number, region.origin, first, nests, kind, table))
+    return found
 
 
 def _kind(region: Region, use: Result, inside: bool) -> int:
@@ -131,113 +228,85 @@ def _kind(region: Region, use: Result, inside: bool) -> int:
     return AGAIN if inside else STORE
 
 
-def _is_plain(found: Sequence[Access]) -> bool:
-    """Whether it is seen at once that all is right: outside of nests, all sums or one store, and reads behind them."""
-    writes = [access for access in found if access.kind > READ]
-    if any(access.counts for access in found):
-        return False
-    last = max((access.time for access in writes), default=-1)
-    if any(access.kind <= READ and access.time <= last for access in found):
-        return False
-    return all(access.kind == ADD for access in writes) or (len(writes) == 1 and unique(writes[0].table))
+def _in_time(
+    steps: Sequence[Step], first: int, nests: tuple[_Rounds, ...]
+) -> Iterator[tuple[Region, int, tuple[_Rounds, ...]]]:
+    """Return every region, when it runs first, and the nests around it."""
+    for step in steps:
+        if isinstance(step, Region):
+            yield step, first, nests
+        else:
+            yield from _in_time(step.steps, first, (*nests, _Rounds(step.count, _length(step.steps), first)))
+        first += _length([step])
 
 
-def _check(buffer: int, found: Sequence[Access], fail: Fail) -> None:
-    keys, times = _sorted(found)
-    if not len(keys):
-        return
-    kinds, moments = keys % KINDS, keys // KINDS
-    places, moments = moments // times, moments % times
-    same_place = places[1:] == places[:-1]
-    same_time = same_place & (moments[1:] == moments[:-1])
-    before, behind = kinds[:-1], kinds[1:]
-    table = np.zeros((KINDS, KINDS), dtype=bool)
-    for pair in FORBIDDEN:
-        table[pair] = True
-    at_once = (behind > READ) & ~((before == ADD) & (behind == ADD))
-    wrong = same_place & (table[before, behind] | (same_time & at_once))
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        _explain(buffer, found, keys[k : k + 2], times, fail)
-    begins = np.nonzero(np.concatenate([[True], ~same_place]))[0]
-    at, never = np.arange(len(kinds)), len(kinds)
-    read = np.minimum.reduceat(np.where(kinds == READ, at, never), begins)
-    written = np.minimum.reduceat(np.where(kinds > READ, at, never), begins)
-    early = (read < written) & (written < never)
-    if early.any():
-        place = int(places[begins][np.argmax(early)])
-        fail(BEFORE, f"buffer {buffer}, place {place}", "it is read first and written later")
+def _length(steps: Sequence[Step]) -> int:
+    """Return how many regions run in steps."""
+    return sum(1 if isinstance(step, Region) else step.count * _length(step.steps) for step in steps)
 
 
-def _explain(buffer: int, found: Sequence[Access], keys: Numbers, times: int, fail: Fail) -> None:
-    """Fail with the regions of two accesses."""
-    kinds, rest = (keys % KINDS).tolist(), keys // KINDS
-    place, moments = int(rest[0]) // times, (rest % times).tolist()
-    first, second = (f"region {_region_at(found, kind, moment)}" for kind, moment in zip(kinds, moments, strict=True))
-    where = f"buffer {buffer}, place {place}"
-    if moments[0] != moments[1]:
-        invariant, why = FORBIDDEN[kinds[0], kinds[1]]
-        fail(invariant, where, why.format(first=first, second=second))
-    if kinds[0] <= READ:
-        fail(BEFORE, where, f"{first} reads it and writes to it")
-    if ADD in kinds:
-        fail(EITHER, where, f"{first} stores and adds to it")
-    fail(ONCE, where, f"{first} stores to it twice")
+def _timelines(program: RolledProgram, wanted: Callable[[Sequence[_Use]], bool]) -> Iterator[_Timeline]:
+    """Return all uses in order of the buffers for which something is to be found out."""
+    names = buffer_names(program)
+    for buffer, uses in _uses(program).items():
+        work = sum(use.rounds * (1 if use.single else use.table.count) for use in uses)
+        if wanted(uses) and work <= MOST and max(use.rounds for use in uses) <= LONGEST:
+            found = _Timeline(program.name, buffer, names[buffer], uses, _chosen(program.buffers[buffer].size, work))
+            if len(found.place):
+                yield found
 
 
-def _region_at(found: Sequence[Access], kind: int, moment: int) -> int:
-    """Return the number of the region that has an access of a kind at some time."""
-    for access in found:
-        left = moment - access.time
-        for count, (stride,) in zip(access.counts, access.strides, strict=True):
-            left -= min(left // stride, count - 1) * stride if left > 0 else 0
-        if access.kind == kind and left == 0:
-            return access.region
-    return -1
+def _chosen(size: int, work: int) -> Places | None:
+    """Return which places of a buffer are looked at, None for all: the first and last ones, and some between."""
+    if work <= SORTED:
+        return None
+    between = (np.arange(SOME) * GOLDEN % 1.0 * size).astype(np.int64)
+    return distinct(np.concatenate([between, np.arange(min(8, size)), np.arange(max(0, size - 8), size)]))
 
 
-def _sorted(found: Sequence[Access]) -> tuple[Numbers, int]:
-    """Return the accesses of a buffer as sorted numbers, and how many times there are."""
-    parts = list(_first_ones(found))
-    times = max((access.time + sum(_later(access)) for access in found), default=0) + 1
-    keys = [_keys(access, rounds, times) for access, rounds in parts]
-    return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *keys])), times
+class _Timeline:
+    """The uses of the places of a buffer: in the order of the places, and of time; reads of a region before its writes.
 
-
-def _later(access: Access) -> Iterator[int]:
-    """How much later the last round of each nest around is."""
-    return ((count - 1) * stride for count, (stride,) in zip(access.counts, access.strides, strict=True))
-
-
-def _first_ones(found: Sequence[Access]) -> Iterator[tuple[Access, tuple[int, ...]]]:
-    """Yield the accesses that come first, as many as may be looked at, with the counts of rounds around them.
-
-    What stands in one outermost nest is cut after the same round.
+    Row 2 d of `rounds` says when the nest around it, d nests further in, began, and row 2 d + 1 when the round of it
+    did; -1 where there is none. So two uses are in the same round where the numbers are the same.
     """
-    left = MOST
-    nests: dict[int, list[Access]] = {}
-    for number, access in enumerate(found):
-        nests.setdefault(id(access.strides[0]) if access.counts else -1 - number, []).append(access)
-    for together in nests.values():
-        size = sum(access.size for access in together)
-        counts = together[0].counts
-        rounds = counts[0] if counts else 1
-        if size > left:
-            rounds = left * rounds // size
-        for access in together:
-            if rounds:
-                yield access, (rounds, *access.counts[1:]) if counts else ()
-        left -= size
-        if left <= 0:
-            return
 
+    def __init__(self, program: str, buffer: int, name: str, uses: Sequence[_Use], chosen: Places | None) -> None:
+        self.program, self.buffer, self.name, self.uses = program, buffer, name, uses
+        found = [use.events(chosen) for use in uses]
+        depth, sizes = 2 * max(len(use.nests) for use in uses), [len(places) for places, _, _ in found]
+        place, time = np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+        rounds = np.full((depth, len(place)), -1)
+        ends = np.cumsum([0, *sizes])
+        for (_, _, began), start, end in zip(found, ends[:-1], ends[1:], strict=True):
+            for row, times in enumerate(began):
+                rounds[row, start:end] = times
+        kind = np.repeat([use.kind for use in uses], sizes)
+        order = np.argsort((place * (time.max(initial=0) + 1) + time) * KINDS + kind, kind="stable")
+        self.place, self.time, self.kind, self.rounds = place[order], time[order], kind[order], rounds[:, order]
+        self.use = np.repeat(np.arange(len(uses)), sizes)[order]
 
-def _keys(access: Access, counts: Sequence[int], times: int) -> Numbers:
-    """Return accesses as numbers: place before time before kind."""
-    table = access.table
-    keys = (access.places * times + access.time) * KINDS + access.kind
-    for depth in reversed(range(len(counts))):
-        shift = table.shifts[depth] if depth < len(table.shifts) else 0
-        rounds = (shift * times + access.strides[depth][0]) * KINDS * np.arange(counts[depth], dtype=np.int64)
-        keys = (rounds[:, None] + keys[None, :]).ravel()
-    return keys
+    def level(self, first: Places, second: Places) -> Places:
+        """Return for pairs of uses the nest of which they are in different rounds; -1 for none."""
+        found = np.full(len(first), -1)
+        for depth in range(len(self.rounds) // 2):
+            nest, own = self.rounds[2 * depth], self.rounds[2 * depth + 1]
+            found[(nest[first] == nest[second]) & (own[first] != own[second])] = depth
+        return found
+
+    def together(self, first: Places, second: Places) -> NDArray[np.bool_]:
+        """Return for pairs of uses whether they are in the same rounds of the same nests."""
+        found: NDArray[np.bool_] = (self.rounds[:, first] == self.rounds[:, second]).all(axis=0)
+        return found
+
+    def refuse_pairs(self, first: Places, second: Places, wrong: NDArray[np.bool_], text: str) -> None:
+        """Raise for the first pair of uses, in time, of which something is wrong."""
+        if wrong.any():
+            pair = np.flatnonzero(wrong)[np.argmin(self.time[second[wrong]])]
+            one, other = (self.uses[self.use[found[pair]]] for found in (first, second))
+            raise InvariantError(
+                f"place {self.place[second[pair]]} of {self.name} {text.format(f'region {one.number}')}",
+                where=f"region {other.number} of {self.program}" + (f" ({other.origin})" if other.origin else ""),
+                why=RULE,
+                do=REPORT,
+            )

@@ -1,21 +1,24 @@
-"""Parts of bodies: some of the outputs of what a region repeats, over some of its slots."""
+"""Parts of bodies, some outputs of what a region repeats over some of its slots; regions of parts, and of copies."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from codegen.ir.copy_rows import copied
-from codegen.ir.program import Input, Output, Program, reachable
-from codegen.ir.row_table import Table
+from codegen.ir.copy_rows import body_of, copied, program_over
+from codegen.ir.program import Program, reachable
+from codegen.ir.region import Carry, Gather, Kind, Region, Result
+from codegen.ir.row_table import Table as RowTable
+from codegen.ir.tables import Table
 
 
 def body_part(
     body: Program,
     slots: Sequence[int],
     outputs: Sequence[int | None],
-    same: dict[int, int] | None = None,
+    same: Mapping[int, int] | None = None,
     further: int = 0,
 ) -> Program:
     """Return the body with these slots, some further ones that nothing reads, and these outputs.
@@ -32,7 +35,7 @@ def body_part(
     >>> part.operands, part.outputs[0].rows, part.outputs[1].rows
     ([(), (), (0, 0)], (2,), (1,))
     """
-    table = Table()
+    table = RowTable()
     numbers = [*slots, *range(len(body.inputs), len(body.inputs) + further)]
     leaves = {slot: table.leaf(sp.Symbol(f"s{k}", real=True)) for k, slot in enumerate(numbers)}
     leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
@@ -41,9 +44,8 @@ def body_part(
     found = []
     for output in outputs:
         row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
-        found.append(Output((), (row,)))
-    inputs = tuple(Input(f"s{k}", ()) for k in range(len(numbers)))
-    return Program(table.heads, table.operands, table.atoms, inputs, tuple(found), body.name)
+        found.append(row)
+    return body_of(table, (f"s{k}" for k in range(len(numbers))), found, body.name)
 
 
 def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
@@ -60,3 +62,66 @@ def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
 def row_of(body: Program, output: int) -> int:
     """Return the row of an output."""
     return body.outputs[output].rows[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """A region in the making: what each slot of a body reads, in any order, and where its outputs go.
+
+    Outputs may be those that `body_part` knows: ~s for slot s itself, None for the number 0. `same` says of slots that
+    are not read to which other one they are equal.
+    """
+
+    body: Program
+    gathers: Mapping[int, Gather]
+    carries: Mapping[int, tuple[int | None, tuple[Gather, ...]]]
+    results: Sequence[tuple[int | None, Result]]  # the output of the result is not looked at
+    same: Mapping[int, int] = field(default_factory=dict)
+
+    def region(self, count: int, origin: str, stop: int | None = None) -> Region:
+        """Return the region: gathers first, outputs one after the other."""
+        outputs = [output for output, _ in self.results] + [output for output, _ in self.carries.values()]
+        outputs += [] if stop is None else [stop]
+        number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
+        slots = [*self.gathers, *self.carries]
+        whole = slots == list(range(len(self.body.inputs))) and list(number) == list(range(len(self.body.outputs)))
+        body = self.body if whole else body_part(self.body, slots, list(number), self.same)
+        results = tuple(replace(use, output=number[output]) for output, use in self.results)
+        carries = tuple(Carry(number[output], initial) for output, initial in self.carries.values())
+        last = None if stop is None else number[stop]
+        return Region(body, count, tuple(self.gathers.values()), results, carries, last, origin)
+
+
+def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mapping[int, Gather]) -> Region:
+    """Return a parallel region with other results, each with its row of the body; some rows are read, not computed.
+
+    Slots and rows that nothing needs are left out.
+    """
+    rows = list(dict.fromkeys(row for row, _ in outputs))
+    given = dict(enumerate(region.gathers)) | dict(reads)
+    slots = [*sorted(given.keys() - reads.keys()), *sorted(reads)]
+    body, used = program_over(region.body, slots, rows, region.body.name)
+    gathers = tuple(given[slots[number]] for number in used)
+    results = tuple(replace(use, output=rows.index(row)) for row, use in outputs)
+    return replace(region, body=body, gathers=gathers, results=results)
+
+
+def outputs_of(region: Region) -> list[tuple[int, Result]]:
+    """Return the results of a region, each with its row of the body."""
+    return [(region.body.outputs[use.output].rows[0], use) for use in region.results]
+
+
+def identities(count: int) -> Program:
+    """Return the body that gives back its slots."""
+    symbols = [sp.Symbol(f"s{k}", real=True) for k in range(count)]
+    table = RowTable()
+    rows = [table.leaf(symbol) for symbol in symbols]
+    return body_of(table, (symbol.name for symbol in symbols), rows, "copy")
+
+
+IDENTITY = identities(1)
+
+
+def copy(source: Gather, buffer: int, places: Table, kind: Kind = "store", origin: str = "copies") -> Region:
+    """Return the region that stores what it gathers at places of a buffer, or adds it to what is there."""
+    return Region(IDENTITY, source.table.count, (source,), (Result(0, buffer, places, kind),), origin=origin)

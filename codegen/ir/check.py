@@ -19,7 +19,6 @@ from sympy.logic.boolalg import Boolean
 from codegen.errors import ArgumentError, InvariantError
 from codegen.heads import Alias
 from codegen.ir.accesses import check_accesses
-from codegen.ir.live_ranges import check_live_ranges
 from codegen.ir.program import Head, Output, Program, reachable
 from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.ir.tables import Affine, Indexed, Table
@@ -93,10 +92,6 @@ def check_rolled(program: RolledProgram, after: str = "") -> None:
             check_program(region.body, f"{after} (the body of region {number} of {program.name})".strip())
         _region(region, len(counts), f"region {number}", fail)
     check_accesses(program, fail)
-    try:
-        check_live_ranges(program)
-    except InvariantError as error:
-        fail(error.what, error.where, error.why)
 
 
 def _fail(name: str, after: str, invariant: str, where: str, why: str) -> NoReturn:

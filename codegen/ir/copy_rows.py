@@ -80,5 +80,10 @@ def program_over(
     table, names = Table(), [f"s{k}" for k in range(len(used))]
     row_of = {slots[number]: table.leaf(sp.Symbol(s, real=True)) for number, s in zip(used, names, strict=True)}
     copy_rows(rows, inner, table, row_of)
-    inputs, outputs = tuple(Input(s, ()) for s in names), tuple(Output((), (row_of[row],)) for row in wanted)
-    return Program(table.heads, table.operands, table.atoms, inputs, outputs, name), used
+    return body_of(table, names, [row_of[row] for row in wanted], name), used
+
+
+def body_of(table: Table, slots: Iterable[str], outputs: Iterable[int], name: str) -> Program:
+    """Return the program of a table's rows, which has numbers in (the leaves that came first) and numbers out."""
+    inputs, results = tuple(Input(slot, ()) for slot in slots), tuple(Output((), (row,)) for row in outputs)
+    return Program(table.heads, table.operands, table.atoms, inputs, results, name)

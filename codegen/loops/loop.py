@@ -22,6 +22,10 @@ Nodes: TypeAlias = NDArray[np.int64]
 Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are
 
 
+class StraightError(Exception):
+    """Why something stays in straight lines: an expected reason, which plans and reports show."""
+
+
 @dataclass(frozen=True, eq=False)
 class LoopCarry:
     """A slot that has what an output of the body was `lag = len(initial)` repetitions before."""
@@ -67,6 +71,11 @@ class Loop:
     example: tuple[int, ...] = ()  # rows of one repetition, where the loop was found in straight lines
     inside: tuple[Loop, ...] = ()
     sums: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def nodes_read(self) -> list[Nodes]:
+        """The columns of nodes that slots read, and the initial nodes of the carries."""
+        return [*filter(is_nodes, self.reads), *(carry.initial for carry in self.carries)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

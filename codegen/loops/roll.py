@@ -1,4 +1,8 @@
-"""Roll: rows in straight lines become a rolled program, where something repeats in them."""
+"""Roll: rows in straight lines become a rolled program, where something repeats in them.
+
+A chain that was written down may carry out a step in time of all points of a grid in each repetition. What repeats in
+such a body is looked for as in a function; then the chain is a nest, and does not grow with the grid.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,18 @@ from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
-from codegen.loops.loop import Loop, Nodes
+from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
+from codegen.loops.place.placed_bodies import can_be_nest
+from codegen.pricing.price import price_rolled, price_unrolled
 from codegen.stages import observed, stage
 
 Roll = Literal["auto", "never", "always"]  # whether what repeats becomes loops
 FEWEST_ROWS = 128  # fewer operations have no loops worth their while
 FEWEST_COPIES = 8  # operations carried out for one that is written
-
-
-class StraightError(Exception):
-    """Why something stays in straight lines: an expected reason, which plans and reports show."""
+LONG = 500  # operations of a body in which loops are looked for,
+LEFT = 64  # and of one that has some already
 
 
 def roll_rows(
@@ -113,3 +117,27 @@ def _flat_program(rows: PlainRows, arrays: Arrays) -> Program:
     }
     outputs = tuple(Output(nodes.shape, tuple(nodes.ravel().tolist())) for nodes, _ in arrays.outputs)
     return Program(rows.heads, rows.operands, {**rows.atoms, **names}, (), outputs)
+
+
+def with_loops(loop: Loop) -> Loop:
+    """Return a chain with the loops that its body has; the chain as it is, where they are not worth it."""
+    if not can_be_nest(loop):
+        return loop
+    loop = replace(loop, inside=tuple(map(with_loops, loop.inside)))
+    body, slots = loop.body, np.arange(len(loop.body.inputs))
+    if operations_of(body) <= (LEFT if loop.inside else LONG):
+        return loop
+    outputs = np.array([output.rows[0] for output in body.outputs], dtype=np.int64)
+    found = find(body, slots, outputs, loop.inside, lambda row: None)
+    if len(found.loops) == len(loop.inside):
+        return loop
+    if not loop.inside:
+        arrays = Arrays([("slots", slots)], [(outputs, None)])
+        program = place(body, arrays, found.loops, found.sums, "body")
+        if not repeats_enough(program) or price_rolled(program).call > price_unrolled(program).call:
+            return loop
+        if not agree(program, body, arrays):
+            fall_back(f"the loop at {loop.origin}", "the loops found in its body did not give its values")
+            return loop
+    inside = tuple(replace(inner, origin=inner.origin or loop.origin) for inner in found.loops)
+    return replace(loop, inside=inside, sums=found.sums)

@@ -15,10 +15,9 @@ from typing import TypeAlias
 
 import sympy as sp
 
-from codegen.ir.affine_runs import Runs, runs
 from codegen.ir.program import Program, Rows, reachable
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step, regions_of
-from codegen.ir.tables import Affine, Indexed, Table
+from codegen.ir.tables import Affine, Indexed, Runs, Table, runs
 from codegen.pricing.price_table import (
     CACHED,
     LANES_AT_ONCE,
@@ -87,9 +86,9 @@ def price_rows(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, wai
     return rows_work(counted, stored, zeros, waits).price
 
 
-def price_sweep(program: Program, lanes: int) -> Price:
-    """Return what a seeded program costs as a sweep over its columns, `lanes` at once."""
-    return sweep_work(program, lanes).price
+def price_sweep(program: Program, lanes: int, halves: Halves | None = None) -> Price:
+    """Return what a seeded program costs as a sweep over its columns, `lanes` at once; its halves may be known."""
+    return sweep_work(program, lanes, halves).price
 
 
 def price_rolled(program: RolledProgram, traced: int = 0) -> Price:
@@ -167,9 +166,9 @@ def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int] | None 
     return max(longest.values(), default=0)
 
 
-def sweep_work(program: Program, lanes: int) -> Work:
+def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Work:
     """What a sweep has, and what the same has in straight lines is `written_out`."""
-    halves = halves_of(program)
+    halves = halves or halves_of(program)
     once, columns = operations(halves.once), on_lanes(operations(halves.columns))
     emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
     grouped = emitted - sum(once[name] + columns[f"lanes {name}"] for name in ("operation", "sum"))
@@ -330,7 +329,7 @@ def _vectors(count: int, found: Runs | None) -> int:
 
 
 def _moves(table: Table) -> bool:
-    return not (isinstance(table, Affine) and table.step == 0)
+    return not table.fixed
 
 
 def _nests(steps: Sequence[Step]) -> int:

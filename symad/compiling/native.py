@@ -22,8 +22,8 @@ from codegen.machine.calls.compiled import LISTING, Pack, Unpack
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields
 from codegen.stages import carried_out, compilation, stage
+from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
-from symad.compiling.loop_candidate import Rolled
 from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints

@@ -14,7 +14,7 @@ from codegen.ir.program import Program
 from codegen.loops.loop import Block, Loop
 from codegen.loops.roll import operations_of
 from codegen.pricing.price_table import Price, Way
-from symad.compiling.loop_candidate import Primal, Rolled
+from symad.compiling.candidates import Primal, Rolled
 from symad.display.document import Block as Part
 from symad.display.document import Document, Heading, Paragraph, Table
 from symad.display.shown import Shown

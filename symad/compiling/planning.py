@@ -15,16 +15,25 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
-from codegen.loops.loop import Loop
-from codegen.loops.roll import Roll, StraightError, operations_of, repeats_enough
+from codegen.loops.loop import Loop, StraightError
+from codegen.loops.roll import Roll, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
-from codegen.pricing.price import halves_of, price_rolled, price_rows, price_straight, price_sweep, price_unrolled
+from codegen.pricing.price import (
+    Halves,
+    halves_of,
+    price_rolled,
+    price_rows,
+    price_straight,
+    price_sweep,
+    price_unrolled,
+)
 from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
-from symad.compiling.loop_candidate import (
+from symad.compiling.candidates import (
     Primal,
     differentiated_loops,
     primal_of,
+    seeded_program,
     taken_apart,
     traced_with_loops,
     unrolled_lines,
@@ -32,7 +41,6 @@ from symad.compiling.loop_candidate import (
 )
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
 from symad.compiling.recalled import can_be_recalled, recalled
-from symad.compiling.sweep_candidate import seeded_program
 from symad.derivatives.in_code import Recipe
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.derivatives.modes import record
@@ -141,6 +149,7 @@ class _Search:
         self.base, self.recipes = taken_apart(f)
         self.refused: dict[Way, str] = {}
         self.primal: Primal | None = None
+        self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
 
     @cached_property
     def traced(self) -> Trace:
@@ -276,7 +285,8 @@ class _Search:
         lanes, halves = columns_at_once(program), halves_of(program)
         once, each = halves.once.total(), halves.columns.total()
         executed = once + -(-columns // lanes) * each  # one on the registers of several columns counts once
-        return Candidate("sweep", executed, once + each, price_sweep(program, lanes), program)
+        self.written_out = _written_out(program, halves)
+        return Candidate("sweep", executed, once + each, price_sweep(program, lanes, halves), program)
 
     def straight(self, loops: Candidate | None, sweep: Candidate | None) -> Candidate:
         """Straight lines: counted where they are written down, or cannot be told from another way."""
@@ -285,8 +295,8 @@ class _Search:
         if loops is not None and loops.rolled is not None:
             rolled = loops.rolled.program
             return Candidate("straight", rolled.executed, rolled.executed, price_unrolled(rolled))
-        if sweep is not None and sweep.program is not None:
-            written_out = _written_out(sweep.program)
+        written_out = self.written_out
+        if sweep is not None and sweep.program is not None and written_out is not None:
             # Of a wide matrix, reverse mode may cost far less.
             tall = len(sweep.program.outputs[0].rows) >= sweep.program.inputs[-1].size
             if tall and CLEARLY * sweep.price.total() < written_out.price.total():
@@ -319,9 +329,9 @@ def _chosen(ways: Sequence[Candidate]) -> Candidate:
     return next(each for each in ways if each.way == way)
 
 
-def _written_out(program: Program) -> Candidate:
+def _written_out(program: Program, halves: Halves) -> Candidate:
     """Return what a sweep comes to when every column is written out."""
-    output, rows = program.outputs[0], halves_of(program).written_out
+    output, rows = program.outputs[0], halves.written_out
     size = rows.total()
     return Candidate("straight", size, size, price_rows(rows, len(output.rows) * program.inputs[-1].size))
 

@@ -11,7 +11,7 @@ import sympy as sp
 from codegen.evaluation.constant_folding import leaf_constant, to_float
 from codegen.evaluation.interpret import FLOATS
 from codegen.ir.program import Program, Rows
-from codegen.loops.find.sums_and_maps import Found
+from codegen.loops.find.find import Found
 from codegen.loops.loop import Loop, is_nodes
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {

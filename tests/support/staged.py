@@ -11,7 +11,7 @@ import sympy as sp
 from codegen import Kernel, evaluate, program_from_sympy, unroll
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
-from symad.compiling.sweep_candidate import seeded_program
+from symad.compiling.candidates import seeded_program
 from symad.transforms.first_order import hessian
 from tests.support.rolled_programs import KNOWN, random_program, unrolled_values
 

@@ -15,7 +15,7 @@ import sympy as sp
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
-from codegen.loops.find.sums_and_maps import Found, find_sums
+from codegen.loops.find.find import Found, find_sums
 from codegen.loops.loop import Loop
 from tests.support.loop_values import flat_values, rolled_values
 

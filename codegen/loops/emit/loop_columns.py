@@ -13,9 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from codegen.ir.affine_runs import Runs, runs
 from codegen.ir.region import Gather, Region, Result
-from codegen.ir.tables import Affine, Places
+from codegen.ir.tables import Affine, Places, Runs, runs
 
 Use: TypeAlias = Gather | Result
 LONGEST_ROW = 8  # numbers that are stored side by side

@@ -29,7 +29,7 @@ class _Scalar(Function):
         return "%k" if self.region.count > 1 else "0"
 
     def is_fixed(self, use: Use) -> bool:
-        return self.region.count == 1 or (isinstance(use.table, Affine) and use.table.step == 0)
+        return self.region.count == 1 or use.table.fixed
 
     def emit(self) -> Written:
         region, lines = self.region, self.lines

@@ -1,6 +1,6 @@
 """Repetitions several side by side, for a region whose repetitions know nothing of each other.
 
-Repetitions come in runs (`codegen.ir.affine_runs`): within one, place k of a table is `start + step * k`. A step of 0
+Repetitions come in runs (`codegen.ir.tables`): within one, place k of a table is `start + step * k`. A step of 0
 is a register (a number for all lanes, or an accumulator), a step of 1 a vector load or store, any other step a number
 for each lane: gathers and scatters of the processor are no faster, and on some much slower. After the whole vectors of
 a run comes one with the repetitions that are left: the body is written twice, and only there are lanes switched off.
@@ -19,10 +19,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from codegen.ir.affine_runs import runs
 from codegen.ir.machine_rows import LEAVES, operands_of
 from codegen.ir.region import Region
-from codegen.ir.tables import Places
+from codegen.ir.tables import Places, runs
 from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Column, Columns, Overlap, rows_of
 from codegen.loops.emit.loop_lanes import LaneFunction

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -11,7 +12,7 @@ from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.schedule import schedule, workspace
 from codegen.engine import vector_bits
 from codegen.functions.workers import available
-from codegen.ir.region import Region, RolledProgram, regions_of
+from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
 from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import Columns, columns_of
@@ -19,7 +20,6 @@ from codegen.loops.emit.loop_long import LONG, straight
 from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.loops.emit.loop_vector import registers, vector_loop
-from codegen.loops.emit.nest_text import calls
 from codegen.loops.emit.thread_blocks import Blocks, blocks_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
 from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
@@ -30,6 +30,42 @@ from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
 from codegen.options import Options
 from codegen.stages import allowed, carried_out, part
+
+
+def calls(steps: Sequence[Step], prefix: str) -> list[str]:
+    """Return the IR that calls `@prefix.region0`, `@prefix.region1`... as `regions_of` has them, each with its rounds.
+
+    It begins in the block %start.
+
+    >>> from codegen.ir.program import Output, Program
+    >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
+    >>> calls([region], "kernel")
+    ['call void @kernel.region0(ptr %in,ptr %out,ptr %w)']
+    """
+    lines: list[str] = []
+    block, regions, nests = "start", 0, 0
+    rounds: list[str] = []
+    stack: list[Step | tuple[int, int, str]] = list(reversed(steps))
+    while stack:
+        step = stack.pop()
+        if isinstance(step, Region):
+            arguments = "".join(f",i64 {number}" for number in rounds)
+            lines.append(f"call void @{prefix}.region{regions}(ptr %in,ptr %out,ptr %w{arguments})")
+            regions += 1
+        elif isinstance(step, Nest):
+            n, nests = nests, nests + 1
+            lines += [f"br label %nest{n}", f"nest{n}:", f"%n{n}=phi i64 [0,%{block}],[%n{n}.next,%again{n}]"]
+            block = f"nest{n}"
+            rounds.append(f"%n{n}")
+            stack += [(n, step.count, block), *reversed(step.steps)]
+        else:
+            n, count, _ = step
+            lines += [f"br label %again{n}", f"again{n}:", f"%n{n}.next=add i64 %n{n},1"]
+            lines += [f"%m{n}=icmp ult i64 %n{n}.next,{count}", f"br i1 %m{n},label %nest{n},label %end{n}", f"end{n}:"]
+            block = f"end{n}"
+            rounds.pop()
+    return lines
+
 
 PASSES = (("sharing", share), ("interchange", interchanged))
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from codegen.ir.region import Region
-from codegen.ir.tables import Affine, distinct, unique
+from codegen.ir.tables import distinct, unique
 from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
@@ -66,12 +66,8 @@ def blocks_of(
 def _nanoseconds(region: Region, lowered: Lowered, lanes: int) -> float:
     """An estimate for one repetition."""
     uses: list[Use] = [*region.gathers, *region.results]
-    moved = sum(not _is_one_place(use) for use in uses)
+    moved = sum(not use.table.fixed for use in uses)
     return nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
-
-
-def _is_one_place(use: Use) -> bool:
-    return isinstance(use.table, Affine) and use.table.step == 0
 
 
 def _is_sum(region: Region, c: int, columns: Columns | None, stored: AbstractSet[int]) -> bool:
@@ -80,7 +76,7 @@ def _is_sum(region: Region, c: int, columns: Columns | None, stored: AbstractSet
     if use.kind != "add" or c in stored:
         return False
     if columns is None:
-        return _is_one_place(use)
+        return use.table.fixed
     column = columns.results[c]
     return column.fixed and bool((column.starts == column.starts[0]).all())
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codegen.emission.emit import Emitted
-from codegen.functions.symbols import Symbol, symbol
+from codegen.functions.symbols import symbol
 from codegen.functions.workers import PARALLEL
+from codegen.loops.emit.loop_lanes import SMALLER
 from codegen.loops.emit.loop_text import Frame, Job, Written
 from codegen.loops.emit.thread_blocks import Blocks
 
-SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
 LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer,
 PIECE = 1 << 20  # in pieces of so many
 LINE = 8  # numbers in a line of the cache: threads do not share those of their bodies

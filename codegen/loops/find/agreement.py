@@ -3,15 +3,68 @@
 from __future__ import annotations
 
 import numpy as np
+import sympy as sp
 from numpy.typing import NDArray
+from sympy.logic.boolalg import Boolean
 
-from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.evaluation.evaluate_rolled import FUNCTIONS, evaluate_rolled
+from codegen.evaluation.interpret import evaluate, leaf_number
 from codegen.ir.program import Rows
 from codegen.ir.region import RolledProgram
-from codegen.loops.find.flat_rows import flattened
+from codegen.loops.find.flat_rows import Flags, Flat, flattened, needed, waves
 from codegen.loops.find.plain_rows import PlainRows
-from codegen.loops.find.straight_values import straight_values
+from codegen.loops.loop import Nodes
 from codegen.loops.place.buffers import Arrays
+
+Numbers = NDArray[np.float64]
+
+
+def straight_values(rows: Rows, flat: Flat, inputs: Nodes, numbers: Numbers, wanted: Nodes) -> Numbers:
+    """Return the values of the wanted rows, where the inputs have some numbers.
+
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> from codegen.loops.find.flat_rows import flattened
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x")
+    >>> program = program_from_sympy([x], [2 * x + 1])
+    >>> straight_values(program, flattened(program), np.array([0]), np.array([3.0]), np.array([len(program) - 1]))
+    array([7.])
+    """
+    values, given, asked = np.zeros(len(flat)), np.zeros(len(flat), dtype=bool), np.zeros(len(flat), dtype=bool)
+    values[inputs], given[inputs], asked[wanted] = numbers, True, True
+    todo = needed(rows, flat, asked, given) & ~given
+    leaves = np.nonzero(todo & (flat.arity == 0))[0].tolist()
+    values[leaves] = [leaf_number(rows.atoms[row]) for row in leaves]
+    is_truth = [issubclass(head, Boolean) and not issubclass(head, sp.Symbol) for head in flat.heads]
+    truth = np.array(is_truth, dtype=bool)[flat.codes]
+    *many, rest = waves(flat, todo & (flat.arity > 0), np.zeros(len(flat), dtype=bool))
+    with np.errstate(all="ignore"):
+        for wave in many:
+            kinds = flat.codes[wave] * (int(flat.arity.max()) + 1) + flat.arity[wave]
+            for kind in np.unique(kinds).tolist():
+                _compute(flat, wave[kinds == kind], values, truth)
+    _finish(rows, flat, rest, values, truth)
+    return values[wanted]
+
+
+def _compute(flat: Flat, rows: Nodes, values: Numbers, truth: Flags) -> None:
+    """Compute rows of one head and as many operands."""
+    operands = flat.parts(rows)[0].reshape(len(rows), -1)
+    columns = []
+    for nodes in operands.T:
+        one = (nodes == nodes[0]).all()
+        column = values[nodes[0]] if one else values[nodes]
+        columns.append(np.not_equal(column, 0.0) if truth[nodes[0]] else column)
+    values[rows] = FUNCTIONS[flat.heads[flat.codes[rows[0]]]](*columns)
+
+
+def _finish(rows: Rows, flat: Flat, rest: Nodes, values: Numbers, truth: Flags) -> None:
+    """Compute the rows that are left one by one."""
+    known = np.setdiff1d(flat.parts(rest)[0], rest)
+    found = dict(zip(known.tolist(), values[known].tolist(), strict=True))
+    found |= {row: bool(found[row]) for row in known[truth[known]].tolist()}
+    values[rest] = [float(value) for value in evaluate(rows, rest.tolist(), found)]
+
 
 POINTS = 4  # tried until the values are finite
 CLOSE = 1e-9  # of the largest value: sums are added up in another order

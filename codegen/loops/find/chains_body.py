@@ -8,10 +8,11 @@ import numpy as np
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
-from codegen.ir.program import Head, Input, Output, Program
+from codegen.ir.copy_rows import body_of
+from codegen.ir.program import Head, Program
 from codegen.ir.row_table import Table
+from codegen.loops.find.chain_properties import passed_on
 from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, Columns
-from codegen.loops.find.chains_needs import passed_on
 from codegen.loops.find.flat_rows import Flags
 from codegen.loops.find.verify_chain import Chain
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes
@@ -155,10 +156,8 @@ class _Writer:
         for offset, head in enumerate(heads):
             operands = tuple([self.written(part) for part in parts[edges[offset] : edges[offset + 1]]])
             self.row_of["row", offset] = self.table.canonical(head, operands)
-        inputs = tuple(Input(f"{kind}{k}", ()) for kind, k in slots)
-        outputs = tuple(Output((), (self.row_of["row", offset],)) for offset in offsets)
-        table = self.table
-        return Program(table.heads, table.operands, table.atoms, inputs, outputs, "repetition")
+        outputs = (self.row_of["row", offset] for offset in offsets)
+        return body_of(self.table, (f"{kind}{k}" for kind, k in slots), outputs, "repetition")
 
     def written(self, part: Part) -> int:
         """Return the row of an operand; a literal is written when it is first met."""

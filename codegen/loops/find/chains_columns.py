@@ -15,7 +15,7 @@ from codegen.heads import NegativeZero, copysign, fmod, hypot, logaddexp, xlogy
 from codegen.ir.program import Head, Rows
 from codegen.limits import check
 from codegen.loops.find.flat_rows import Flags, Flat, needed
-from codegen.loops.loop import Loop, Nodes, is_nodes
+from codegen.loops.loop import Loop, Nodes
 
 Codes: TypeAlias = NDArray[np.int64]
 
@@ -62,7 +62,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], 
     """Return the columns of all operations that outputs and the loops that are done need."""
     size, arity, codes, heads = len(flat), flat.arity, flat.codes, flat.heads
     given = _marked(size, (result.nodes for loop in done for result in loop.results))
-    wanted = _marked(size, [outputs, *_read(done)])
+    wanted = _marked(size, [outputs, *(nodes for loop in done for nodes in loop.nodes_read)])
     kind = _kinds(rows, inputs, given, arity, codes, heads)
     check("looking for chains")
     live = needed(rows, flat, wanted, given) & (kind == OPERATION)
@@ -91,18 +91,13 @@ def _of(heads: Sequence[Head], codes: Codes, classes: tuple[type, ...]) -> Flags
     return np.array([issubclass(head, classes) for head in heads], dtype=bool)[codes]
 
 
-def _read(done: Sequence[Loop]) -> list[Nodes]:
-    columns = [reads for loop in done for reads in loop.reads if is_nodes(reads)]
-    return [*columns, *(carry.initial for loop in done for carry in loop.carries)]
-
-
 def _ready(place: Nodes, done: Sequence[Loop]) -> Nodes:
     """Return for each node after which operation it is there."""
     ready, before = place.copy(), None
     while before is None or (ready != before).any():  # once more than loops are given in another order than they run in
         before = ready.copy()
         for loop in done:
-            read = [int(ready[nodes[nodes < len(place)]].max(initial=-1)) for nodes in _read([loop])]
+            read = [int(ready[nodes[nodes < len(place)]].max(initial=-1)) for nodes in loop.nodes_read]
             for result in loop.results:
                 ready[result.nodes[result.nodes < len(place)]] = max([-1, *read])
     return ready

@@ -19,9 +19,8 @@ import sympy as sp
 
 from codegen.limits import check
 from codegen.loops.find.anti_unification import Entry, Name, Template, is_uniform
-from codegen.loops.find.cover_sums import Group, companions, flattened, terms_in
-from codegen.loops.find.ragged_sums import MEMBERS, WIDE, terms_of_sums
 from codegen.loops.find.row_classes import Classes
+from codegen.loops.find.sum_terms import MEMBERS, WIDE, Group, companions, flattened, terms_in, terms_of_sums
 from codegen.loops.loop import Nodes
 
 OPERATIONS = 64  # operations in all repetitions of a loop, at least

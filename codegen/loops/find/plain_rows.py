@@ -14,7 +14,7 @@ from codegen.ir.program import Head, Rows, needed
 from codegen.ir.row_table import Table
 from codegen.ir.tables import distinct
 from codegen.loops.find.flat_rows import Flat, flat_of, flattened
-from codegen.loops.loop import Loop, Nodes, between, is_nodes
+from codegen.loops.loop import Loop, Nodes, between
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,7 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
     """
     made = [result.nodes for loop in loops for result in loop.results]
     leaves = np.concatenate([inputs, *made])
-    used = [column for loop in loops for column in loop.reads if is_nodes(column)]
-    used += [carry.initial for loop in loops for carry in loop.carries]
-    wanted = distinct(np.concatenate([outputs, *used]))
+    wanted = distinct(np.concatenate([outputs, *(nodes for loop in loops for nodes in loop.nodes_read)]))
     return _as_it_is(graph, wanted, leaves) or _renumbered(graph, wanted, leaves.tolist())
 
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.ir.affine_runs import SHORTEST, usual
-from codegen.ir.tables import distinct
+from codegen.ir.tables import SHORTEST, distinct, usual
 from codegen.loops.find.anti_unification import Template, is_uniform
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.loop import Loop, Nodes

@@ -18,7 +18,7 @@ from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
-from codegen.loops.loop import Loop, Nodes, is_nodes
+from codegen.loops.loop import Loop, Nodes
 
 NUMBER = 0  # the class of all numbers that a table may hold
 STAGE = 1 << 40  # heights are below it
@@ -179,7 +179,7 @@ def _stages(
     owner[inputs] = len(done)
     needs = needed(rows, flat, _flags(size, wanted), owner >= 0) & (owner < 0)
     rows_needed = np.nonzero(needs[: len(flat)] & (flat.arity > 0))[0].tolist()
-    reads = [distinct(np.concatenate([np.empty(0, np.int64), *read_by(loop)])).tolist() for loop in done]
+    reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])).tolist() for loop in done]
     loop_stages, changed = [1] * len(done), True
     stages = [0 if number < 0 else 1 for number in owners]
     while changed:
@@ -194,11 +194,6 @@ def _stages(
                     for row in use.nodes.tolist():
                         stages[row] = stage
     return loop_stages
-
-
-def read_by(loop: Loop) -> list[Nodes]:
-    """Return the columns of nodes that a loop reads."""
-    return [column for column in loop.reads if is_nodes(column)] + [carry.initial for carry in loop.carries]
 
 
 def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[int]:

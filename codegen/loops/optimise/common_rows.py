@@ -16,10 +16,11 @@ from hashlib import blake2b
 
 import sympy as sp
 
+from codegen.ir.body_parts import outputs_of, rebuilt
 from codegen.ir.program import reachable
-from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.rewriting import Draft, outputs_of, rebuilt
+from codegen.loops.optimise.draft import Draft
 
 FEWEST = 8  # operations that are worth a place in memory
 
@@ -97,6 +98,6 @@ def _kept(draft: Draft, outputs: list[tuple[int, Result]], row: int, count: int)
     for kept, use in outputs:
         if kept == row and use.kind == "store":
             return Gather(use.buffer, use.table)
-    gather = Gather(draft.buffer(Buffer("workspace", count)), Affine(0, 1, count))
+    gather = Gather(draft.workspace(count), Affine(0, 1, count))
     outputs.append((row, Result(0, gather.buffer, gather.table, "store")))
     return gather

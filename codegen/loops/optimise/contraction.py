@@ -15,13 +15,13 @@ from math import prod
 import numpy as np
 import sympy as sp
 
+from codegen.ir.body_parts import copy
 from codegen.ir.execution_order import all_places
 from codegen.ir.program import Output, Program
 from codegen.ir.readdress import moved, readdressed, shift_at
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, Places, Table, distinct
-from codegen.loops.optimise.region_copies import copy
 
 FEWEST_ROUNDS = 3
 SAVED = 2**15  # numbers: what stays in the caches costs less than to move the window

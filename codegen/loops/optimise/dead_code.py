@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.ir.body_parts import body_part, slots_behind
+from codegen.ir.body_parts import Wiring, slots_behind
 from codegen.ir.readdress import each_region, key_of
 from codegen.ir.region import Carry, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table, distinct
@@ -79,24 +79,14 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
         key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first])
         if reads.setdefault(key, slot) != slot:
             same[slot] = reads[key]
-    kept = list(reads.values())
-    outputs = [
-        *(use.output for use in results),
-        *(region.carries[slot - first].output for slot in kept if slot >= first),
-    ]
-    outputs += [] if region.stop is None else [region.stop]
-    number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
-    whole = len(kept) == len(region.body.inputs) and list(number) == list(range(len(region.body.outputs)))
-    return Region(
-        region.body if whole else body_part(region.body, kept, list(number), same), region.count,
-        tuple(region.gathers[slot] for slot in kept if slot < first),
-        tuple(replace(use, output=number[use.output]) for use in results),
-        tuple(
-            Carry(number[carry.output], carry.initial)
-            for carry in (region.carries[slot - first] for slot in kept if slot >= first)
-        ),
-        None if region.stop is None else number[region.stop], region.origin,
+    kept = [*reads.values()]
+    gathers = {slot: region.gathers[slot] for slot in kept if slot < first}
+    held = {slot: region.carries[slot - first] for slot in kept if slot >= first}
+    wiring = Wiring(
+        region.body, gathers, {slot: (carry.output, carry.initial) for slot, carry in held.items()},
+        [(use.output, use) for use in results], same,
     )  # fmt: skip
+    return wiring.region(region.count, region.origin, region.stop)
 
 
 def _carry_key(carry: Carry) -> Hashable:
@@ -117,7 +107,7 @@ def _stored(steps: Sequence[Step]) -> set[int]:
 
 def _different(tables: Sequence[Table]) -> bool:
     """Return whether all places of some tables are different."""
-    if any(isinstance(table, Affine) and table.step == 0 and table.count > 1 for table in tables):
+    if any(table.fixed and table.count > 1 for table in tables):
         return False
     if len(tables) == 1 and isinstance(tables[0], Affine):
         return True

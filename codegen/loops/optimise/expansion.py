@@ -1,16 +1,19 @@
 """Array expansion: a workspace that each round of a nest uses again becomes one with places for every round.
 
 Such a workspace comes from checkpoints. Going back through its nest, what it held in a round is asked for after later
-rounds have overwritten it. `codegen.loops.optimise.contraction` is the way back.
+rounds have overwritten it. `codegen.loops.optimise.contraction` is the way back. Likewise a carry of a long lag, whose
+slot holds one value after another, becomes several carries with a slot each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
+from codegen.ir.body_parts import body_part
 from codegen.ir.readdress import all_readdressed, moved, shift_at
-from codegen.ir.region import Buffer, Step
+from codegen.ir.region import Buffer, Carry, Region, Step
 from codegen.ir.tables import Table
 from codegen.loops.optimise.contraction import Use, uses_of
 
@@ -54,3 +57,23 @@ def _rounds_apart(size: int, uses: Sequence[Use]) -> tuple[int, tuple[int, ...]]
 def _further(table: Table, more: tuple[int, ...]) -> Table:
     pairs = zip_longest(table.shifts, more, fillvalue=0)
     return moved(table, shifts=tuple(shift + further for shift, further in pairs))
+
+
+def single_lags(region: Region) -> Region:
+    """Return a region with carries of lag 1: one of lag 3 is three, of which each passes its slot on to the next."""
+    if all(carry.lag == 1 for carry in region.carries):
+        return region
+    first, inputs = len(region.gathers), len(region.body.inputs)
+    outputs: list[int | None] = list(range(len(region.body.outputs)))
+    carries: list[Carry] = []
+    passing: list[Carry] = []
+    for carry in region.carries:
+        output = carry.output
+        for initial in reversed(carry.initial[1:]):
+            outputs.append(~(inputs + len(passing)))
+            passing.append(Carry(output, (initial,)))
+            output = len(outputs) - 1
+        carries.append(Carry(output, carry.initial[:1]))
+    slots = range(first + len(carries))
+    body = body_part(region.body, slots, outputs, further=len(passing))
+    return replace(region, body=body, carries=(*carries, *passing))

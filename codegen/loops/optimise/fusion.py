@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from codegen.ir.copy_rows import copied
-from codegen.ir.program import Input, Output, Program
+from codegen.ir.copy_rows import body_of, copied
+from codegen.ir.program import Program
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Nest, Region, Step, regions_of
 from codegen.ir.row_table import Table
@@ -94,10 +94,7 @@ def _fused(first: Region, second: Region) -> Region:
     row_of = {key: rows[slot] for key, slot in slots.items()}
     row_of |= {key_of(use): outputs[use.output] for use in first.results if use.kind == "store"}
     outputs += _outputs(table, second.body, [row_of[key_of(use)] for use in second.gathers])
-    body = Program(
-        table.heads, table.operands, table.atoms, tuple(Input(f"s{k}", ()) for k in range(len(gathers))),
-        tuple(Output((), (row,)) for row in outputs), first.body.name,
-    )  # fmt: skip
+    body = body_of(table, (f"s{k}" for k in range(len(gathers))), outputs, first.body.name)
     moved = [replace(use, output=use.output + len(first.body.outputs)) for use in second.results]
     origins = dict.fromkeys(origin for region in (first, second) for origin in region.origin.split(", ") if origin)
     return Region(body, first.count, tuple(gathers), (*first.results, *moved), origin=", ".join(origins))

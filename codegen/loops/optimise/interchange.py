@@ -13,10 +13,11 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from codegen.ir.body_parts import outputs_of, rebuilt
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, table
-from codegen.loops.optimise.rewriting import Draft, outputs_of, rebuilt
+from codegen.loops.optimise.draft import Draft
 
 FEWEST = 8  # sums
 MOST = 64  # repetitions, which become the terms of a body
@@ -40,17 +41,13 @@ def _families(program: RolledProgram, region: Region) -> dict[int, list[Term]]:
     found: dict[int, list[Term]] = {}
     for number, (row, use) in enumerate(outputs_of(region)):
         parts = region.body.operands[row]
-        if use.kind != "add" or not _is_fixed(use) or region.body.heads[row] is not sp.Mul or len(parts) != 2:
+        if use.kind != "add" or not use.table.fixed or region.body.heads[row] is not sp.Mul or len(parts) != 2:
             continue
         for constants, factor in (parts, parts[::-1]):
             if constants < len(region.gathers) and program.buffers[region.gathers[constants].buffer].values is not None:
                 found.setdefault(factor, []).append((number, constants))
                 break
     return {factor: terms for factor, terms in found.items() if len(terms) >= FEWEST and _is_one_array(region, terms)}
-
-
-def _is_fixed(use: Result) -> bool:
-    return isinstance(use.table, Affine) and use.table.step == 0
 
 
 def _is_one_array(region: Region, terms: Sequence[Term]) -> bool:
@@ -68,7 +65,7 @@ def _exchange(draft: Draft, at: int, region: Region, families: Mapping[int, Sequ
         if factor < len(region.gathers):
             read = region.gathers[factor]
         else:
-            read = Gather(draft.buffer(Buffer("workspace", region.count)), Affine(0, 1, region.count))
+            read = Gather(draft.workspace(region.count), Affine(0, 1, region.count))
             outputs.append((factor, Result(0, read.buffer, read.table, "store")))
         sums.append(_sum(draft, region, read, terms))
     steps = [rebuilt(region, outputs, {})] * bool(outputs) + sums
@@ -83,7 +80,7 @@ def _sum(draft: Draft, region: Region, factor: Gather, terms: Sequence[Term]) ->
     uses, reads = [region.results[number] for number, _ in terms], [region.gathers[slot] for _, slot in terms]
     count, length = len(terms), region.count
     values = np.stack([_values(draft, read) for read in reads], axis=1)
-    constants = draft.buffer(Buffer("constant", values.size, values.ravel()))
+    constants = draft.constants(values.ravel())
     gathers = [Gather(constants, Affine(k * count, 1, count)) for k in range(length)]
     gathers += [Gather(factor.buffer, Affine(int(place), 0, count)) for place in factor.table.places()]
     names = [f"slot{k}" for k in range(2 * length)]

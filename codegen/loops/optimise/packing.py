@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.affine_runs import runs
+from codegen.ir.body_parts import identities
 from codegen.ir.readdress import buffers_read, buffers_written
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
-from codegen.ir.tables import Affine, Places, table
-from codegen.loops.optimise.region_copies import identities
-from codegen.loops.optimise.rewriting import Draft
+from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.tables import Affine, Places, runs, table
+from codegen.loops.optimise.draft import Draft
 
 COPY = "packing"  # origin of the regions that copy
 LARGEST_STEP = 64  # numbers of one thing that lie side by side
@@ -116,9 +115,9 @@ def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
         return
     if buffer.values is not None:
         values = buffer.values[area.first : area.first + area.size].reshape(area.count, area.step).T.ravel()
-        number = packer.buffer(Buffer("constant", area.size, values))
+        number = packer.constants(values)
     else:
-        number = packer.buffer(Buffer("workspace", area.size))
+        number = packer.workspace(area.size)
         packer.insert(begin, _copy(area, number, into=True))
     for use in uses:
         _replace(packer, use, number, area)
@@ -146,7 +145,7 @@ def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
                 return
             if inside.any():
                 moved.append(_Use(at, "add", number, area.step, places))
-    number = packer.buffer(Buffer("workspace", area.size))
+    number = packer.workspace(area.size)
     for use in moved:
         _replace(packer, use, number, area)
     end = max(use.at for use in moved) + 1

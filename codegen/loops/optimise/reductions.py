@@ -11,18 +11,16 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from codegen.ir.body_parts import body_part
-from codegen.ir.program import Output, Program
+from codegen.ir.body_parts import copy, rebuilt
 from codegen.ir.region import Carry, Gather, Nest, Region, Result, RolledProgram, regions_of
 from codegen.ir.tables import Places, table
-from codegen.loops.optimise.region_copies import copy
 
 
 def with_reductions(program: RolledProgram) -> RolledProgram:
     """Return a program with the chains that are reductions as sums, where only their last values are used.
 
     >>> import numpy as np
-    >>> from codegen.ir.program import Input
+    >>> from codegen.ir.program import Input, Output
     >>> from codegen.ir.region import Buffer
     >>> from codegen.ir.tables import Affine
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -76,10 +74,7 @@ def _sums(region: Region, read: Sequence[Places]) -> list[Region] | None:
         results.append((row, Result(0, use.buffer, table(places), "add")))
         first = places[: carry.lag] if region.count >= carry.lag else places
         steps += _copies(carry.initial, use.buffer, first)
-    rows = list(dict.fromkeys(row for row, _ in results))
-    body = _body(region.body, rows, len(region.gathers))
-    made = tuple(replace(use, output=rows.index(row)) for row, use in results)
-    return [*steps, Region(body, region.count, region.gathers, made, origin=region.origin)]
+    return [*steps, rebuilt(replace(region, carries=()), results, {})]
 
 
 def _term(region: Region, slot: int, output: int) -> int | None:
@@ -115,9 +110,3 @@ def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Regi
         reads = np.array([initial[k].table.places()[0] for k in chosen])
         found.append(copy(Gather(source, table(reads)), buffer, table(places[chosen]), "add", "initial values"))
     return found
-
-
-def _body(body: Program, rows: Sequence[int], slots: int) -> Program:
-    """Return the body with these rows as outputs, and the slots of its gathers."""
-    outputs = tuple(Output((), (row,)) for row in rows)
-    return body_part(replace(body, outputs=outputs), range(slots), range(len(rows)))

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.evaluation.constant_folding import leaf_constant, to_float
+from codegen.ir.body_parts import copy
 from codegen.ir.program import Rows
 from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, table
 from codegen.loops.loop import Nodes, Reads, is_nodes
-from codegen.loops.optimise.region_copies import copy
 
 
 @dataclass(frozen=True, eq=False)

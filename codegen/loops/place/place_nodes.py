@@ -7,22 +7,21 @@ gathered first, so that every slot has one table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import ArgumentError
+from codegen.ir.body_parts import copy
 from codegen.ir.program import Input, Output, Rows
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
-from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
-from codegen.loops.optimise.region_copies import copy
+from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
 from codegen.loops.place.buffers import Arrays, Buffers
-from codegen.loops.place.nest_bodies import Spot, added_to, in_rounds
-from codegen.loops.place.straight_regions import piece_of
+from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
 
 Sums = Mapping[int, tuple[int, ...]]
 
@@ -31,7 +30,7 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
     """Return the rolled program of loops and of the nodes that they leave in straight lines.
 
     `sums` overrides rows: a node of it is the sum of the nodes given, from left to right. Nodes beyond the rows are
-    results of loops. ArgumentError for loops that wait for each other.
+    results of loops. StraightError for loops that wait for each other.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Program
@@ -65,7 +64,7 @@ class _Placer(Buffers):
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
-        for nodes in self.read_nodes(loops):
+        for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
 
     def join(self, number: int, nodes: Nodes) -> None:
@@ -73,12 +72,6 @@ class _Placer(Buffers):
         others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
         together = sorted({each for other in others for each in self.adders.get(other, [other])})
         self.adders |= dict.fromkeys(together, together)
-
-    def read_nodes(self, loops: Sequence[Loop]) -> Iterator[Nodes]:
-        """Columns of nodes that loops read, and their initial values."""
-        for loop in loops:
-            yield from (reads for reads in loop.reads if is_nodes(reads))
-            yield from (carry.initial for carry in loop.carries)
 
     def run(self) -> None:
         """Run the stages: loops, then what straight lines make of them."""
@@ -134,7 +127,7 @@ class _Placer(Buffers):
                 parts[item] = self.waits_for(item)
                 ahead = [part for part in parts[item] if part not in stages]
                 if any(part in parts for part in ahead):
-                    raise ArgumentError("loops that wait for each other", where=self.name, why="no order runs them all")
+                    raise StraightError("its loops wait for each other: no order runs them all")
                 stack += ahead
             else:
                 stack.pop()
@@ -145,7 +138,7 @@ class _Placer(Buffers):
     def waits_for(self, item: int) -> list[int]:
         """Return the straight nodes and the loops (~number) that a node or a loop reads."""
         if item < 0:
-            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.read_nodes([self.loops[~item]])]
+            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.loops[~item].nodes_read]
             nodes = distinct(np.concatenate([np.empty(0, dtype=np.int64), *columns]))
         else:
             nodes = np.array(self.operands(item), dtype=np.int64)

@@ -9,10 +9,15 @@ with guards (see `bodies_linear`), which have buffers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
+from codegen.ir.tables import Indexed, Places, Table
 from symad.derivatives.loops.body_derivatives import Replay, Replays
 from symad.derivatives.loops.body_linear import (
     has_gates,
@@ -23,7 +28,54 @@ from symad.derivatives.loops.body_linear import (
     slots_guarded,
     slots_reached,
 )
-from symad.derivatives.loops.marks import Marks
+
+Use: TypeAlias = Gather | Result
+
+
+class Marks:
+    """Marked places. Where the places of a table move on with the rounds of nests, it meets and marks whole buffers.
+
+    >>> from codegen.ir.tables import Affine
+    >>> marks = Marks([Buffer("input", 6)])
+    >>> marks.add(Gather(0, Affine(1, 2, 2)))
+    >>> [marks.meet(Gather(0, Affine(place, 0, 1))) for place in range(5)]
+    [False, True, False, True, False]
+    """
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.of: dict[int, NDArray[np.bool_]] = {}
+        self.changes = 0
+
+    def add_all(self, buffer: int) -> None:
+        """Mark all places of a buffer."""
+        self.of[buffer] = np.ones(self.buffers[buffer].size, dtype=bool)
+
+    def add(self, use: Use, within: Marks | None = None) -> None:
+        """Mark what a table reads or writes, as far as it is marked in another collection."""
+        if within is not None and use.buffer not in within.of:
+            return
+        index = _index(use.table)
+        mask = self.of.setdefault(use.buffer, np.zeros(self.buffers[use.buffer].size, dtype=bool))
+        found = mask[index] if within is None else mask[index] | ~within.of[use.buffer][index]
+        if not found.all():
+            mask[index] = True if within is None else mask[index] | within.of[use.buffer][index]
+            self.changes += 1
+
+    def meet(self, use: Use) -> bool:
+        """Whether some place that a table reads or writes is marked."""
+        mask = self.of.get(use.buffer)
+        return mask is not None and bool(mask[_index(use.table)].any())
+
+
+def _index(table: Table) -> slice | Places:
+    """Return the places of a table as an index, all where they move on."""
+    if any(table.shifts):
+        return slice(None)
+    if isinstance(table, Indexed):
+        return table.index
+    low, high = table.bounds
+    return slice(low, high + 1, abs(table.step) or 1)
 
 
 @dataclass(frozen=True)
@@ -100,11 +152,7 @@ def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
 
 def _depending(region: Region, slots: set[int]) -> set[int]:
     """Return the buffers to which outputs go that some slots matter for."""
-    first, outputs, before = len(region.gathers), set[int](), -1
-    while slots and len(slots) > before:
-        before = len(slots)
-        outputs = outputs_depending(region.body, slots)
-        slots = slots | {first + k for k, carry in enumerate(region.carries) if carry.output in outputs}
+    _, outputs = _through_carries(region, slots, lambda slots: outputs_depending(region.body, slots))
     if region.stop in outputs:
         return {use.buffer for use in region.results}
     return {use.buffer for use in region.results if use.output in outputs}
@@ -153,14 +201,10 @@ class _Forward:
         return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
-        first = len(region.gathers)
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
-        while True:
-            outputs = set(outputs_reached(self.replays.of(region.body, slots)))
-            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
-            if not more:
-                break
-            slots |= more
+        slots, outputs = _through_carries(
+            region, slots, lambda slots: set(outputs_reached(self.replays.of(region.body, slots)))
+        )
         self.slots[region] = tuple(sorted(slots))
         for use in region.results:
             if use.output in outputs:
@@ -170,27 +214,32 @@ class _Forward:
 
     def infinities(self, region: Region) -> None:
         """Find the slots and buffers that may hold infinite numbers."""
-        first, slots = len(region.gathers), _reading(region, self.infinite)
-        while True:
-            outputs = outputs_infinite(region.body, slots)
-            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
-            if not more:
-                self.infinite.update(use.buffer for use in region.results if use.output in outputs)
-                break
-            slots |= more
+        slots = _reading(region, self.infinite)
+        slots, outputs = _through_carries(region, slots, lambda slots: outputs_infinite(region.body, slots))
+        self.infinite.update(use.buffer for use in region.results if use.output in outputs)
         self.infinite_slots[region] = frozenset(slots)
 
     def guards(self, region: Region, slots: set[int]) -> None:
         """Find the slots and buffers with guards."""
-        first, guarded = len(region.gathers), _reading(region, self.guarded) & slots
-        while self.gates and (guarded or has_gates(region.body)):
-            outputs = outputs_guarded(self.replays.of(region.body, slots), sorted(guarded))
-            more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - guarded
-            if not more:
-                self.guarded.update(use.buffer for use in region.results if use.output in outputs)
-                break
-            guarded |= more
+        guarded = _reading(region, self.guarded) & slots
+        if self.gates and (guarded or has_gates(region.body)):
+            replay = self.replays.of(region.body, slots)
+            guarded, outputs = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
+            self.guarded.update(use.buffer for use in region.results if use.output in outputs)
         self.guarded_slots[region] = tuple(sorted(guarded))
+
+
+def _through_carries(
+    region: Region, slots: set[int], outputs_of: Callable[[set[int]], set[int]]
+) -> tuple[set[int], set[int]]:
+    """Return slots with those of the carries that their outputs go on in, and the outputs of all of them."""
+    first = len(region.gathers)
+    while True:
+        outputs = outputs_of(slots)
+        more = {first + number for number, carry in enumerate(region.carries) if carry.output in outputs} - slots
+        if not more:
+            return slots, outputs
+        slots = slots | more
 
 
 def _reading(region: Region, buffers: set[int]) -> set[int]:

@@ -15,8 +15,8 @@ from codegen.ir.program import Output
 from codegen.ir.readdress import all_readdressed, each_region, moved
 from codegen.ir.region import Buffer, Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Table
+from codegen.loops.optimise.draft import Draft
 from symad.derivatives.loops.activity import dependent
-from symad.derivatives.loops.draft import Draft
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 
@@ -54,17 +54,17 @@ def by_rounds(
     draft, target = Draft(program), program.first_output + output
     unit = np.zeros(2 * rounds - 1)
     unit[rounds - 1] = 1.0
-    draft.buffers.append(Buffer("constant", len(unit), unit))
     moves = {buffer: Move(buffer, 1, 0, program.buffers[buffer].size) for buffer in active}
-    moves[seed] = Move(len(draft.buffers) - 1, 1, rounds - 1, -1)
+    moves[seed] = Move(draft.constants(unit), 1, rounds - 1, -1)
     moves[target] = Move(target, rounds, 0, 1) if across else Move(target, 1, 0, size)
     for buffer in {*active, target} - {seed}:
         draft.buffers[buffer] = Buffer("workspace", program.buffers[buffer].size * rounds)
     before, within = _parts(program.steps, active, within=False), _parts(program.steps, active, within=True)
     inside = all_readdressed(within, lambda b, places: moves[b].use(b, places) if b in moves else _still(b, places))
     draft.steps = [*before, Nest(rounds, inside)] if inside else [*before]
-    inputs = [(array, number) for number, array in enumerate(program.inputs) if number != seed]
-    return draft.finish(inputs, [(Output(shape, ()), target)], "columns")
+    return draft.finish(
+        [found for found in draft.arrays[0] if found[1] != seed], [(Output(shape, ()), target)], "columns"
+    )
 
 
 @dataclass(frozen=True)

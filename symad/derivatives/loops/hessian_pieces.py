@@ -8,7 +8,7 @@ piece for each way.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import reachable
-from codegen.ir.region import Gather, Region, Result, RolledProgram
+from codegen.ir.region import Gather, Region, Result, RolledProgram, regions_of
+from codegen.ir.strictness import checked
 from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
+from codegen.loops.optimise.reductions import with_reductions
+from codegen.loops.optimise.waists import with_waists
 from symad.derivatives.loops.patterns import table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -96,22 +99,25 @@ class RegionDraft:
         return Region(body, self.count, gathers, results, origin=self.origin)
 
 
-def pieces_of(
-    program: RolledProgram, inputs: Collection[int], kept: Collection[int] = ()
-) -> tuple[list[Piece], Inner] | None:
-    """Return the pieces that make the outputs of a program, in the order in which they run, and its inner values.
+def pieces_of(program: RolledProgram, wrt: int) -> tuple[RolledProgram, list[Piece], Inner] | None:
+    """Return a program of sums and maps, the pieces that make its outputs as they run, and its inner values.
 
-    Slots are active that read one of some `inputs`; what is in `kept` buffers is an inner value in any case.
-    None where there are too many ways to read, or too many inner values; for nests and chains too.
+    The program is the one given, with accumulations as sums and bodies cut at waists. Slots are active that read the
+    input `wrt`; a waist is an inner value in any case. None where there are too many ways to read, or too many inner
+    values; for nests and chains too.
     """
+    program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
         return None
-    finder = _Finder(program, ReachingDefinitions(program, regions, inputs, kept))
+    cut, waists = with_waists(program, [wrt])
+    program = checked(cut, "cutting bodies at waists", program)
+    regions = [region for region, _ in regions_of(program.steps)]
+    finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], waists))
     for region in reversed(regions):
         if not finder.visit(region):
             return None
-    return finder.pieces[::-1], finder.inner
+    return program, finder.pieces[::-1], finder.inner
 
 
 @dataclass(eq=False)

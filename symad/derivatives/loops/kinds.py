@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
+from codegen.loops.optimise.draft import select
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from symad.derivatives.loops.select_arrays import select
 from symad.tracing.values.sparse_matrix import Triangle
 
 Kind = Callable[..., RolledProgram | None]
@@ -68,8 +69,9 @@ def _along(
 
 
 def _matrix(
-    program: RolledProgram, active: Sequence[int], second: bool, sparse: bool | Triangle, format: Format
-) -> RolledProgram | None:
+    program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, second: bool, sparse: bool | Triangle,
+    format: Format,
+) -> RolledProgram | None:  # fmt: skip
     """The Jacobian or the Hessian of one array in one input."""
     if len(program.outputs) != 1 or len(active) != 1:
         return None
@@ -87,15 +89,6 @@ def _matrix(
     return replace(made, outputs=(replace(made.outputs[0], shape=shape),))
 
 
-def _matrix_of(second: bool) -> Kind:
-    def kind(
-        program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, sparse: bool | Triangle, format: Format
-    ) -> RolledProgram | None:
-        return _matrix(program, active, second, sparse, format)
-
-    return kind
-
-
 KINDS: dict[str, Kind] = {
     "value": _value,
     "gradient": _gradient,
@@ -103,6 +96,6 @@ KINDS: dict[str, Kind] = {
     "pushforward": _pushforward,
     "pullback": _pullback,
     "directional derivatives": _along,
-    "Jacobian": _matrix_of(second=False),
-    "Hessian": _matrix_of(second=True),
+    "Jacobian": partial(_matrix, second=False),
+    "Hessian": partial(_matrix, second=True),
 }

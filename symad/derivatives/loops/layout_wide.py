@@ -45,8 +45,12 @@ def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDr
 
 def _is_sum(draft: RegionDraft, node: int, result: Result) -> bool:
     """Whether a result is added up at one place, and made of other values."""
-    fixed = isinstance(result.table, Affine) and result.table.step == 0
-    return fixed and result.kind == "add" and bool(draft.build.graph.operands[node]) and node not in _leaves(draft)
+    return (
+        result.table.fixed
+        and result.kind == "add"
+        and bool(draft.build.graph.operands[node])
+        and node not in _leaves(draft)
+    )
 
 
 def _leaves(draft: RegionDraft) -> set[int]:
@@ -77,7 +81,7 @@ def _blocks(draft: RegionDraft, sums: list[tuple[int, Result]]) -> list[list[tup
 def in_chunks(regions: Sequence[Region]) -> list[Step]:
     """Return regions that repeat equally often as a nest over chunks, so that what one stores the next finds near.
 
-    >>> from symad.derivatives.loops.layout_copies import copies
+    >>> from symad.derivatives.loops.matrix_layout import copies
     >>> (copy,) = copies(0, np.arange(10_007), 1, np.arange(10_007))
     >>> [(type(step).__name__, step.count) for step in in_chunks([copy, copy])]
     [('Nest', 5), ('Region', 2), ('Region', 2)]

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.ir.region import Region, RolledProgram
+from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
-from codegen.ir.strictness import checked
 from codegen.ir.tables import distinct
-from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.layout_costs import Entry
-from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
     InnerJacobian,
     LowRank,
@@ -34,7 +31,6 @@ from symad.derivatives.loops.outer import (
     times,
 )
 from symad.derivatives.loops.patterns import each
-from symad.derivatives.loops.waists import with_waists
 from symad.derivatives.second_order import edge_pushing
 from symad.tracing.values.sparse_matrix import Triangle
 
@@ -48,7 +44,7 @@ def hessian(
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Input, Output
-    >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
     >>> from codegen.ir.tables import Affine
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
@@ -71,15 +67,10 @@ def hessian(
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    program = checked(with_reductions(program), "writing accumulations as sums", program)
-    if not all(isinstance(step, Region) and step.parallel for step in program.steps):
-        return None
-    cut, waists = with_waists(program, [wrt])
-    program = checked(cut, "cutting bodies at waists", program)
-    found = pieces_of(program, [wrt], waists)
+    found = pieces_of(program, wrt)
     if found is None:
         return None
-    sweep = _Sweep(program, *found, wrt)
+    sweep = _Sweep(*found, wrt)
     sweep.run()
     entry = sweep.low_rank_entry(triangle)
     return None if entry is None else sweep.matrix(entry, program.inputs[wrt].shape, triangle, format)
@@ -169,7 +160,7 @@ class _Sweep:
         for slot, first in zip(slots, gradient, strict=True):
             if slot.role == "inner" and first is not None:
                 self.first(draft, first, slot)
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
 
     def weighted(self, draft: RegionDraft, term: Term) -> int | None:
         """Return a term times the adjoint of what it is added to; None where that is 0."""
@@ -189,7 +180,7 @@ class _Sweep:
         if value:
             draft = flat_draft(1)
             draft.result(draft.build.number(_exact(value)), self.stored, np.array([number]))
-            self.assembly.steps.append(draft)
+            self.assembly.pieces.append(draft)
 
     def first(self, draft: RegionDraft, node: int, slot: Slot) -> None:
         """Add a derivative to the adjoint of an inner value: a number to a number, where that is all."""

@@ -10,15 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.ir.region import Region, RolledProgram
+from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
-from codegen.ir.strictness import checked
 from codegen.ir.tables import Places, distinct
-from codegen.loops.optimise.reductions import with_reductions
 from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.layout_costs import Entry
-from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
     MOST_PLACES,
     InnerJacobian,
@@ -31,7 +28,6 @@ from symad.derivatives.loops.outer import (
     sum_of,
     times,
 )
-from symad.derivatives.loops.waists import with_waists
 
 
 def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo") -> RolledProgram | None:
@@ -42,7 +38,7 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Input, Output
-    >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
     >>> from codegen.ir.tables import Affine
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
@@ -63,16 +59,11 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    program = checked(with_reductions(program), "writing accumulations as sums", program)
-    if not all(isinstance(step, Region) and step.parallel for step in program.steps):
-        return None
-    cut, waists = with_waists(program, [wrt])
-    program = checked(cut, "cutting bodies at waists", program)
-    found = pieces_of(program, [wrt], waists)
+    found = pieces_of(program, wrt)
     if found is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
-    writer = _Writer(program, *found, width)
+    writer = _Writer(*found, width)
     entries = writer.entries()
     if entries is None:
         return None
@@ -118,7 +109,7 @@ class _Writer:
         draft, slots = draft_of(piece), parameters_of(piece)
         for (term, slot), node in sorted(partials(piece, [term.node for term in terms]).items()):
             self.note(draft, node, terms[term], slots[slot])
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
 
     def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
         """Let a partial derivative go where it belongs."""
@@ -154,4 +145,4 @@ class _Writer:
             row = draft.slot(jacobian, value * self.width + across)
             terms.append(times(draft.build, weight, row, guarded=self.choosing))
         self.found[number].append(Entry(draft, sum_of(draft.build, terms), places, across))
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)

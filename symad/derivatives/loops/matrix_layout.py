@@ -2,54 +2,150 @@
 
 Loops that store side by side are fastest. Other orders are written at once where that costs little, else the numbers
 are packed in the order of the loops first, and copied to their places; of a symmetric matrix only a triangle is packed.
+
+The diagonal and the other entries of a band matrix go to every second or third place: such stretches are copied side
+by side in one loop, which reads no table. Any other order is a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from codegen.ir.body_parts import copy, identities
 from codegen.ir.program import Output
-from codegen.ir.region import Buffer, RolledProgram, Step
+from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.ir.sparsity import Format, SparsityPattern
-from codegen.ir.tables import Places
-from symad.derivatives.loops.draft import Draft
+from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.draft import Draft
+from codegen.pricing.price import Use, Work, places_work
+from codegen.pricing.price_table import NANOSECONDS
 from symad.derivatives.loops.hessian_pieces import RegionDraft
-from symad.derivatives.loops.layout_copies import copies, cost
-from symad.derivatives.loops.layout_costs import Entry, writing
 from symad.derivatives.loops.layout_wide import in_chunks, narrow
-from symad.derivatives.loops.patterns import arranged, each, keys_of, met_alone
+from symad.derivatives.loops.patterns import arranged, each, keys_of, met_alone, table_of
+
+MOST_STRETCHES = 8
+WIDEST = 8  # the step of places that one loop fills
+ORIGIN = "order"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Numbers from place `source` on, that go to `target`, `target + step`..."""
+
+    source: int
+    target: int
+    step: int
+    count: int
+
+
+def stretches(source: Places, target: Places) -> list[Stretch] | None:
+    """Return the few stretches that a copy consists of; None if there are more, or their steps are wide.
+
+    >>> stretches(np.arange(5), np.array([0, 2, 4, 1, 3]))
+    [Stretch(source=0, target=0, step=2, count=3), Stretch(source=3, target=1, step=2, count=2)]
+    """
+    found: list[Stretch] = []
+    begin, steps, side_by_side = 0, np.diff(target), np.diff(source) == 1
+    while begin < len(source):
+        if len(found) == MOST_STRETCHES:
+            return None
+        step = int(steps[begin]) if begin < len(steps) and side_by_side[begin] else 1
+        ends = np.nonzero((steps[begin:] != step) | ~side_by_side[begin:])[0]
+        end = begin + 1 + int(ends[0]) if len(ends) else len(source)
+        if not 1 <= step <= WIDEST:
+            return None
+        found.append(Stretch(int(source[begin]), int(target[begin]), step, end - begin))
+        begin = end
+    return found
+
+
+def cost(source: Places, target: Places) -> float:
+    """Return what a copy costs, in nanoseconds; nothing if it changes nothing."""
+    if np.array_equal(source, target):
+        return 0.0
+    if stretches(source, target) is not None:
+        return NANOSECONDS["stride store"] * len(source)
+    anywhere = 0.0 if len(target) == _extent(target) else NANOSECONDS["table store"]
+    return len(source) * (NANOSECONDS["table"] + anywhere)
+
+
+def _extent(target: Places) -> int:
+    return int(target.max() - target.min()) + 1 if len(target) else 0
+
+
+def copies(source_buffer: int, source: Places, target_buffer: int, target: Places) -> list[Region]:
+    """Return the regions of a copy."""
+    if not len(source):
+        return []
+    found = stretches(source, target)
+    if found is None:
+        order = np.argsort(target, kind="stable")
+        return [copy(Gather(source_buffer, table(source[order])), target_buffer, table(target[order]), origin=ORIGIN)]
+    regions = []
+    while found:
+        step = found[0].step
+        together = [stretch for stretch in found if stretch.step == step][:step]
+        count = min(stretch.count for stretch in together)
+        regions.append(_together(source_buffer, target_buffer, together, count))
+        rest = [_shortened(stretch, count) for stretch in together if stretch.count > count]
+        found = rest + [stretch for stretch in found if stretch not in together]
+    return regions
+
+
+def _together(source: int, target: int, parts: Sequence[Stretch], count: int) -> Region:
+    gathers = tuple(Gather(source, Affine(part.source, 1, count)) for part in parts)
+    results = (Result(k, target, Affine(part.target, part.step, count), "store") for k, part in enumerate(parts))
+    return Region(identities(len(parts)), count, gathers, tuple(results), origin=ORIGIN)
+
+
+def _shortened(stretch: Stretch, count: int) -> Stretch:
+    return Stretch(stretch.source + count, stretch.target + count * stretch.step, stretch.step, stretch.count - count)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A node of a region in the making, and its place in the matrix in every repetition."""
+
+    draft: RegionDraft
+    node: int
+    rows: Places
+    columns: Places
+
+
+def writing(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequence[bool]) -> float:
+    """Return what it costs to write entries to positions; `alone` says for each whether it is stored or added."""
+    drafts = {id(entry.draft): entry.draft for entry in entries}
+    uses: dict[int, list[Use]] = {}
+    for number, draft in drafts.items():
+        uses[number] = [("gather", table_of(places)) for _, _, places in draft.slots]
+        uses[number] += [(result.kind, result.table) for _, result in draft.results]
+    for entry, places, single in zip(entries, positions, alone, strict=True):
+        uses[id(entry.draft)].append(("store" if single else "add", table_of(places)))
+    return sum(Work(places_work(draft.count, uses[number])).price.call for number, draft in drafts.items())
+
 
 Made = tuple[Output, int]  # an output and its buffer
 
 
-class Assembly:
-    """A rolled program in the making, over the inputs and regions of another."""
+class Assembly(Draft):
+    """A rolled program in the making, over the inputs and regions of another; `pieces` become its steps."""
 
     def __init__(self, program: RolledProgram) -> None:
-        self.program, self.draft = program, Draft(program)
-        self.steps: list[Step | RegionDraft] = list(program.steps)
-
-    def workspace(self, size: int) -> int:
-        """Return the number of a new workspace."""
-        return self.draft.workspace(size)
-
-    def constants(self, values: NDArray[np.float64]) -> int:
-        """Return the number of a new table of constants."""
-        self.draft.buffers.append(Buffer("constant", len(values), values))
-        return len(self.draft.buffers) - 1
+        super().__init__(program)
+        self.pieces: list[Step | RegionDraft] = list(program.steps)
 
     def rolled(self, outputs: Sequence[Made]) -> RolledProgram:
         """Return the program: what the outputs do not need is left out."""
-        for step in self.steps:
+        self.steps = []
+        for step in self.pieces:
             if not isinstance(step, RegionDraft):
-                self.draft.steps.append(step)
+                self.steps.append(step)
             elif step.results:
-                self.draft.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
-        inputs = [(array, number) for number, array in enumerate(self.program.inputs)]
-        return self.draft.finish(inputs, outputs, "scattered matrix")
+                self.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
+        return self.finish(self.arrays[0], outputs, "scattered matrix")
 
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""
@@ -72,7 +168,7 @@ class Assembly:
         else:
             packed = self.workspace(len(order))
             _write(entries, packed, found.positions, found.alone)
-            self.steps += copies(packed, here, made[1], rank)
+            self.pieces += copies(packed, here, made[1], rank)
         return made
 
     def packed_output(self, rows: Places, columns: Places, shape: tuple[int, int], format: Format) -> Made:
@@ -108,7 +204,7 @@ class Assembly:
             if format
             else (output, self.workspace(output.size))
         )
-        self.steps += copies(packed, source, made[1], places)
+        self.pieces += copies(packed, source, made[1], places)
         return made
 
     def targets(self, entries: Sequence[Entry], width: int, keys: Places, places: Places) -> list[Places]:

@@ -16,8 +16,7 @@ import sympy as sp
 from codegen.ir.tables import Places, distinct
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot
-from symad.derivatives.loops.layout_costs import Entry
-from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.modes import jacobians
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -115,7 +114,7 @@ class InnerJacobian:
         if pairs:
             self.combine(draft, pairs)
         elif draft.results:
-            self.assembly.steps.append(draft)
+            self.assembly.pieces.append(draft)
 
     def combine(self, draft: RegionDraft, pairs: Sequence[tuple[int, Places]]) -> None:
         """Add multiples of other rows: their coefficients are added up first."""
@@ -123,7 +122,7 @@ class InnerJacobian:
         coefficients = self.assembly.workspace(len(met))
         for node, keys in pairs:
             draft.result(node, coefficients, np.searchsorted(met, keys))
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
         into, of = met // len(self.inner), met % len(self.inner)
         rows = {number: np.nonzero(into == number)[0] for number in distinct(into).tolist()}
         for numbers in _alike({number: of[places] for number, places in rows.items()}):
@@ -143,7 +142,7 @@ class InnerJacobian:
             terms.append(times(draft.build, factor, row, guarded=self.guarded))
         draft.result(sum_of(draft.build, terms), self.buffer, targets * self.width + across)
         self.support.add(targets, across)
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
 
 
 class LowRank:
@@ -187,7 +186,7 @@ class LowRank:
                 z = draft.slot(jacobian.buffer, begin + left)
                 weight = draft.slot(buffer, begin + right)
                 terms.append(times(draft.build, weight, z, guarded=self.guarded))
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
         return [Entry(draft, sum_of(draft.build, terms), rows, columns)]
 
     def places(self, support: Support, triangle: Triangle | None) -> Places | None:
@@ -232,7 +231,7 @@ class LowRank:
         if len(crossing):
             terms.append(draft.slot(self.crossed, targets * self.width + across))
         draft.result(sum_of(build, terms), buffer, targets * self.width + across, "store")
-        self.assembly.steps.append(draft)
+        self.assembly.pieces.append(draft)
 
 
 def _alike(rows: dict[int, Places]) -> list[list[int]]:

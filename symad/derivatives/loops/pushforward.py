@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from codegen.ir.body_parts import Wiring
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import each_region
 from codegen.ir.region import Gather, Region, Result, RolledProgram
+from codegen.loops.optimise.draft import Draft, fresh_name
 from symad.derivatives.loops.activity import Forward, forward
 from symad.derivatives.loops.body_linear import body_pushforward
-from symad.derivatives.loops.draft import Draft, Wiring, fresh_name
 
 
 def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
@@ -33,12 +34,11 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     guards = {buffer: tangents[buffer] if buffer in own else draft.like(buffer) for buffer in sorted(ahead.guarded)}
     pushed = _Pushed(draft, ahead, tangents, guards)
     draft.steps = list(each_region(program.steps, pushed.region))
-    inputs = [(array, number) for number, array in enumerate(program.inputs)]
+    inputs, outputs = draft.arrays
     for number in active:
         array = program.inputs[number]
         name = fresh_name(f"{array.name}_tangent", [found for found, _ in inputs])
         inputs.append((Input(name, array.shape), tangents.get(number) or draft.like(number)))
-    outputs = [(array, first + number) for number, array in enumerate(program.outputs)]
     outputs += [(Output(array.shape, (), None, array.pattern), tangents[buffer]) for array, buffer in outputs]
     return draft.finish(inputs, outputs, "pushforward")
 

@@ -1,7 +1,7 @@
 """One region run backward: gathers become adds, results become gathers, carries become carries.
 
 A carried region runs from its last repetition to its first; what it needs of its carries was stored going forward, one
-number for each repetition. Only carries of lag 1 are known here: `single_lags` writes longer ones as several.
+number for each repetition. Only carries of lag 1 are known here: `single_lags` has written longer ones as several.
 
 The cotangents of carries begin with the number 0, where nothing is read after the last repetition. Straight lines have
 no product there; here an infinite partial derivative in just that repetition gives NaN, and never another number.
@@ -13,18 +13,17 @@ whose rounds use the same workspace one after the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
-from codegen.ir.body_parts import body_part, slots_behind
+from codegen.ir.body_parts import Wiring, copy, slots_behind
 from codegen.ir.program import Program
 from codegen.ir.readdress import backward, moved
-from codegen.ir.region import Carry, Gather, Region, Result, Step
+from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Table
-from codegen.loops.optimise.region_copies import copy
+from codegen.loops.optimise.draft import Draft
 from symad.derivatives.loops.body_derivatives import Replay, body_program
 from symad.derivatives.loops.body_linear import body_pullback
-from symad.derivatives.loops.draft import Draft, Wiring
 
 FIXED = 0
 
@@ -197,26 +196,6 @@ class BackwardRegion:
         cell = self.cell()
         self.after.append(added(cell, target))
         return Result(0, cell.buffer, cell.table, "last")
-
-
-def single_lags(region: Region) -> Region:
-    """Return a region with carries of lag 1: one of lag 3 is three, of which each passes its slot on to the next."""
-    if all(carry.lag == 1 for carry in region.carries):
-        return region
-    first, inputs = len(region.gathers), len(region.body.inputs)
-    outputs: list[int | None] = list(range(len(region.body.outputs)))
-    carries: list[Carry] = []
-    passing: list[Carry] = []
-    for carry in region.carries:
-        output = carry.output
-        for initial in reversed(carry.initial[1:]):
-            outputs.append(~(inputs + len(passing)))
-            passing.append(Carry(output, (initial,)))
-            output = len(outputs) - 1
-        carries.append(Carry(output, carry.initial[:1]))
-    slots = range(first + len(carries))
-    body = body_part(region.body, slots, outputs, further=len(passing))
-    return replace(region, body=body, carries=(*carries, *passing))
 
 
 def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Table:

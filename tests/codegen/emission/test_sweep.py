@@ -16,7 +16,7 @@ from codegen.ir.unroll import unroll
 from codegen.lowering.halves import split
 from codegen.lowering.passes import prepare
 from codegen.options import Options
-from symad.compiling.sweep_candidate import seeded_program
+from symad.compiling.candidates import seeded_program
 
 
 def network(x):

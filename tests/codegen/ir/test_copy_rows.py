@@ -8,10 +8,14 @@ import pytest
 import sympy as sp
 
 from codegen.evaluation.interpret import evaluate
+from codegen.expressions.sympy_in import program_from_sympy
 from codegen.heads import Alias
+from codegen.ir.body_parts import Wiring
 from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Gather, Result
 from codegen.ir.row_table import COMMUTATIVE, Table
+from codegen.ir.tables import Affine
 
 HEADS = [sp.Add, sp.Mul, sp.Max, sp.Min, sp.Pow, sp.sin, Alias, sp.atan2]
 ONE = (sp.sin, Alias)
@@ -64,3 +68,15 @@ def test_deep_rows_are_copied_without_recursion() -> None:
     copy = Table()
     assert copied(table, [row], copy, {}) == [row]
     assert copy.operands == table.operands
+
+
+def test_a_body_whose_slots_come_in_another_order_is_written_anew() -> None:
+    x, y = sp.symbols("x y")
+    body = program_from_sympy([x, y], [x - 2 * y])
+    gathers = {1: Gather(0, Affine(0, 1, 3)), 0: Gather(1, Affine(0, 1, 3))}
+    result = Result(0, 2, Affine(0, 1, 3), "store")
+    made = Wiring(body, gathers, {}, [(0, result)]).region(3, "")
+    assert made.gathers == tuple(gathers.values())
+    assert evaluate(made.body, [made.body.outputs[0].rows[0]], {0: 1.0, 1: 5.0}) == [3.0]  # slot 0 has y
+    same = Wiring(body, dict(sorted(gathers.items())), {}, [(0, result)]).region(3, "")
+    assert same.body is body

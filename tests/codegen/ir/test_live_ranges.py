@@ -14,12 +14,14 @@ import symad as sa
 from codegen.errors import InvariantError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.expressions.printing import text
-from codegen.ir import live_ranges
-from codegen.ir.live_ranges import check_live_ranges, check_rounds
+from codegen.ir import accesses
+from codegen.ir.accesses import check_rounds
+from codegen.ir.check import check_rolled
 from codegen.ir.region import Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
 from codegen.loops.optimise.contraction import contracted, zeros
-from symad.derivatives.loops import checkpoints, reverse
+from symad.derivatives.loops import checkpoints
+from symad.derivatives.loops import pullback as way_back
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
@@ -59,8 +61,8 @@ def forgotten(patch: pytest.MonkeyPatch) -> None:
         found, cuts = reverse_cut_nests(draft, steps, policy, depth, first)
         return found, {} if depth else cuts
 
-    reverse_cut_nests = reverse.cut_nests
-    patch.setattr(reverse, "cut_nests", cut_nests)
+    reverse_cut_nests = way_back.cut_nests
+    patch.setattr(way_back, "cut_nests", cut_nests)
 
 
 @pytest.mark.parametrize("program", [sines(7), sines(9), rows(7), rows(15, 2)])
@@ -70,14 +72,14 @@ def test_the_fault_of_segments_in_segments_is_found(program: RolledProgram, monk
     arrays = [np.full(array.shape, 0.7) for array in program.inputs]
     expected = evaluate_rolled(gradient(program, [0]), arrays)
     made = gradient(program, [0], checkpoints="none")
-    check_live_ranges(made)
+    check_rolled(made)
     check_rounds(made)
     np.testing.assert_allclose(evaluate_rolled(made, arrays), expected, rtol=1e-14)
     forgotten(monkeypatch)
     broken = gradient(program, [0], checkpoints="none")
     assert not np.allclose(evaluate_rolled(broken, arrays), expected, rtol=1e-3, atol=0)
-    with pytest.raises(InvariantError, match=r"is added to after region \d+ has read it"):
-        check_live_ranges(broken)
+    with pytest.raises(InvariantError, match=r"region \d+ adds to what region \d+ has read"):
+        check_rolled(broken)
     with pytest.raises(InvariantError, match=r"is read in another round than region \d+ began it in"):
         check_rounds(broken)
 
@@ -133,17 +135,17 @@ RIGHT = {
     ],
 }  # fmt: skip
 WRONG = {
-    "a sum goes on": ([move("x", "w", "add"), TOTAL, move("x", "w", "add")], check_live_ranges,
-        "region 2 of case .case.py:1.: place 0 of w0 is added to after region 1 has read it"),
-    "sums of rounds": ([rounds(move("x", "w", "add"), TOTAL)], check_live_ranges,
-        "region 0 of case .case.py:1.: place 0 of w0 is added to after region 1 has read it"),
-    "a sum reads itself": ([move("w", "w", "add")], check_live_ranges, "is added to after region 0 has read it"),
-    "sums of inner rounds": ([rounds(clear("w"), rounds(move("x", "w", "add"), TOTAL))], check_live_ranges,
-        "place 0 of w0 is added to after region 2 has read it"),
-    "a sum begins at a number": ([move("x", "w"), move("x", "w", "add"), TOTAL], check_live_ranges,
-        "place 0 of w0 is added to after region 0 has stored to it"),
-    "two numbers": ([move("x", "w", at=Indexed(np.zeros(2, dtype=np.int64))), TOTAL], check_live_ranges,
-        "place 0 of w0 is written to twice in a run of region 0"),
+    "a sum goes on": ([move("x", "w", "add"), TOTAL, move("x", "w", "add")], check_rolled,
+        "buffer 1, place 0: a place is read only after it is written: region 2 adds to what region 1 has read"),
+    "sums of rounds": ([rounds(move("x", "w", "add"), TOTAL)], check_rolled,
+        "place 0: a place is read only after it is written: region 0 adds to what region 1 has read"),
+    "a sum reads itself": ([move("w", "w", "add")], check_rolled, "region 0 reads it and writes to it"),
+    "sums of inner rounds": ([rounds(clear("w"), rounds(move("x", "w", "add"), TOTAL))], check_rolled,
+        "region 1 adds to what region 2 has read"),
+    "a sum begins at a number": ([move("x", "w"), move("x", "w", "add"), TOTAL], check_rolled,
+        "place 0: a place is stored or added to: region 0 stores to it, region 1 adds to it"),
+    "two numbers": ([move("x", "w", at=Indexed(np.zeros(2, dtype=np.int64))), TOTAL], check_rolled,
+        "place 0: a place is stored once: region 0 stores to it twice"),
     "read when the rounds are over": ([rounds(move("x", "w")), TOTAL], check_rounds,
         "place 0 of w0 is read in another round than region 0 began it in"),
     "read in later rounds": ([rounds(move("x", "w")), rounds(TOTAL)], check_rounds, "is read in another round"),
@@ -159,7 +161,7 @@ WRONG = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_passes(name: str) -> None:
     program = small(*RIGHT[name])
-    check_live_ranges(program)
+    check_rolled(program)
     check_rounds(program)
 
 
@@ -182,21 +184,21 @@ def test_some_places_of_large_buffers_are_looked_at(rounds_too_many: int, monkey
     total = region(lambda a: (a,), size, [made.at("w", table(size))], [made.to(0, "y", table(size), "add")])
     again = region(lambda a: (a,), size, [made.at("x", table(size))], [made.to(0, "w", table(size, 0, 1), "add")])
     program = made.program(Nest(3, (add,)), total, *[again] * rounds_too_many)
-    for limit in (live_ranges.SORTED, 100):
-        monkeypatch.setattr(live_ranges, "SORTED", limit)
-        monkeypatch.setattr(live_ranges, "BLOCK", 3000)
+    for limit in (accesses.SORTED, 100):
+        monkeypatch.setattr(accesses, "SORTED", limit)
+        monkeypatch.setattr(accesses, "BLOCK", 3000)
         if rounds_too_many:
-            with pytest.raises(InvariantError, match="place 0 of w0 is added to after region 1 has read it"):
-                check_live_ranges(program)
+            with pytest.raises(InvariantError, match=r"place 0: .*: region 2 adds to what region 1 has read"):
+                check_rolled(program)
         else:
-            check_live_ranges(program)
+            check_rolled(program)
 
 
 def kept(program: RolledProgram) -> None:
     """Check a program, and what is left of its buffers in one that is only run."""
-    check_live_ranges(program)
+    check_rolled(program)
     check_rounds(program)
-    check_live_ranges(contracted(program, 1))
+    check_rolled(contracted(program, 1))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -227,4 +229,4 @@ def test_a_dense_matrix_of_many_variables_is_looked_at_where_it_is_written() -> 
     chain = lambda x: sa.sum_over(lambda a, b: (b - a**2) ** 2, x[:-1], x[1:])  # noqa: E731
     planned = sa.plan(sa.hessian(chain), np.ones(100_000), roll="always")
     check_rounds(planned.candidate.rolled.program)
-    check_live_ranges(planned.candidate.rolled.program)
+    check_rolled(planned.candidate.rolled.program)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import codegen.loops.optimise.draft
 import codegen.loops.roll
 import symad as sa
 import symad.compiling.native
-import symad.derivatives.loops.draft
 from codegen.bisecting import first_wrong
 from codegen.ir.region import RolledProgram
 from codegen.stages import OPTIONAL, bisecting, bisection_of
@@ -190,13 +190,13 @@ def without_the_last(steps: Any) -> Any:
 
 
 def test_a_wrong_fusion_of_loops_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symad.derivatives.loops.draft, "fused", without_the_last)
+    monkeypatch.setattr(codegen.loops.optimise.draft, "fused", without_the_last)
     assert first_wrong(right_numbers("Hessian of pairs")) == "loop-fusion"
 
 
 def test_wrong_elimination_of_dead_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        symad.derivatives.loops.draft, "without_dead_code", lambda steps, wanted: tuple(without_the_last(steps))
+        codegen.loops.optimise.draft, "without_dead_code", lambda steps, wanted: tuple(without_the_last(steps))
     )
     assert first_wrong(right_numbers("value and gradient in time")) == "dead-code"
 

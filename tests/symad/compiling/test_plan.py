@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import symad as sa
+from codegen.loops import roll
 from codegen.pricing.price_table import Price, cheapest
 from symad.compiling.plan import time_text
 from symad.compiling.recalled import can_be_recalled, recalled
@@ -223,3 +225,19 @@ def test_columns_are_not_looked_at_where_loops_carry_out_much():
     chain = lambda x: sa.sum_over(lambda a, b: (b - a**2) ** 2, x[:-1], x[1:])  # noqa: E731
     planned = sa.plan(sa.hessian(chain), np.ones(100_000))
     assert (planned.chosen, planned.refused["sweep"]) == ("rolled", "its function has more than 5000 operations")
+
+
+def test_loops_that_wait_for_each_other_are_a_reason_and_no_error(monkeypatch):
+    def find(*args):
+        found = whole(*args)
+        (loop,) = found.loops
+        circle = replace(loop, reads=tuple(np.full(loop.count, use.nodes[0]) for use in loop.results))
+        return replace(found, loops=[circle]) if loop.reads else found
+
+    whole = roll.find
+    monkeypatch.setattr(roll, "find", find)
+    found = sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(300))
+    reason = "its loops wait for each other: no order runs them all"
+    assert (found.chosen, found.refused["rolled"]) == ("straight", reason)
+    with pytest.raises(sa.ArgumentError, match="its loops wait for each other"):
+        sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(300), roll="always")

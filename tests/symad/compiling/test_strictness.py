@@ -17,14 +17,13 @@ import sympy as sp
 import codegen.ir.strictness
 import codegen.ir.unroll
 import codegen.loops.emit.rolled_code
-import codegen.loops.find.long_bodies
 import codegen.loops.optimise.contraction
+import codegen.loops.optimise.draft
 import codegen.loops.place.place_nodes
 import codegen.loops.roll
 import codegen.machine.build
 import symad as sa
-import symad.compiling.loop_candidate
-import symad.derivatives.loops.draft
+import symad.compiling.candidates
 import symad.derivatives.loops.loop_hessian
 import symad.derivatives.loops.pullback
 import symad.tracing.control.derivative_blocks
@@ -139,13 +138,13 @@ def steps_on_a_grid(x: np.ndarray, count: int = 30) -> object:
 
 
 def test_long_bodies_whose_loops_do_not_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codegen.loops.find.long_bodies, "agree", lambda *_: False)
+    monkeypatch.setattr(codegen.loops.roll, "agree", lambda *_: False)
     with pytest.raises(InvariantError, match=r"test_strictness.py:\d+: the loops found in its body did not give"):
         sa.compile(steps_on_a_grid, X, roll="always")
 
 
 def test_long_bodies_are_left_with_a_warning(off: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codegen.loops.find.long_bodies, "agree", lambda *_: False)
+    monkeypatch.setattr(codegen.loops.roll, "agree", lambda *_: False)
     compiled_alike(steps_on_a_grid)
 
 
@@ -215,7 +214,7 @@ def test_they_are_gone_around(off: None, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("error", [LimitError("too much"), InvariantError("broken")], ids=["limit", "invariant"])
 def test_derivatives_of_loops_let_through_what_is_no_refusal(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symad.compiling.loop_candidate, "_differentiated", fails(error))
+    monkeypatch.setattr(symad.compiling.candidates, "_differentiated", fails(error))
     with pytest.raises(type(error), match=error.what):
         sa.compile(inner_gradient, X)
 
@@ -268,12 +267,12 @@ def last_first(made: Any) -> Any:
 PASSES = {
     "codegen.loops.emit.rolled_code.pack": "packing",
     "codegen.loops.place.place_nodes._Placer.rolled": "placing loops",
-    "symad.derivatives.loops.loop_hessian.with_reductions": "writing accumulations as sums",
-    "symad.derivatives.loops.loop_hessian.with_waists": "cutting bodies at waists",
+    "symad.derivatives.loops.hessian_pieces.with_reductions": "writing accumulations as sums",
+    "symad.derivatives.loops.hessian_pieces.with_waists": "cutting bodies at waists",
     "symad.derivatives.loops.pullback.expanded": "expanding what rounds use again",
     "symad.derivatives.loops.pullback.cut_nests": "cutting nests into segments",
     "symad.derivatives.loops.pullback._cut": "cutting chains into segments",
-    "symad.derivatives.loops.draft.fused": "dead-code of gradient",
+    "codegen.loops.optimise.draft.fused": "dead-code of gradient",
 }
 
 

@@ -10,8 +10,8 @@ import symad
 from codegen.ir.program import Program
 from codegen.loops.find import flat_rows as flat
 from codegen.loops.find.flat_rows import Flat, flattened, grouped, needed, packed, waves
-from codegen.loops.find.ragged_sums import ragged_sums
 from codegen.loops.find.row_classes import Classes, classify
+from codegen.loops.find.sum_terms import ragged_sums
 from symad.tracing.trace import to_program
 from tests.support.sums_fuzz import Author, shuffled, try_one
 

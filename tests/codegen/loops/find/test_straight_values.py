@@ -8,8 +8,8 @@ import pytest
 import symad
 from codegen.evaluation.interpret import evaluate
 from codegen.loops.find import flat_rows as flat
+from codegen.loops.find.agreement import straight_values
 from codegen.loops.find.flat_rows import flattened
-from codegen.loops.find.straight_values import straight_values
 from symad.tracing.trace import to_program
 from tests.support.sums_fuzz import Author
 

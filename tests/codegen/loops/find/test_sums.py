@@ -11,14 +11,13 @@ import sympy as sp
 
 import symad
 from codegen.errors import LimitError
-from codegen.ir.affine_runs import runs
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
-from codegen.ir.tables import table
+from codegen.ir.tables import runs, table
 from codegen.limits import limits
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.anti_unification import is_uniform
-from codegen.loops.find.sums_and_maps import Found, find_sums
+from codegen.loops.find.find import Found, find_sums
 from codegen.loops.loop import Loop, LoopResult, is_nodes
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place

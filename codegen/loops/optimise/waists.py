@@ -7,15 +7,14 @@ inner value (see `pieces`) a body has one entry, and the dyad is written by a lo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 import sympy as sp
 
-from codegen.ir.copy_rows import program_over
+from codegen.ir.body_parts import outputs_of, rebuilt
 from codegen.ir.program import Program
-from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
+from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.loops.optimise.rewriting import Draft
+from codegen.loops.optimise.draft import Draft
 
 FEWEST_SLOTS = 12  # of a sum that becomes a value
 MOST_VALUES = 32  # in all repetitions of all regions
@@ -23,16 +22,17 @@ MOST_VALUES = 32  # in all repetitions of all regions
 
 def with_waists(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
     """Return a program whose long linear sums have buffers, and these buffers; regions know nothing of each other."""
-    draft, left, first = Draft(program), MOST_VALUES, program.first_output
+    draft, left = Draft(program), MOST_VALUES
     for at, region in enumerate(program.steps):
         assert isinstance(region, Region)
         rows = _waists(region.body, _variable(program, region, inputs)) if region.count <= left else []
         if not rows or region.count * len(rows) > left:
             continue
         left -= region.count * len(rows)
-        sums, draft.steps[at] = _split(region, rows, [draft.buffer(Buffer("workspace", region.count)) for _ in rows])
+        sums, draft.steps[at] = _split(region, rows, [draft.workspace(region.count) for _ in rows])
         draft.insert(at, sums)
-    return (draft.finished() if draft.added else program), frozenset(range(first, first + len(draft.added)))
+    made = draft.finished() if draft.added else program
+    return made, frozenset(range(made.first_output - len(draft.added), made.first_output))
 
 
 def _variable(program: RolledProgram, region: Region, inputs: Collection[int]) -> set[int]:
@@ -64,12 +64,6 @@ def _waists(body: Program, variable: set[int]) -> list[int]:
 def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
     """Return the region of some rows, which go to buffers, and the region that reads them there."""
     everywhere = Affine(0, 1, region.count)
-    wanted = [output.rows[0] for output in region.body.outputs]
-    above, used = program_over(region.body, range(len(region.gathers)), rows, region.body.name)
-    first = Region(
-        above, region.count, tuple(region.gathers[slot] for slot in used),
-        tuple(Result(k, buffer, everywhere, "store") for k, buffer in enumerate(buffers)), origin=region.origin,
-    )  # fmt: skip
-    gathers = [*region.gathers, *(Gather(buffer, everywhere) for buffer in buffers)]
-    body, used = program_over(region.body, [*range(len(region.gathers)), *rows], wanted, region.body.name)
-    return first, replace(region, body=body, gathers=tuple(gathers[slot] for slot in used))
+    reads = {row: Gather(buffer, everywhere) for row, buffer in zip(rows, buffers, strict=True)}
+    kept = [(row, Result(0, read.buffer, everywhere, "store")) for row, read in reads.items()]
+    return rebuilt(region, kept, {}), rebuilt(region, outputs_of(region), reads)

@@ -1,33 +1,48 @@
-"""The candidate with loops: found in the trace of the innermost function, or written down, then differentiated.
+"""Candidates: the programs of the ways other than straight lines, loops and a sweep over columns.
 
-Each transform around the function, from the inside out, differentiates the rolled program. So a body is differentiated
-once, and nothing grows with the number of repetitions. What has no loops has a reason, a `StraightError`.
+Loops are found in the trace of the innermost function, or written down. Each transform around the function, from the
+inside out, differentiates the rolled program. So a body is differentiated once, and nothing grows with the number of
+repetitions. What has no loops has a reason, a `StraightError`. A sweep is a dense matrix as its columns, each one
+pushforward, several side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from inspect import Parameter, Signature
 from typing import Any
 
+import numpy as np
+
 import symad.tracing.values.containers as containers
+from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
-from codegen.loops.find.long_bodies import with_loops
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
-from codegen.loops.loop import Block, Loop
+from codegen.loops.loop import Block, Loop, StraightError
+from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
-from codegen.loops.roll import FEWEST_ROWS, StraightError, operations_of, repeats_enough, roll_rows
-from symad.derivatives.in_code import Recipe, recipe_of
+from codegen.loops.roll import FEWEST_ROWS, operations_of, repeats_enough, roll_rows, with_loops
+from symad.derivatives.in_code import Columns, Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS
-from symad.derivatives.loops.select_arrays import select
+from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
-from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import argument_names
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.trace import StructuredTrace, Trace, input_arrays, patterns_of, skeleton, trace_structured
+from symad.tracing.trace import (
+    StructuredTrace,
+    Trace,
+    input_arrays,
+    patterns_of,
+    skeleton,
+    to_program,
+    trace,
+    trace_structured,
+)
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
@@ -91,7 +106,7 @@ def traced_with_loops(
         try:
             with forgiving():
                 return _differentiated(inner, kind, checkpoints, options)
-        except (StraightError, ArgumentError) as reason:
+        except (StraightError, EndlessLoopError) as reason:
             if inner.loops:
                 why = f"the {kind} of {inner.name} is not taken of loops: {reason}"
                 inner.scope.carried_out[user_place()] = why
@@ -212,3 +227,50 @@ _RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], Recipe], Rolled | None]] 
     "Jacobian": _matrix,
     "Hessian": _matrix,
 }
+
+
+def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Program | None:
+    """Return a function's matrix as a sweep over its columns, None where f is not a transform with columns.
+
+    >>> import numpy as np
+    >>> from symad.transforms.first_order import hessian
+    >>> program = seeded_program(hessian(lambda x: np.prod(x)), (np.ones(4),), 10)
+    >>> program.seeded, program.outputs[0].shape
+    (True, (4, 4))
+    """
+    recipe = recipe_of(f)
+    if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
+        return None
+    function, examples = _seeded(f, recipe.columns, args)
+    traced = trace(function, *examples, max_paths=max_paths)
+    if len(traced.outputs.arrays) != 1 or len(traced.inputs.arrays) != len(examples):
+        return None
+    program = to_program(traced, getattr(f, "__name__", "kernel"))
+    seed, output = program.inputs[-1], program.outputs[0]
+    positions = range(len(output.rows)) if output.positions is None else output.positions
+    swept = replace(
+        output,
+        shape=output.shape + seed.shape,
+        positions=tuple(position * seed.size for position in positions),
+        swept=True,
+    )
+    return replace(program, outputs=(swept,), seeded=True)
+
+
+def _is_array(args: tuple[Any, ...], argument: int) -> bool:
+    return argument < len(args) and isinstance(args[argument], np.ndarray | float)
+
+
+def _seeded(f: Function, columns: Columns, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
+    """Return a function of the arguments and a seed, with examples."""
+    names = argument_names(f, len(args))
+    seed = next(name for name in ("seed", "seed_", "seed__") if name not in names)
+
+    def function(*all_args: Any) -> Any:
+        return columns.pushforward(all_args[:-1], all_args[-1])
+
+    function.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, seed)]
+    )
+    function.__name__ = getattr(f, "__name__", "kernel")
+    return function, (*args, np.zeros(np.shape(args[columns.argument])))

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.ir.body_parts import body_part
-from codegen.ir.live_ranges import check_rounds
-from codegen.ir.program import Input, Output, Program
+from codegen.ir.accesses import check_rounds
+from codegen.ir.program import Input, Output
 from codegen.ir.readdress import buffers_read, buffers_written, renumbered
-from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, Step
+from codegen.ir.region import Buffer, Gather, Region, RolledProgram, Step
 from codegen.ir.strictness import checked, strict
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.dead_code import without_dead_code
 from codegen.loops.optimise.fusion import fused
 from codegen.stages import carried_out, observed, watched
 
-Pass = Callable[[Sequence[Step]], Sequence[Step]]
-
 
 class Draft:
-    """The buffers of a program and what a derivative adds to them; the steps that the derivative consists of."""
+    """The buffers and steps of a program, and what a pass or a derivative adds to them or puts in their place."""
 
     def __init__(self, program: RolledProgram) -> None:
         self.program = program
         self.buffers = list(program.buffers)
-        self.steps: list[Step] = []
+        self.steps: list[Step] = list(program.steps)
+        self.before: dict[int, list[Region]] = {}  # more regions, by the step that they stand before
         self.numbers: dict[float, int] = {}
         self.read_once: set[int] = set()  # buffers each place of which is read by one repetition of one region
 
@@ -38,9 +37,19 @@ class Draft:
         """Constants that are not all finite."""
         return [k for k, found in enumerate(self.buffers) if found.values is not None and not _finite(found.values)]
 
+    @property
+    def added(self) -> list[Buffer]:
+        """The buffers that the program did not have."""
+        return self.buffers[len(self.program.buffers) :]
+
     def workspace(self, size: int) -> int:
         """Return a new buffer."""
         self.buffers.append(Buffer("workspace", size))
+        return len(self.buffers) - 1
+
+    def constants(self, values: NDArray[np.float64]) -> int:
+        """Return a new buffer of constants."""
+        self.buffers.append(Buffer("constant", len(values), values))
         return len(self.buffers) - 1
 
     def like(self, buffer: int) -> int:
@@ -50,8 +59,7 @@ class Draft:
     def number(self, value: float, count: int = 1) -> Gather:
         """Return where a constant is read."""
         if value not in self.numbers:
-            self.buffers.append(Buffer("constant", 1, np.array([value])))
-            self.numbers[value] = len(self.buffers) - 1
+            self.numbers[value] = self.constants(np.array([value]))
         return Gather(self.numbers[value], Affine(0, 0, count))
 
     def finish(
@@ -66,24 +74,38 @@ class Draft:
         def whole(steps: Sequence[Step]) -> RolledProgram:
             return self.program_of(steps, inputs, outputs)
 
-        tidy: Pass = partial(without_dead_code, wanted=wanted)
-        passes: list[tuple[str, Pass]] = [("dead-code", tidy), ("loop-fusion", fused), ("dead-code", tidy)]
-        steps: Sequence[Step] = observed(self.steps, name, whole=whole)
-        for each, change in passes:
-            steps = carried_out(each, change, steps, whole=whole)
-            if strict() and each == "dead-code" and not watched():  # what is fused is whole when dead code has gone
-                checked(whole(steps), f"{each} of {name}", needed=True)
-        made = whole(steps)
+        tidy = partial(without_dead_code, wanted=wanted)
+        steps: Sequence[Step] = carried_out("dead-code", tidy, observed(self.steps, name, whole=whole), whole=whole)
+        if strict() and not watched():
+            checked(whole(steps), f"dead-code of {name}", needed=True)
+        steps = carried_out("loop-fusion", fused, steps, whole=whole)
+        made = whole(carried_out("dead-code", tidy, steps, whole=whole))
+        if strict() and not watched():  # what is fused is whole when dead code has gone
+            checked(made, f"dead-code of {name}", needed=True)
         if strict():
             check_rounds(made)
         return made
 
+    def insert(self, at: int, region: Region) -> None:
+        """Run a region before a step, after others that stand there."""
+        self.before.setdefault(at, []).append(region)
+
+    def finished(self) -> RolledProgram:
+        """Return the program with all regions in place; the buffers right before the outputs are those added."""
+        steps = [each for at, step in enumerate(self.steps) for each in (*self.before.get(at, ()), step)]
+        return self.program_of([*steps, *self.before.get(len(self.steps), ())], *self.arrays)
+
+    @property
+    def arrays(self) -> tuple[list[tuple[Input, int]], list[tuple[Output, int]]]:
+        """The arrays of the program with their buffers."""
+        program = self.program
+        outputs = [(array, number) for number, array in enumerate(program.outputs, program.first_output)]
+        return [(array, number) for number, array in enumerate(program.inputs)], outputs
+
     def check(self, steps: Sequence[Step], after: str, before: Sequence[Step]) -> None:
         """With strictness on, check what a pass has made of the steps `before`, which compute the program's outputs."""
         if strict() and list(steps) != list(before):
-            inputs = [(array, number) for number, array in enumerate(self.program.inputs)]
-            outputs = [(array, number) for number, array in enumerate(self.program.outputs, self.program.first_output)]
-            checked(self.program_of(steps, inputs, outputs), after)
+            checked(self.program_of(steps, *self.arrays), after)
 
     def program_of(
         self, steps: Sequence[Step], inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]]
@@ -112,28 +134,19 @@ def _finite(values: NDArray[np.float64]) -> bool:
     return bool(np.isfinite(values).all())
 
 
-@dataclass(frozen=True, eq=False)
-class Wiring:
-    """A region in the making: what each slot of a body reads, in any order, and where its outputs go.
+def select(program: RolledProgram, outputs: Sequence[int], constants: Mapping[int, Any]) -> RolledProgram:
+    """Return a program with some of its outputs, in the order given, and numbers in place of some of its inputs.
 
-    Outputs may be those that `body_part` knows: ~s for slot s itself, None for the number 0.
+    `constants` has the numbers of an input array by its place among the inputs. What only other outputs needed is left
+    out.
     """
-
-    body: Program
-    gathers: Mapping[int, Gather]
-    carries: Mapping[int, tuple[int | None, tuple[Gather, ...]]]
-    results: Sequence[tuple[int | None, Result]]  # the output of the result is not looked at
-
-    def region(self, count: int, origin: str, stop: int | None = None) -> Region:
-        """Return the region: gathers first, outputs one after the other."""
-        outputs = [output for output, _ in self.carries.values()] + [output for output, _ in self.results]
-        outputs += [] if stop is None else [stop]
-        number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
-        body = body_part(self.body, [*self.gathers, *self.carries], list(number))
-        results = tuple(replace(use, output=number[output]) for output, use in self.results)
-        carries = tuple(Carry(number[output], initial) for output, initial in self.carries.values())
-        last = None if stop is None else number[stop]
-        return Region(body, count, tuple(self.gathers.values()), results, carries, last, origin)
+    draft = Draft(program)
+    for number, values in constants.items():
+        flat = np.ravel(np.asarray(values, dtype=np.float64)).copy()
+        draft.buffers[number] = Buffer("constant", len(flat), flat)
+    inputs = [(array, number) for number, array in enumerate(program.inputs) if number not in constants]
+    found = draft.finish(inputs, [(program.outputs[k], program.first_output + k) for k in outputs], "selection")
+    return found if found.name == program.name else replace(found, name=program.name)
 
 
 def fresh_name(name: str, taken: Sequence[Input]) -> str:

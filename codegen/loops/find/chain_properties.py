@@ -1,0 +1,106 @@
+"""Properties of chains: where repetitions begin, what is needed of them after, and whether they need each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import sympy as sp
+
+from codegen.loops.find.chains_columns import Columns
+from codegen.loops.find.flat_rows import Flags
+from codegen.loops.find.periods import Run
+from codegen.loops.find.verify_chain import Chain
+
+HEAVY = 1000  # carries that one truth value counts for: no buffer holds it
+
+
+def phase(columns: Columns, run: Run) -> int:
+    """Return the position of the first repetition of a run whose begin is a narrow place.
+
+    A value that is used `d` operations later passes all begins of repetitions between.
+    """
+    period = run.period
+    middle = run.start + (run.stop - run.start) // 2 // period * period
+    here, there = (
+        slice(int(columns.first[position]), int(columns.first[position + period]))
+        for position in (middle - period, middle)
+    )
+    consumer = np.repeat(np.arange(middle, middle + period), np.diff(columns.first[middle : middle + period + 1]))
+    source = columns.source[there]
+    inside = (source >= run.start) & (source - columns.source[here] == period)
+    reach = np.zeros(period, dtype=np.int64)
+    offset = (source - middle)[inside] % period
+    np.maximum.at(reach, offset, (consumer - source)[inside])
+    weight = np.where(columns.truth[middle : middle + period], HEAVY, 1)
+    rise = np.zeros(2 * period + 1, dtype=np.int64)
+    np.add.at(rise, np.arange(period) + 1, weight)
+    np.add.at(rise, np.arange(period) + 1 + reach % period, -weight)  # whole periods count alike everywhere
+    width = np.cumsum(rise)[:-1].reshape(2, period).sum(axis=0)
+    last = run.stop - np.arange(period)  # of equally narrow places the last: the run ends with a whole repetition
+    begin = int(last[np.argmin(width[(last - middle) % period])])
+    return begin - (begin - run.start) // period * period
+
+
+def needed_after(columns: Columns, chain: Chain) -> Flags:
+    """Return, by repetition and operation of the body, what later operations read and what is wanted."""
+    return _read_later(columns, chain) | _wanted(columns, chain)
+
+
+def passed_on(columns: Columns, chain: Chain) -> Flags:
+    """Return, by repetition and operation of the body, what a chain passes on.
+
+    Truth values, which no buffer holds, are computed again where they are read: their operands are passed on instead.
+    So are 1 / v as factors: u / v is rounded only once.
+    """
+    shape = chain.shape
+    model = slice(shape.model, shape.model + shape.period)
+    again = columns.truth[model] | columns.inverse[model]
+    needed = needed_after(columns, chain)
+    needed[:, again] = _wanted(columns, chain)[:, again]
+    left = _read_later(columns, chain) & again
+    while left.any():
+        offset = int(np.nonzero(left.any(axis=0))[0][-1])
+        when = np.nonzero(left[:, offset])[0]
+        left[:, offset] = False
+        for operand in np.nonzero((shape.consumer == offset) & shape.carried)[0].tolist():
+            there, producer = when - shape.lag[operand], shape.producer[operand]
+            (left if again[producer] else needed)[there[there >= 0], producer] = True
+    return needed
+
+
+def _read_later(columns: Columns, chain: Chain) -> Flags:
+    read: Flags = columns.last_use[chain.start : chain.stop] >= chain.stop
+    return read.reshape(chain.count, chain.shape.period)
+
+
+def _wanted(columns: Columns, chain: Chain) -> Flags:
+    return columns.wanted[chain.start : chain.stop].reshape(chain.count, chain.shape.period)
+
+
+LEAST_LINKS = 4  # repetitions that wait for each other; in fewer, several maps follow each other
+
+
+def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
+    """Return whether later repetitions really need earlier ones: not so in sums and maps, which have a better form.
+
+    Operations are taken away that nothing in the repetitions needs, or that need nothing there, until only ways round
+    are left. Where they are only additions that nobody else reads, repetitions add up.
+    """
+    shape, period = chain.shape, chain.shape.period
+    linked = shape.carried & (shape.lag <= max(1, chain.count // LEAST_LINKS))
+    producer, consumer = shape.producer[linked], shape.consumer[linked]
+    kept = np.ones(period, dtype=bool)
+    while True:
+        inside = kept[producer] & kept[consumer]
+        read, reads = np.zeros((2, period), dtype=bool)
+        read[producer[inside]], reads[consumer[inside]] = True, True
+        still = read & reads & kept
+        if (still == kept).all():
+            break
+        kept = still
+    codes = columns.codes[shape.model : shape.model + period]
+    adds = columns.pair[shape.model : shape.model + period] & (np.array(columns.heads, dtype=object)[codes] == sp.Add)
+    uses = np.bincount(shape.producer[shape.carried], minlength=period)
+    loops = np.bincount(consumer[inside], minlength=period)
+    back = int(shape.lag[linked][inside].sum())  # sums side by side end in as many repetitions
+    adding = adds & (uses == 1) & (loops == 1) & ~needed[: max(0, len(needed) - back)].any(axis=0)
+    return bool((kept & ~adding).any())
