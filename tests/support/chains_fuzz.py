@@ -1,14 +1,14 @@
 """Random chains in straight lines: whatever is found, the values are the same bits.
 
-`python -m tests.support.chains_fuzz 10000` tries that many programs and prints those that fail.
+`python -m tests.fuzz chains 10000` tries that many programs.
 """
 
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ import sympy as sp
 
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
-from tests.support.chains_oracle import check, found
+from tests.support import chains_oracle
+from tests.support import written as text
+from tests.support.draws import SEEDS, Draw
 
 CONSTANTS = (
     sp.Integer(0), sp.Integer(1), sp.Integer(-1), sp.Integer(2), sp.Float(0.5), sp.Float(-0.7), sp.Rational(1, 3),
@@ -38,25 +40,19 @@ class Body:
 class Author:
     """Writes a random program: straight lines and unrolled loops, one after the other."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
         self.table = Table()
-        self.inputs = int(self.random.integers(1, 50))
+        self.inputs = draw.integer(1, 49)
         self.known = [self.table.leaf(sp.Symbol(f"x{k}", real=True)) for k in range(self.inputs)]
         self.tables = [self.known[:]]
         self.wanted: list[int] = []
 
-    def chance(self, probability: float) -> bool:
-        return bool(self.random.random() < probability)
-
-    def pick(self, some: Sequence[Any]) -> Any:
-        return some[int(self.random.integers(len(some)))]
-
     def constant(self) -> int:
-        return self.table.leaf(self.pick(CONSTANTS))
+        return self.table.leaf(self.draw.choice(CONSTANTS))
 
     def node(self) -> int:
-        return self.constant() if self.chance(0.2) else int(self.pick(self.known))
+        return self.constant() if self.draw.chance(0.2) else int(self.draw.choice(self.known))
 
     def write(self, kind: int, a: int, b: int) -> int:
         """Write an operation; sums and products are more frequent than others."""
@@ -75,33 +71,33 @@ class Author:
         return self.table.row(UNARY[kind % len(UNARY)], (a,))
 
     def straight(self) -> None:
-        for _ in range(int(self.random.integers(0, 6))):
-            self.known.append(self.write(int(self.random.integers(16)), self.node(), self.node()))
+        for _ in range(self.draw.below(6)):
+            self.known.append(self.write(self.draw.below(16), self.node(), self.node()))
 
     def body(self) -> Body:
         """Draw a body; every state has a few initial nodes, for lags of one to three."""
         body = Body()
-        size, states = int(self.random.integers(1, 10)), int(self.random.choice((0, 1, 1, 2, 2, 3, 4)))
+        size, states = self.draw.integer(1, 9), self.draw.choice((0, 1, 1, 2, 2, 3, 4))
         for offset in range(size):
             specs = [self.spec(offset, states) for _ in range(2)]
-            body.operations.append((int(self.random.integers(16)), specs[0], specs[1]))
+            body.operations.append((self.draw.below(16), specs[0], specs[1]))
         for _ in range(states):
-            body.states.append(size - 1 - int(self.random.integers(min(size, 3))))
+            body.states.append(size - 1 - self.draw.below(min(size, 3)))
             body.history.append([self.node() for _ in range(3)])
         return body
 
     def spec(self, offset: int, states: int) -> Spec:
         """Draw an operand."""
         kinds = ["row"] * (4 if offset else 0) + ["state"] * (5 if states else 0) + ["node", "constants", "table"]
-        kind = self.pick(kinds)
+        kind = self.draw.choice(kinds)
         if kind == "row":
-            return "row", offset - 1 - int(self.random.integers(min(offset, 4)))
+            return "row", offset - 1 - self.draw.below(min(offset, 4))
         if kind == "state":
-            return "state", int(self.random.integers(states)), self.pick((1, 1, 1, 2, 3))
+            return "state", self.draw.below(states), self.draw.choice((1, 1, 1, 2, 3))
         if kind == "node":
             return "node", self.node()
-        nodes = [self.constant() for _ in range(5)] if kind == "constants" else self.pick(self.tables)
-        return "table", nodes, int(self.random.integers(len(nodes))), self.pick((1, 1, -1, 2))
+        nodes = [self.constant() for _ in range(5)] if kind == "constants" else self.draw.choice(self.tables)
+        return "table", nodes, self.draw.below(len(nodes)), self.draw.choice((1, 1, -1, 2))
 
     def repeat(self, body: Body, number: int) -> None:
         """Write one more repetition."""
@@ -125,33 +121,33 @@ class Author:
 
     def loop(self) -> None:
         """Write a loop, or two at once; a repetition may be irregular."""
-        bodies = [self.body()] + ([self.body()] if self.chance(0.2) else [])
-        odd = int(self.random.integers(60)) if self.chance(0.3) else -1
-        for number in range(int(self.random.integers(6, 70))):
+        bodies = [self.body()] + ([self.body()] if self.draw.chance(0.2) else [])
+        odd = self.draw.below(60) if self.draw.chance(0.3) else -1
+        for number in range(self.draw.integer(6, 69)):
             for body in bodies:
                 kept = list(body.operations)
                 if number == odd:
-                    offset = int(self.random.integers(len(kept)))
+                    offset = self.draw.below(len(kept))
                     body.operations[offset] = (0, ("node", self.node()), kept[offset][1])
                 self.repeat(body, number)
-                body.operations = kept if self.chance(0.7) else body.operations
+                body.operations = kept if self.draw.chance(0.7) else body.operations
         for body in bodies:
             columns = [list(column) for column in zip(*body.rows, strict=True)]
-            self.tables += [column for column in columns if self.chance(0.3)]
-            self.known += [column[-1] for column in columns if self.chance(0.5)] + body.rows[-1][-1:]
-            if self.chance(0.2):
-                self.wanted += self.pick(columns)
-            if self.chance(0.2):
-                self.wanted.append(self.pick(self.pick(columns)))
+            self.tables += [column for column in columns if self.draw.chance(0.3)]
+            self.known += [column[-1] for column in columns if self.draw.chance(0.5)] + body.rows[-1][-1:]
+            if self.draw.chance(0.2):
+                self.wanted += self.draw.choice(columns)
+            if self.draw.chance(0.2):
+                self.wanted.append(self.draw.choice(self.draw.choice(columns)))
 
     def program(self) -> Program:
         """Write all, in an order of rows that is sometimes another."""
-        for _ in range(int(self.random.integers(1, 4))):
-            self.straight()
-            self.loop()
+        for _ in range(self.draw.integer(1, 3)):
+            self.draw.part(self.straight)
+            self.draw.part(self.loop)
         self.straight()
-        self.wanted += self.known[-int(self.random.integers(1, 6)) :]
-        width = self.pick((2.0, 10.0, 1000.0)) if self.chance(0.2) else 0.0
+        self.wanted += self.known[-self.draw.integer(1, 5) :]
+        width = self.draw.choice((2.0, 10.0, 1000.0)) if self.draw.chance(0.2) else 0.0
         return self.in_order(self.shuffled(width))
 
     def in_order(self, order: Sequence[int]) -> Program:
@@ -166,7 +162,7 @@ class Author:
     def shuffled(self, width: float) -> list[int]:
         """Return another order of rows: each may come up to `width` rows later."""
         operands, count = self.table.operands, len(self.table)
-        key = np.arange(count) + self.random.uniform(0, width, count)
+        key = np.arange(count) + (self.draw.generator().uniform(0, width, count) if width else 0.0)
         key[: self.inputs] = -1
         readers: list[list[int]] = [[] for _ in range(count)]
         missing = [len(set(parts)) for parts in operands]
@@ -185,24 +181,28 @@ class Author:
         return order
 
 
-def try_one(seed: int) -> float:
-    """Compare a random program with and without loops; return the part of it that is in loops."""
-    program = Author(seed).program()
-    return check(program, found(program), seed)
+@dataclass
+class Case:
+    """A program, and the seed of its point."""
+
+    program: Program
+    seed: int
 
 
-def main() -> None:
-    """Try as many programs as the first argument says, from the seed of the second on."""
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    parts, wrong = [], 0
-    for seed in range(first, first + count):
-        try:
-            parts.append(try_one(seed))
-        except Exception as error:
-            wrong += 1
-            print(f"seed {seed}: {type(error).__name__} {error}")
-    print(f"{count} programs, {wrong} wrong; loops in {np.count_nonzero(parts)}, {np.mean(parts):.0%} of operations")
+def make(draw: Draw) -> Case:
+    """A random program."""
+    return Case(Author(draw).program(), draw.below(SEEDS))
 
 
-if __name__ == "__main__":
-    main()
+def part_in_loops(case: Case) -> float:
+    """Compare a program with and without loops; return the part of it that is in loops."""
+    return chains_oracle.check(case.program, chains_oracle.found(case.program), case.seed)
+
+
+def check(case: Case) -> str:
+    """Compare a program with and without loops; AssertionError where bits differ."""
+    return "with loops" if part_in_loops(case) else "straight"
+
+
+written = text.written
+read = partial(text.read, Case=Case)

@@ -1,15 +1,13 @@
 """Random rolled programs, and their derivatives by two routes: as loops, and as straight lines.
 
-Soak: `python -m tests.support.derive_fuzz --seconds 300 --seed N`; the seed of every failure is printed.
+`python -m tests.fuzz derive 1000`; as kernels too: `derive-native`.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-import traceback
 from collections.abc import Callable, Sequence
-from random import Random
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,9 +20,11 @@ from codegen.machine.build import compile_program
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
+from tests.support import written as text
 from tests.support.derive_cases import Made, region
 from tests.support.derive_flat import agree, flat_function, points
 from tests.support.derive_strict import run
+from tests.support.draws import SEEDS, Draw
 
 POLICIES: tuple[Checkpoints, ...] = ("all", "sqrt", "none")
 LARGEST = 1e6  # with larger derivatives a rounding of fused operations is seen in the twelfth digit
@@ -47,27 +47,27 @@ OPERATIONS: tuple[Callable[..., object], ...] = (
 class Grown:
     """A program of random regions, one after the other."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        shapes = {f"x{k}": (self.random.randint(1, 5),) for k in range(self.random.randint(1, 3))}
-        numbers = np.random.default_rng(seed).uniform(-1, 1, 4)
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        shapes = {f"x{k}": (draw.integer(1, 5),) for k in range(draw.integer(1, 3))}
         sizes = {f"w{k}": (60,) for k in range(24)}
-        self.made = Made(shapes, {"f": (), "g": (60,)}, sizes, c=numbers)
+        self.made = Made(shapes, {"f": (), "g": (60,)}, sizes, c=(0.7, -0.25, -0.9, 0.4))
         self.ready = {name: int(np.prod(shape)) for name, shape in shapes.items()} | {"c": 4}
         self.fresh = list(sizes)
         self.steps: list[Step] = []
-        for _ in range(self.random.randint(1, 4)):
-            self.random.choice([self.flat, self.flat, self.chain, self.chain, self.nest, self.history, self.rows])()
+        for _ in range(draw.integer(1, 4)):
+            draw.part(self.step)
         self.end()
+
+    def step(self) -> None:
+        """A region, or a nest."""
+        self.draw.choice([self.flat, self.flat, self.chain, self.chain, self.nest, self.history, self.rows])()
 
     def function(self, slots: int, outputs: int) -> Callable[..., tuple[object, ...]]:
         """Return a random body."""
-        length = self.random.randint(outputs, 6)
-        plan = [
-            (self.random.choice(OPERATIONS), *(self.random.randrange(slots + k) for _ in range(2)))
-            for k in range(length)
-        ]
-        chosen = [self.random.randrange(slots + length) for _ in range(outputs)]
+        length = self.draw.integer(outputs, 6)
+        plan = [(self.draw.choice(OPERATIONS), *(self.draw.below(slots + k) for _ in range(2))) for k in range(length)]
+        chosen = [self.draw.below(slots + length) for _ in range(outputs)]
 
         def body(*values: object) -> tuple[object, ...]:
             found = list(values)
@@ -79,24 +79,24 @@ class Grown:
 
     def table(self, size: int, count: int, rounds: int = 1, *, different: bool = False) -> Table:
         """Return places in a buffer of some size, which move with the rounds if there are several."""
-        shift = self.random.choice([0, 1]) if rounds > 1 and not different else 0
+        shift = self.draw.choice([0, 1]) if rounds > 1 and not different else 0
         room = size - shift * (rounds - 1)
         if room < 1:
             shift, room = 0, size
         shifts = (shift,) if rounds > 1 else ()
-        kind = self.random.random()
+        kind = self.draw.unit()
         if different:
-            order = self.random.sample(range(room), count)
+            order = self.draw.sample(range(room), count)
             return Affine(0, 1, count, shifts) if kind < 0.5 else Indexed(np.array(order), shifts)
         if kind < 0.3:
-            return Affine(self.random.randrange(room), 0, count, shifts)
+            return Affine(self.draw.below(room), 0, count, shifts)
         if kind < 0.7 and count <= room:
-            start = self.random.randint(0, room - count)
-            return self.random.choice([Affine(start, 1, count, shifts), Affine(start + count - 1, -1, count, shifts)])
-        return Indexed(np.array([self.random.randrange(room) for _ in range(count)]), shifts)
+            start = self.draw.integer(0, room - count)
+            return self.draw.choice([Affine(start, 1, count, shifts), Affine(start + count - 1, -1, count, shifts)])
+        return Indexed(np.array([self.draw.below(room) for _ in range(count)]), shifts)
 
     def gathers(self, count: int, rounds: int = 1) -> list[Gather]:
-        names = self.random.choices(list(self.ready), k=self.random.randint(1, 4))
+        names = self.draw.several(list(self.ready), self.draw.integer(1, 4))
         return [Gather(self.made.number[name], self.table(self.ready[name], count, rounds)) for name in names]
 
     def target(self, size: int) -> str:
@@ -109,42 +109,42 @@ class Grown:
         found: list[Result] = []
         made: dict[str, int] = {}
         for output in range(outputs):
-            name, kind = self.fresh.pop(), self.random.choice(["store", "add", "total"])
-            size = {"store": count, "add": self.random.randint(1, count + 1), "total": 1}[kind]
+            name, kind = self.fresh.pop(), self.draw.choice(["store", "add", "total"])
+            size = {"store": count, "add": self.draw.integer(1, count + 1), "total": 1}[kind]
             table = self.table(size, count, different=kind == "store")
             found.append(self.made.to(output, name, table, "store" if kind == "store" else "add"))
             made[name] = size
         return found, made
 
     def flat(self) -> None:
-        count, outputs = self.random.randint(1, 6), self.random.randint(1, 2)
+        count, outputs = self.draw.integer(1, 6), self.draw.integer(1, 2)
         gathers = self.gathers(count)
         results, made = self.results(outputs, count)
         self.steps.append(region(self.function(len(gathers), outputs), count, gathers, results))
         self.ready |= made
 
     def chain(self) -> None:
-        count, outputs = self.random.choice([1, 2, 3, 5, 20]), self.random.randint(1, 3)
+        count, outputs = self.draw.choice([1, 2, 3, 5, 20]), self.draw.integer(1, 3)
         gathers = self.gathers(count)
         carries = []
-        for _ in range(self.random.randint(1, 3)):
-            lag = self.random.choice([1, 1, 2, 3])
+        for _ in range(self.draw.integer(1, 3)):
+            lag = self.draw.choice([1, 1, 2, 3])
             initial = tuple(gather for _ in range(lag) for gather in self.gathers(1)[:1])
-            carries.append(Carry(self.random.randrange(outputs), initial))
+            carries.append(Carry(self.draw.below(outputs), initial))
         results, made = self.results(outputs, count)
         lasts = sorted({carry.output for carry in carries if carry.lag == 1})
         if lasts:
             name = self.fresh.pop()
-            results.append(self.made.to(self.random.choice(lasts), name, 0, "last"))
+            results.append(self.made.to(self.draw.choice(lasts), name, 0, "last"))
             made[name] = 1
         self.steps.append(region(self.function(len(gathers) + len(carries), outputs), count, gathers, results, carries))
         self.ready |= made
 
     def nest(self) -> None:
         """Rounds of a map or sum, each at places of its own."""
-        rounds, count = self.random.randint(2, 3), self.random.randint(1, 4)
+        rounds, count = self.draw.integer(2, 3), self.draw.integer(1, 4)
         gathers = self.gathers(count, rounds)
-        name, kind = self.fresh.pop(), self.random.choice(["store", "add"])
+        name, kind = self.fresh.pop(), self.draw.choice(["store", "add"])
         shift = count if kind == "store" else 1
         places = Affine(0, 1, count, (count,)) if kind == "store" else Affine(0, 0, count, (1,))
         body = self.function(len(gathers), 1)
@@ -153,7 +153,7 @@ class Grown:
 
     def history(self) -> None:
         """Rounds of a chain, each of which begins where the one before ended."""
-        rounds, count = self.random.randint(2, 3), self.random.choice([2, 3, 18])
+        rounds, count = self.draw.integer(2, 3), self.draw.choice([2, 3, 18])
         gathers = self.gathers(count, rounds)
         ends, total = self.fresh.pop(), self.fresh.pop()
         (first,) = self.gathers(1)[:1]
@@ -167,7 +167,7 @@ class Grown:
 
     def rows(self) -> None:
         """Rounds that make a row from the one before, or the two, and from a sum over it; the last row stays."""
-        rounds, width, lag = self.random.choice([2, 3, 5, 18]), self.random.randint(1, 3), self.random.randint(1, 2)
+        rounds, width, lag = self.draw.choice([2, 3, 5, 18]), self.draw.integer(1, 3), self.draw.integer(1, 2)
         history, sums, last = self.fresh.pop(), self.fresh.pop(), self.fresh.pop()
         first = [self.gathers(width)[0] for _ in range(lag)]
         start = [
@@ -194,7 +194,7 @@ class Grown:
                     region(lambda x: (np.sin(x) * x,), size, [self.made.at(name, places)],
                            [self.made.to(0, "f", Affine(0, 0, size), "add")])
                 )  # fmt: skip
-        name, size = self.random.choice([item for item in self.ready.items() if item[0] != "c"])
+        name, size = self.draw.choice([item for item in self.ready.items() if item[0] != "c"])
         self.steps.append(
             region(lambda x: (3 * x,), size, [self.made.at(name, Affine(0, 1, size))],
                    [self.made.to(0, "g", Affine(0, 1, size))])
@@ -204,11 +204,31 @@ class Grown:
         return self.made.program(*self.steps)
 
 
-def check(seed: int, *, native: bool = False) -> None:
-    """Compare all derivatives of one random program."""
-    program = Grown(seed).program()
-    random = Random(seed)
-    active = sorted(random.sample(range(len(program.inputs)), random.randint(1, len(program.inputs))))
+@dataclass
+class Case:
+    """A program, its inputs that are differentiated, where numbers are kept, the second derivative, and a point."""
+
+    program: RolledProgram
+    active: tuple[int, ...]
+    policies: tuple[Checkpoints, Checkpoints]
+    inner: str
+    outer: str
+    seed: int
+
+
+def make(draw: Draw) -> Case:
+    """A random program, and how it is differentiated."""
+    program = Grown(draw).program()
+    inputs = range(len(program.inputs))
+    active = tuple(sorted(draw.sample(inputs, draw.integer(1, len(inputs)))))
+    policies = draw.choice(POLICIES), draw.choice(POLICIES)
+    ways = draw.choice(("pullback", "pushforward")), draw.choice(("pushforward", "pullback"))
+    return Case(program, active, policies, *ways, draw.below(SEEDS))
+
+
+def check(case: Case, *, native: bool = False) -> str:
+    """Compare all derivatives of one random program; AssertionError where they differ."""
+    program, active, seed = case.program, case.active, case.seed
     arrays = points(program, seed)
     flat = flat_function(program)
 
@@ -220,7 +240,7 @@ def check(seed: int, *, native: bool = False) -> None:
 
     chosen = tuple(arrays[number] for number in active)
     gradients = sa.grad(lambda *given: of_active(*given)[0], tuple(range(len(active))))(*chosen)
-    made = gradient(program, active, checkpoints=random.choice(POLICIES))
+    made = gradient(program, active, checkpoints=case.policies[0])
     agree(run(made, arrays, scratch=True), gradients)
     agree(evaluate_rolled(made, arrays), gradients)
     agree(evaluate_rolled(contracted(made, 1), arrays), gradients)
@@ -230,17 +250,18 @@ def check(seed: int, *, native: bool = False) -> None:
     given = points(pushed, seed + 1)
     values, tangents = sa.jvp(of_active, chosen, tuple(given[len(arrays) :]))
     agree(run(pushed, [*arrays, *given[len(arrays) :]]), (*values, *tangents))
-    inner = random.choice([made, pushed])
-    outer = random.choice([pushforward, lambda p, a: pullback(p, a, checkpoints=random.choice(POLICIES))])
-    second(inner, outer)
+    inner = {"pullback": made, "pushforward": pushed}[case.inner]
+    outers = {"pushforward": pushforward, "pullback": partial(pullback, checkpoints=case.policies[1])}
+    second(inner, outers[case.outer], case.outer)
+    return "right"
 
 
-def second(inner: RolledProgram, outer: Callable[[RolledProgram, Sequence[int]], RolledProgram]) -> None:
+def second(inner: RolledProgram, outer: Callable[[RolledProgram, Sequence[int]], RolledProgram], name: str) -> None:
     """Compare a derivative of a derivative with that of its straight lines."""
     made = outer(inner, range(len(inner.inputs)))
     arrays = points(made, 7)
     own, given = arrays[: len(inner.inputs)], arrays[len(inner.inputs) :]
-    if outer is pushforward:
+    if name == "pushforward":
         values, found = sa.jvp(flat_function(inner), tuple(own), tuple(given))
     else:
         values, pull = sa.vjp(flat_function(inner), *own)
@@ -253,23 +274,5 @@ def _outputs(found: object) -> list[np.ndarray]:
     return [np.asarray(array) for array in found] if isinstance(found, tuple | list) else [np.asarray(found)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--native", action="store_true", help="compile as well")
-    asked = parser.parse_args()
-    end, seed, failures = time.monotonic() + asked.seconds, asked.seed, 0
-    while time.monotonic() < end:
-        try:
-            check(seed, native=asked.native)
-        except Exception:
-            failures += 1
-            print(f"seed {seed}")
-            traceback.print_exc(limit=-4)
-        seed += 1
-    print(f"{seed - asked.seed} programs, {failures} failures")
-
-
-if __name__ == "__main__":
-    main()
+written = text.written
+read = partial(text.read, Case=Case)

@@ -1,8 +1,8 @@
-"""The generator of tests/support/fuzz.py: texts of random functions of an array, the same for the same seed."""
+"""The generator of tests/support/nested_fuzz.py: texts of random functions of an array, the same for the same seed."""
 
 from __future__ import annotations
 
-from random import Random
+from tests.support.draws import Draw
 
 SIZE = 3
 DEEPEST = 2  # functions inside functions
@@ -68,8 +68,13 @@ ARRAY_INNER = (
 class Body:
     """The statements of one function, growing, and the names that can be used in it."""
 
-    def __init__(self, random: Random, scalars: list[str], arrays: list[str], around: Body | None, own: str) -> None:
-        self.random, self.parameter = random, own
+    deepest = DEEPEST
+    scalar_inner, array_inner = SCALAR_INNER, ARRAY_INNER
+    results_inside: tuple[str, ...] = ("{A}.sum() * {a}", "np.sin({A}) @ {B}", "{A} @ {A} + {a} * {b}")
+    over_arrays_inside = 0.5  # how often a function inside is one of an array
+
+    def __init__(self, draw: Draw, scalars: list[str], arrays: list[str], around: Body | None, own: str) -> None:
+        self.draw, self.parameter = draw, own
         self.depth: int = 0 if around is None else around.depth + 1
         self.counter: list[int] = [0] if around is None else around.counter
         self.scalars, self.arrays = list(scalars), list(arrays)
@@ -78,14 +83,14 @@ class Body:
 
     def fill(self, form: str, **more: str) -> str:
         """Return a form with operands of this body, new ones more often than old ones."""
-        pick = self.random.choice
+        pick = self.draw.choice
         scalars, arrays = self.scalars, self.arrays
         return form.format(
             **{name: pick([*scalars, *scalars[-3:], *scalars[-3:]]) for name in "abc"},
             **{name.upper(): pick([*arrays, *arrays[-2:]]) for name in "ab"},
             **{
-                "i": self.random.randrange(SIZE),
-                "j": self.random.randrange(SIZE),
+                "i": self.draw.below(SIZE),
+                "j": self.draw.below(SIZE),
                 "n": SIZE,
                 "p": self.parameter,
                 **more,
@@ -99,84 +104,104 @@ class Body:
 
     def grow(self) -> None:
         """Add one random statement."""
+        self.draw.part(self.statement)
+
+    def statement(self) -> None:
         kinds = [self.elementwise] * 7 + [self.over_arrays] * 4 + [self.reduce] * 3 + [self.array] * 3
         kinds += [self.update] * 2 + [self.loop] * 2
-        if self.depth < DEEPEST:
+        if self.depth < self.deepest:
             kinds += [self.inner] * 3
         if self.depth == 0 and self.conditions < MOST_CONDITIONS:
             kinds += [self.branch] * 4
-        self.random.choice(kinds)()
+        self.draw.choice(kinds)()
 
     def elementwise(self) -> None:
         name = self.fresh("s")
-        self.lines.append(f"{name} = {self.fill(self.random.choice(ELEMENTWISE))}")
+        self.lines.append(f"{name} = {self.fill(self.draw.choice(ELEMENTWISE))}")
         self.scalars.append(name)
 
     def over_arrays(self) -> None:
-        form = self.random.choice(ELEMENTWISE).format(a="{A}", b="{B}", c=self.random.choice(("{A}", "{a}")))
+        form = self.draw.choice(ELEMENTWISE).format(a="{A}", b="{B}", c=self.draw.choice(("{A}", "{a}")))
         self.append_array(self.fill(form))
 
     def reduce(self) -> None:
         name = self.fresh("s")
-        self.lines.append(f"{name} = {self.fill(self.random.choice(REDUCTIONS))}")
+        self.lines.append(f"{name} = {self.fill(self.draw.choice(REDUCTIONS))}")
         self.scalars.append(name)
 
     def array(self) -> None:
-        self.append_array(self.fill(self.random.choice(ARRAYS)))
+        self.append_array(self.fill(self.draw.choice(ARRAYS)))
 
     def update(self) -> None:
         name = self.fresh("v")
         self.lines.append(self.fill("r = {A} + 0 * (x + {p})"))  # of this level, so it can hold all
-        self.lines += [self.fill(self.random.choice(UPDATES)) for _ in range(self.random.randint(1, 3))]
+        self.lines += [self.fill(self.draw.choice(UPDATES)) for _ in range(self.draw.integer(1, 3))]
         self.lines.append(f"{name} = r")
         self.arrays.append(name)
 
     def loop(self) -> None:
         name = self.fresh("s")
-        self.lines += [self.fill("r = {a}"), self.fill(self.random.choice(LOOPS)), f"{name} = r"]
+        self.lines += [self.fill("r = {a}"), self.fill(self.draw.choice(LOOPS)), f"{name} = r"]
         self.scalars.append(name)
 
     def branch(self) -> None:
         """A scalar or an array that depends on a condition."""
         self.conditions += 1
-        name, over_array = self.fresh("b"), self.random.random() < 0.4
+        name, over_array = self.fresh("b"), self.draw.chance(0.4)
         forms = ("{A} * {a}", "np.sin({A}) + {B}") if over_array else ELEMENTWISE
-        chosen = [self.fill(self.random.choice(forms)) for _ in range(2)]
+        chosen = [self.fill(self.draw.choice(forms)) for _ in range(2)]
         chosen = [f"{value} + 0 * (x + {self.parameter})" for value in chosen] if over_array else chosen
-        condition = self.fill(self.random.choice(CONDITIONS))
+        condition = self.fill(self.draw.choice(CONDITIONS))
         self.lines += [f"{name} = {chosen[0]}", f"if {condition}:", f"    {name} = {chosen[1]}"]
         (self.arrays if over_array else self.scalars).append(name)
 
     def inner(self) -> None:
         """A function inside, which sees all names around it, and a derivative of it at some point."""
-        g, over_array = self.fresh("g"), self.random.random() < 0.5
+        g, over_array = self.fresh("g"), self.draw.chance(self.over_arrays_inside)
         y = self.fresh("y")
-        body = Body(self.random, self.scalars, self.arrays, self, y)
+        body = type(self)(self.draw, self.scalars, self.arrays, self, y)
         (body.arrays if over_array else body.scalars).extend([y] * 3)
-        for _ in range(self.random.randint(1, 3)):
+        for _ in range(self.draw.integer(1, 3)):
             body.grow()
-        result = body.fill(self.random.choice(["{A}.sum() * {a}", "np.sin({A}) @ {B}", "{A} @ {A} + {a} * {b}"]))
+        result = body.fill(self.draw.choice(self.results_inside))
         lines = [*body.lines, f"return {result}"]
         self.lines += [f"def {g}({y}):", *["    " + line for line in lines]]
         if over_array:
-            self.append_array(self.fill(self.random.choice(ARRAY_INNER), g=g))
+            self.append_array(self.fill(self.draw.choice(self.array_inner), g=g))
         else:
             name = self.fresh("s")
-            self.lines.append(f"{name} = {self.fill(self.random.choice(SCALAR_INNER), g=g)}")
+            self.lines.append(f"{name} = {self.fill(self.draw.choice(self.scalar_inner), g=g)}")
             self.scalars.append(name)
 
     def append_array(self, expression: str) -> None:
         name = self.fresh("v")
-        self.lines.append(f"{name} = np.tanh({expression})" if self.random.random() < 0.3 else f"{name} = {expression}")
+        self.lines.append(f"{name} = np.tanh({expression})" if self.draw.chance(0.3) else f"{name} = {expression}")
         self.arrays.append(name)
 
 
-def program_text(random: Random) -> str:
+class Words(Body):
+    """Functions inside functions, to a depth of four, each with a derivative of another mode."""
+
+    deepest = 4
+    scalar_inner = (
+        "D({g}, {a})", "DR({g}, {a})", "{b} * D({g}, {a})", "DR(lambda t: t * {g}(t), {a})", "LIN({g}, {a}, {b})",
+        "JVP({g}, {a}, {b})", "D(lambda t: {g}(t * {b}), {a})", "DR({g}, D(lambda t: t * {a}, {b}))",
+    )  # fmt: skip
+    results_inside = ("{a} * {p} + {b}", "np.sin({p} * {a})", "{a} * {b} * {p} ** 2", "np.exp(-({p} ** 2)) * {a} + {p}")
+    over_arrays_inside = 0.0
+
+    def statement(self) -> None:
+        """A function inside more often than not, if it may be."""
+        inner = [self.inner] * 4 if self.depth < self.deepest else []
+        self.draw.choice([self.elementwise, self.elementwise, self.reduce, *inner])()
+
+
+def program_text(draw: Draw, kind: type[Body] = Body) -> str:
     """Return the text of a random function `f(x)` of an array of SIZE numbers, with a scalar result."""
-    body = Body(random, [f"x[{k}]" for k in range(SIZE)], ["x"], None, "x")
-    for _ in range(random.randint(3, 9)):
+    body = kind(draw, [f"x[{k}]" for k in range(SIZE)], ["x"], None, "x")
+    for _ in range(draw.integer(3, 9)):
         body.grow()
-    matrix = [[round(random.uniform(-1, 1), 2) for _ in range(SIZE)] for _ in range(SIZE)]
-    result = body.fill(random.choice(["{A}.sum() + {a}", "{A} @ {B} + {a} * {b}", "{a}", "np.tanh({A}).sum() * {a}"]))
+    matrix = [[round(draw.real(-1, 1), 2) for _ in range(SIZE)] for _ in range(SIZE)]
+    result = body.fill(draw.choice(["{A}.sum() + {a}", "{A} @ {B} + {a} * {b}", "{a}", "np.tanh({A}).sum() * {a}"]))
     lines = [*body.lines, f"return {result}"]
     return f"M = np.array({matrix})\n\n\ndef f(x):\n" + "".join(f"    {line}\n" for line in lines)

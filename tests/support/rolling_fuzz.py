@@ -1,13 +1,13 @@
 """Random functions of repeated structure, as loops and as straight lines: value, gradient, Hessian, at odd points too.
 
-python -m tests.support.rolling_fuzz 1000 [first seed]; the text of every function that differs is printed.
+`python -m tests.fuzz rolling 1000`; with kernels too: `rolling-native`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
-from random import Random
+from contextlib import ExitStack
+from unittest.mock import patch
 
 import numpy as np
 
@@ -18,11 +18,20 @@ import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Program
+from symad.compiling.candidates import Rolled
 from symad.compiling.native import compile_rolled
 from symad.compiling.planning import plan
+from symad.errors import TraceError
 from symad.tracing.trace import to_program, trace
+from tests.support.draws import SEEDS, Draw
+from tests.support.fuzzing import cause
 
 Point = np.ndarray
+SMALL = (
+    (codegen.loops.roll, "FEWEST_ROWS"),
+    (codegen.loops.find.cover, "OPERATIONS"),
+    (codegen.loops.find.chains, "LEAST_OPERATIONS"),
+)
 
 # {a}, {b}, {c} are numbers of one repetition; the domain of many is left at odd points
 OPERATIONS = (
@@ -58,15 +67,18 @@ OUTER = (
 class Text:
     """The text of a function `f(x)` of an array, growing."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        self.size = self.random.choice([4, 12, 20, 30])
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
+        self.size = draw.choice([4, 12, 20, 30])
         self.lines, self.arrays, self.scalars = list[str](), {"x": self.size}, ["x[0]"]
-        for _ in range(self.random.randint(1, 4)):
-            self.random.choice(
-                [self.sum, self.sum, self.map, self.map, self.chain, self.array, self.pairs, self.mixed]
-            )()
+        for _ in range(draw.integer(1, 4)):
+            draw.part(self.statement)
         self.lines.append(f"return {self.total()}")
+
+    def statement(self) -> None:
+        """Some repetitions, or an operation on a whole array."""
+        some = [self.sum, self.sum, self.map, self.map, self.chain, self.array, self.pairs, self.mixed]
+        self.draw.choice(some)()
 
     def source(self) -> str:
         """The function as text."""
@@ -80,24 +92,24 @@ class Text:
         """What a repetition may read: places of arrays that move, or stay, or come from a table; data; numbers."""
         found = []
         for name, size in self.arrays.items():
-            shift = self.random.randrange(3)
+            shift = self.draw.below(3)
             found += [f"{name}[({index} + {shift}) % {size}]", f"{name}[I[{index} % {len(I)}] % {size}]"]
-            found.append(f"{name}[{self.random.randrange(size)}]")
+            found.append(f"{name}[{self.draw.below(size)}]")
             if count <= size:
                 found.append(f"{name}[{index}]")
         data = [
             f"W[{index} % {len(W)}]",
             f"V[{index} % {len(V)}]",
             f"{index} * 0.1",
-            self.random.choice(["1.0", "0.0", "-1.0", "0.5"]),
+            self.draw.choice(["1.0", "0.0", "-1.0", "0.5"]),
         ]
         return found + data + self.scalars
 
     def body(self, operands: list[str], always: str | None = None) -> tuple[list[str], str]:
         """Some statements, and the name of the last result."""
-        pick = self.random.choice
+        pick = self.draw.choice
         lines, operands = [], [pick(operands) for _ in range(4)] + ([] if always is None else [always] * 2)
-        for number in range(self.random.randint(1, 5)):
+        for number in range(self.draw.integer(1, 5)):
             a, b, c = (pick([*operands, *operands[-2:]]) for _ in range(3))
             lines.append(f"t{number} = " + pick(OPERATIONS).format(a=f"({a})", b=f"({b})", c=f"({c})"))
             operands.append(f"t{number}")
@@ -105,20 +117,20 @@ class Text:
 
     def order(self, count: int) -> str:
         """The order of repetitions."""
-        return self.random.choice([f"range({count})"] * 3 + [f"range({count} - 1, -1, -1)", f"P({count})"])
+        return self.draw.choice([f"range({count})"] * 3 + [f"range({count} - 1, -1, -1)", f"P({count})"])
 
     def count(self) -> int:
-        return self.random.choice([1, 3, 9, 17, 30, 41, 60])
+        return self.draw.choice([1, 3, 9, 17, 30, 41, 60])
 
     def sum(self) -> None:
         """A sum over repetitions."""
         name, count = self.fresh("s"), self.count()
         lines, last = self.body(self.reads(count))
-        sign = self.random.choice(["+"] * 3 + ["-"])
-        form = self.random.choice(
+        sign = self.draw.choice(["+"] * 3 + ["-"])
+        form = self.draw.choice(
             [f"{name} = {name} {sign} {last}", f"{name} = {last} + {name}", f"{name} {sign}= {last} * V[k % {len(V)}]"]
         )
-        self.lines += [f"{name} = {self.random.choice(['0.0', '0', '1.5', 'x[0]'])}", f"for k in {self.order(count)}:"]
+        self.lines += [f"{name} = {self.draw.choice(['0.0', '0', '1.5', 'x[0]'])}", f"for k in {self.order(count)}:"]
         self.lines += [f"    {line}" for line in [*lines, form]]
         self.scalars.append(name)
 
@@ -132,7 +144,7 @@ class Text:
 
     def mixed(self) -> None:
         """A map of two bodies."""
-        name, count, period = self.fresh("y"), self.count(), self.random.randint(2, 4)
+        name, count, period = self.fresh("y"), self.count(), self.draw.integer(2, 4)
         self.lines += [f"{name} = []", f"for k in range({count}):"]
         for word in (f"if k % {period} == 0:", "else:"):
             lines, last = self.body(self.reads(count))
@@ -146,14 +158,14 @@ class Text:
 
     def chain(self) -> None:
         """A recurrence of one or two values, which may look back further than one repetition."""
-        name, count, lag = self.fresh("y"), self.random.choice([3, 12, 25, 40]), self.random.randint(1, 3)
+        name, count, lag = self.fresh("y"), self.draw.choice([3, 12, 25, 40]), self.draw.integer(1, 3)
         feedback = [f"{name}[-1]", f"{name}[-{lag}]"]
         lines, last = self.body([*self.reads(count), *feedback * 4], f"{name}[-1]")
-        bound = self.random.choice(["{} * 0.5", "np.tanh({})", "np.sin({}) + 0.1", "{} * 0.3 + x[0] * 0.1"])
-        start = ", ".join(self.random.choice(["x[0]", "x[-1] * x[1]", "0 * x[0] + 0.3", "x[1]"]) for _ in range(lag))
+        bound = self.draw.choice(["{} * 0.5", "np.tanh({})", "np.sin({}) + 0.1", "{} * 0.3 + x[0] * 0.1"])
+        start = ", ".join(self.draw.choice(["x[0]", "x[-1] * x[1]", "0 * x[0] + 0.3", "x[1]"]) for _ in range(lag))
         self.lines += [f"{name} = [{start}]", f"for k in {self.order(count)}:", *(f"    {line}" for line in lines)]
         self.lines += [f"    {name}.append({bound.format(f'({last})')})"]
-        if self.random.random() < 0.5:
+        if self.draw.chance(0.5):
             self.scalars.append(f"{name}[-1]")
         else:
             self.lines.append(f"{name} = np.stack({name})")
@@ -162,7 +174,7 @@ class Text:
     def pairs(self) -> None:
         """A sum over pairs, or over rows of different lengths."""
         name = self.fresh("s")
-        source, size = self.random.choice(list(self.arrays.items()))
+        source, size = self.draw.choice(list(self.arrays.items()))
         operands = [
             f"{source}[i]",
             f"{source}[j]",
@@ -171,7 +183,7 @@ class Text:
             *self.scalars,
         ]
         lines, last = self.body(operands, f"({source}[i] - {source}[j])")
-        inner = self.random.choice(["range(i)", "range(i % 4)", "range(max(0, i - 3), i)", "range(min(i + 2, 5))"])
+        inner = self.draw.choice(["range(i)", "range(i % 4)", "range(max(0, i - 3), i)", "range(min(i + 2, 5))"])
         inner = inner if "min" not in inner or size >= 5 else "range(i)"
         self.lines += [f"{name} = 0.0", f"for i in range({min(size, 14)}):", f"    for j in {inner}:"]
         self.lines += [f"        {line}" for line in [*lines, f"{name} = {name} + {last}"]]
@@ -180,21 +192,21 @@ class Text:
     def array(self) -> None:
         """An operation of NumPy on a whole array."""
         name = self.fresh("y")
-        source = self.random.choice(list(self.arrays))
+        source = self.draw.choice(list(self.arrays))
         if self.arrays[source] != len(W):
             self.lines.append(f"z{name} = {source}[np.arange({len(W)}) % {self.arrays[source]}]")
             source = f"z{name}"
-        form = self.random.choice(ARRAYS).format(y=source)
+        form = self.draw.choice(ARRAYS).format(y=source)
         self.lines.append(f"{name} = {form}")
         scope = dict(globals(), **dict.fromkeys(["x", source, name], np.ones(len(W))))
         self.arrays[name] = len(eval(form, scope))  # its length
 
     def total(self) -> str:
         """The number that the function returns."""
-        parts = self.scalars[1:] + [self.random.choice(REDUCTIONS).format(y=name) for name in list(self.arrays)[-2:]]
+        parts = self.scalars[1:] + [self.draw.choice(REDUCTIONS).format(y=name) for name in list(self.arrays)[-2:]]
         value = parts.pop()
         while parts:
-            value = self.random.choice(OUTER).format(s=f"({value})", t=f"({parts.pop()})")
+            value = self.draw.choice(OUTER).format(s=f"({value})", t=f"({parts.pop()})")
         return value
 
 
@@ -209,22 +221,27 @@ def P(count: int) -> list[int]:  # noqa: N802
     return [int(k) for k in np.random.default_rng(count).permutation(count)]
 
 
-def function_of(seed: int) -> tuple[str, Callable[[Point], Point], int]:
-    """The text of a random function, the function, and the size of its argument."""
-    text = Text(seed)
+def make(draw: Draw) -> str:
+    """A random function as text, the size of its argument, and what its points are made from."""
+    text = Text(draw)
+    return f"{text.source()}\nSIZE, POINTS = {text.size}, {draw.below(SEEDS)}\n"
+
+
+def function_of(text: str) -> tuple[Callable[[Point], Point], list[Point]]:
+    """The function of a text, and its points."""
     scope = dict(globals())
-    exec(compile(text.source(), f"<seed {seed}>", "exec"), scope)
-    return text.source(), scope["f"], text.size
+    exec(compile(text, "<program>", "exec"), scope)
+    return scope["f"], points(scope["SIZE"], scope["POINTS"])
 
 
 def points(size: int, seed: int) -> list[Point]:
-    """A usual point, and odd ones."""
+    """A usual point, and odd ones: zeros, ones, and what is not finite."""
     generator = np.random.default_rng(seed)
     usual = generator.uniform(-1, 1, size)
-    odd = generator.choice([0.0, -0.0, 1.0, -1.0, 0.5], size)
+    odd = [generator.choice([0.0, -0.0, 1.0, -1.0, 0.5], size) for _ in range(3)]
     some = usual.copy()
     some[generator.integers(size)] = generator.choice([np.inf, -np.inf, np.nan, 1e-200, 0.0])
-    return [usual, odd, np.zeros(size), some]
+    return [usual, *odd, np.zeros(size), some]
 
 
 def interpreted(program: Program, point: Point) -> list[Point]:
@@ -255,63 +272,57 @@ def difference(found: Iterable[Point], expected: Iterable[Point], *, matrix: boo
     return ""
 
 
-def check(seed: int, *, native: bool = False) -> int:
-    """Compare one function; how many transforms of it are loops. AssertionError where numbers differ."""
-    source, f, size = function_of(seed)
-    given, finite, done = points(size, seed), dict[int, bool](), 0
-    transforms = [("value", f), ("gradient", sa.value_and_grad(f)), ("Hessian", sa.hessian(f))]
-    for name, transformed in transforms[: 3 if size < 13 else 2]:
+def check(text: str, *, native: bool = False) -> str:
+    """Compare one function, in loops even where they are not worth it; AssertionError where numbers differ."""
+    with np.errstate(all="ignore"), ExitStack() as small:
+        for place, name in SMALL:
+            small.enter_context(patch.object(place, name, 0 if name == "FEWEST_ROWS" else 12))
         try:
-            found = plan(transformed, given[0], roll="always").candidate.rolled
-        except sa.ArgumentError as reason:
-            if "roll='always'" not in str(reason) and 'roll="always"' not in str(reason):
-                raise
-            break
-        assert found is not None
+            done = compared(text, native)
+        except (sa.ArgumentError, TraceError) as error:
+            return f"refused: {cause(error)}"
+        except (ZeroDivisionError, ValueError):  # numbers of the function itself
+            return "without numbers"
+    return "as loops" if done else "straight"
+
+
+def compared(text: str, native: bool) -> int:
+    """Compare values with Python's own, and loops with straight lines; how many transforms are loops."""
+    f, given = function_of(text)
+    python = [np.atleast_1d(np.asarray(f(point.copy()), dtype=float)) for point in given]
+    finite, done = [bool(np.isfinite(point).all()) for point in given], 0
+    transforms = [("value", f), ("gradient", sa.value_and_grad(f)), ("Hessian", sa.hessian(f))]
+    for name, transformed in transforms[: 3 if len(given[0]) < 13 else 2]:
         straight = to_program(trace(transformed, given[0]))
-        kernel = compile_rolled(found) if native else None
-        done += 1
+        rolled = rolled_of(transformed, given[0])
+        kernel = compile_rolled(rolled) if native and rolled is not None else None
+        done += rolled is not None
         for number, point in enumerate(given):
-            expected = interpreted(straight, point)
-            if not finite.setdefault(number, bool(np.isfinite(point).all())) and name != "value":
+            if not finite[number] and name != "value":
                 continue  # infinity times zero: products come in another order
-            finite[number] = all(np.isfinite(part).all() for part in expected)
-            results = [evaluate_rolled(found.program, [point])]
+            expected = interpreted(straight, point)
+            finite[number] &= all(np.isfinite(part).all() for part in expected)
+            results = [[python[number]]] if name == "value" else []
+            results += [] if rolled is None else [evaluate_rolled(rolled.program, [point])]
             results += [] if kernel is None else [flat(kernel(point))]
             for numbers in results:
                 wrong = difference(numbers, expected, matrix=name == "Hessian")
-                assert not wrong, f"{name} of seed {seed} at {point.tolist()}\n{wrong}\n{source}"
+                assert not wrong, f"{name} at {point.tolist()}: {wrong}"
+        if rolled is None:
+            break
     return done
+
+
+def rolled_of(function: Callable[[Point], Point], point: Point) -> Rolled | None:
+    """A function's loops, or None where there are none."""
+    try:
+        return plan(function, point, roll="always").candidate.rolled
+    except sa.ArgumentError as reason:
+        if "roll='always'" not in str(reason) and 'roll="always"' not in str(reason):
+            raise
+        return None
 
 
 def flat(result: object) -> list[Point]:
     """The arrays of a result."""
     return [np.ravel(part) for part in (result if isinstance(result, tuple) else (result,))]
-
-
-def small() -> None:
-    """Take loops where they are not worth it, too."""
-    codegen.loops.roll.FEWEST_ROWS = 0
-    codegen.loops.find.cover.OPERATIONS = codegen.loops.find.chains.LEAST_OPERATIONS = 12
-
-
-def main() -> None:
-    """Check many functions; with "native" among the words, compiled too."""
-    small()
-    words = [word for word in sys.argv[1:] if word != "native"]
-    count, first = int(words[0]), int(words[1]) if len(words) > 1 else 0
-    found, wrong = 0, []
-    for seed in range(first, first + count):
-        try:
-            with np.errstate(all="ignore"):
-                found += check(seed, native="native" in sys.argv) > 0
-        except (ZeroDivisionError, ValueError):
-            continue  # numbers of the function itself
-        except Exception as error:
-            wrong.append(seed)
-            print(seed, type(error).__name__, str(error)[:3000], flush=True)
-    print(f"{count} functions, {found} as loops, {len(wrong)} wrong: {wrong}")
-
-
-if __name__ == "__main__":
-    main()

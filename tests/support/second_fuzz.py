@@ -1,16 +1,21 @@
 """Random programs of maps, sums and outer functions over random tables, their second derivatives against the flat way.
 
-python -m tests.support.second_fuzz 200 [first seed]
+`python -m tests.fuzz hessian 200`, `python -m tests.fuzz jacobian 200`.
 """
 
-import sys
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from codegen.ir.region import RolledProgram
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
+from tests.support import written as text
+from tests.support.draws import SEEDS
 from tests.support.second_cases import Rolled, flat_hessian, flat_jacobian, numbers_of, points_of
 
+TRIANGLES, FORMATS = ("lower", "upper", "full"), ("regions", "coo", "csr", "csc")
 UNARY = (np.sin, np.exp, np.tanh, lambda a: a * a, lambda a: 1 / (1 + a * a), lambda a: a, lambda a: -a, abs)
 BINARY = (
     lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (2 + b * b),
@@ -18,12 +23,9 @@ BINARY = (
 )  # fmt: skip
 
 
-def random_body(generator, slots, outputs):
+def random_body(draw, outputs):
     """A function of some slots by random operations."""
-    plan = [
-        (int(generator.integers(2)), int(generator.integers(8)), *generator.random(2).tolist())
-        for _ in range(int(generator.integers(1, 7)))
-    ]
+    plan = [(draw.below(2), draw.below(8), draw.unit(), draw.unit()) for _ in range(draw.integer(1, 6))]
 
     def function(*values):
         found = list(values)
@@ -35,113 +37,116 @@ def random_body(generator, slots, outputs):
     return function
 
 
-def places(generator, size, count):
+def places(draw, size, count):
     """Affine places, one place, or any; the same one several times among them."""
-    kind = generator.integers(4)
+    kind = draw.below(4)
     if kind == 0 and count <= size:
-        return np.arange(count) + generator.integers(size - count + 1)
+        return np.arange(count) + draw.below(size - count + 1)
     if kind == 1:
-        return np.full(count, generator.integers(size))
+        return np.full(count, draw.below(size))
     if kind == 2 and count <= size:
-        return generator.permutation(size)[:count]
-    return generator.integers(0, size, count)
+        return np.array(draw.sample(range(size), count))
+    return np.array([draw.below(size) for _ in range(count)])
 
 
-def reads(generator, sources, count):
+def reads(draw, sources, count):
     """Random gathers, a few of them."""
-    chosen = [sources[generator.integers(len(sources))] for _ in range(int(generator.integers(1, 5)))]
-    return [(buffer, places(generator, size, count)) for buffer, size in chosen]
+    chosen = [draw.choice(sources) for _ in range(draw.integer(1, 4))]
+    return [(buffer, places(draw, size, count)) for buffer, size in chosen]
 
 
-def random_program(seed, scalar):
+def stage(draw, made, sources):
+    """A region that makes a buffer, for what comes after it."""
+    length = draw.integer(1, 7)
+    buffer = made.workspace(length)
+    if draw.chance(0.5):
+        into = draw.sample(range(length), draw.integer(1, length))
+        write = ("store", buffer, np.array(into if draw.chance(0.5) else sorted(into)))
+    else:
+        write = ("add", buffer, places(draw, length, draw.integer(1, 40)))
+    given = reads(draw, sources, len(write[2]))
+    made.region(random_body(draw, 1), given, [write])
+    sources.append((buffer, length))
+
+
+def random_program(draw, scalar):
     """A program of one input that matters, another one, constants, and two or three stages of regions."""
-    generator = np.random.default_rng(seed)
-    size = int(generator.integers(3, 9))
+    size = draw.integer(3, 8)
     made = Rolled((size,), (3,))
-    sources = [(0, size), (0, size), (1, 3), (made.constants(generator.normal(size=5)), 5)]
-    for _ in range(int(generator.integers(0, 3))):
-        length = int(generator.integers(1, 8))
-        buffer = made.workspace(length)
-        if generator.random() < 0.5:
-            count = int(generator.integers(1, length + 1))
-            into = generator.permutation(length)[:count]
-            write = ("store", buffer, into if generator.random() < 0.5 else np.sort(into))
-        else:
-            count = int(generator.integers(1, 41))
-            write = ("add", buffer, places(generator, length, count))
-        given = reads(generator, sources, count)
-        made.region(random_body(generator, len(given), 1), given, [write])
-        sources.append((buffer, length))
-    length = 1 if scalar else int(generator.integers(1, 6))
-    for _ in range(int(generator.integers(1, 3))):
-        count = int(generator.integers(1, 13))
-        given = reads(generator, sources[-3:] + sources[:1], count)
-        made.region(random_body(generator, len(given), 1), given, [("add", ~0, places(generator, length, count))])
+    constants = draw.generator().normal(size=5)
+    sources = [(0, size), (0, size), (1, 3), (made.constants(constants), 5)]
+    for _ in range(draw.below(3)):
+        draw.part(lambda: stage(draw, made, sources))
+    length = 1 if scalar else draw.integer(1, 5)
+    for _ in range(draw.integer(1, 2)):
+        count = draw.integer(1, 12)
+        given = reads(draw, sources[-3:] + sources[:1], count)
+        made.region(random_body(draw, 1), given, [("add", ~0, places(draw, length, count))])
     return made.program(() if scalar else (length,))
 
 
-def check_hessian(seed):
-    """Return whether loops have this Hessian; AssertionError where it differs from that of the straight lines."""
-    rolled = random_program(seed, True)
-    points = points_of(rolled, seed)
+@dataclass
+class Case:
+    """A program, the triangle and the format of its matrix, and the seed of its point."""
+
+    program: RolledProgram
+    triangle: str
+    format: str
+    seed: int
+
+
+def make(draw, scalar):
+    """A random program, of one number or of several."""
+    program = random_program(draw, scalar)
+    return Case(program, draw.choice(TRIANGLES), draw.choice(FORMATS), draw.below(SEEDS))
+
+
+def check_hessian(case):
+    """Compare a Hessian in loops with that of the straight lines; AssertionError where it differs."""
+    rolled, triangle, format = case.program, case.triangle, case.format
+    points = points_of(rolled, case.seed)
     right = flat_hessian(rolled, 0, points)
     size = rolled.inputs[0].size
     matrix = np.zeros((size, size))
     for (row, column), value in right.items():
         matrix[row, column] = matrix[column, row] = value
-    generator = np.random.default_rng(seed)
-    triangle, format = generator.choice(["lower", "upper", "full"]), generator.choice(["regions", "coo", "csr", "csc"])
-    found, dense = hessian(rolled, 0, str(triangle), str(format)), hessian(rolled, 0, None)
+    found, dense = hessian(rolled, 0, triangle, format), hessian(rolled, 0, None)
     if found is None or dense is None:
-        return False
+        return "not in loops"
     scale = 1e-11 * (1 + np.abs(matrix).max(initial=0))
     pattern, (data,) = found.outputs[0].pattern, numbers_of(found, points)
     got = np.zeros((size, size))
     got[pattern.rows, pattern.columns] = data
-    part = {"lower": np.tril, "upper": np.triu, "full": np.asarray}[str(triangle)]
-    np.testing.assert_allclose(got, part(matrix), rtol=1e-9, atol=scale, err_msg=f"seed {seed}")
-    np.testing.assert_allclose(numbers_of(dense, points)[0], matrix, rtol=1e-9, atol=scale, err_msg=f"seed {seed}")
+    part = {"lower": np.tril, "upper": np.triu, "full": np.asarray}[triangle]
+    np.testing.assert_allclose(got, part(matrix), rtol=1e-9, atol=scale)
+    np.testing.assert_allclose(numbers_of(dense, points)[0], matrix, rtol=1e-9, atol=scale)
     places = set(zip(np.maximum(pattern.rows, pattern.columns).tolist(),
                      np.minimum(pattern.rows, pattern.columns).tolist(), strict=True))  # fmt: skip
-    assert places >= set(right), f"seed {seed}: entries are missing"
-    return True
+    assert places >= set(right), "entries are missing"
+    return "in loops"
 
 
-def check_jacobian(seed):
+def check_jacobian(case):
     """The same for a Jacobian."""
-    rolled = random_program(seed, False)
-    points = points_of(rolled, seed)
+    rolled = case.program
+    points = points_of(rolled, case.seed)
     right = flat_jacobian(rolled, 0, points)
     matrix = np.zeros((rolled.outputs[0].size, rolled.inputs[0].size))
     for place, value in right.items():
         matrix[place] = value
-    format = str(np.random.default_rng(seed).choice(["regions", "coo", "csr", "csc"]))
-    found, dense = jacobian(rolled, 0, True, format), jacobian(rolled, 0, False)
+    found, dense = jacobian(rolled, 0, True, case.format), jacobian(rolled, 0, False)
     if found is None or dense is None:
-        return False
+        return "not in loops"
     scale = 1e-11 * (1 + np.abs(matrix).max(initial=0))
     pattern, (data,) = found.outputs[0].pattern, numbers_of(found, points)
     got = np.zeros(matrix.shape)
     got[pattern.rows, pattern.columns] = data
-    np.testing.assert_allclose(got, matrix, rtol=1e-9, atol=scale, err_msg=f"seed {seed}")
-    np.testing.assert_allclose(numbers_of(dense, points)[0], matrix, rtol=1e-9, atol=scale, err_msg=f"seed {seed}")
+    np.testing.assert_allclose(got, matrix, rtol=1e-9, atol=scale)
+    np.testing.assert_allclose(numbers_of(dense, points)[0], matrix, rtol=1e-9, atol=scale)
     places = set(zip(pattern.rows.tolist(), pattern.columns.tolist(), strict=True))
-    assert places >= set(right), f"seed {seed}: entries are missing"
-    return True
+    assert places >= set(right), "entries are missing"
+    return "in loops"
 
 
-def main():
-    """Check many programs."""
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    done = [0, 0]
-    for seed in range(first, first + count):
-        for k, check in enumerate((check_hessian, check_jacobian)):
-            try:
-                done[k] += check(seed)
-            except Exception as error:
-                print(seed, check.__name__, type(error).__name__, str(error)[:400], flush=True)
-    print(f"{count} programs, in loops: {done[0]} Hessians, {done[1]} Jacobians")
-
-
-if __name__ == "__main__":
-    main()
+written = text.written
+read = partial(text.read, Case=Case)

@@ -1,13 +1,14 @@
 """Random programs with repeated templates: loops that are found have the values of the straight lines.
 
-`python -m tests.support.sums_fuzz 10000 [first seed]` tries that many programs and prints those that fail.
+`python -m tests.fuzz sums 10000` tries that many programs.
 """
 
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -17,6 +18,8 @@ from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from codegen.loops.find.find import Found, find_sums
 from codegen.loops.loop import Loop
+from tests.support import written as text
+from tests.support.draws import SEEDS, Draw
 from tests.support.loop_values import flat_values, rolled_values
 
 CONSTANTS: tuple[sp.Basic, ...] = (
@@ -29,42 +32,39 @@ Maker = Callable[[int], int]  # the row of an expression in repetition k
 class Author:
     """Writes a random program."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+    def __init__(self, draw: Draw) -> None:
+        self.draw = draw
         self.table = Table()
-        self.inputs = int(self.random.integers(1, 40))
+        self.inputs = draw.integer(1, 39)
         self.known = [self.table.leaf(sp.Symbol(f"x{k}", real=True)) for k in range(self.inputs)]
         self.bank = list(self.known)  # rows that anything may read
-
-    def pick(self, some: list[int]) -> int:
-        return some[int(self.random.integers(len(some)))]
 
     def pair(self, head: type[sp.Basic], left: int, right: int) -> int:
         return self.table.row(head, (min(left, right), max(left, right)))
 
     def constant(self) -> int:
-        return self.table.leaf(CONSTANTS[int(self.random.integers(len(CONSTANTS)))])
+        return self.table.leaf(self.draw.choice(CONSTANTS))
 
     def leaf_maker(self) -> Maker:
         """A leaf: inputs in order or anywhere, a shared row, a constant, constants that differ."""
-        choice, shared, constant = self.random.integers(7), self.pick(self.bank), self.constant()
-        shift, step = int(self.random.integers(5)), int(self.random.integers(1, 3))
-        rows = self.bank[int(self.random.integers(len(self.bank))) :] if choice == 1 else self.known
+        choice, shared, constant = self.draw.below(7), self.draw.choice(self.bank), self.constant()
+        shift, step = self.draw.below(5), self.draw.integer(1, 2)
+        rows = self.bank[self.draw.below(len(self.bank)) :] if choice == 1 else self.known
         if choice <= 2:
             return lambda k: rows[(shift + step * k) % len(rows)]
         if choice == 3:
-            return lambda k: self.pick(self.bank)
+            return lambda k: self.draw.choice(self.bank)
         if choice == 4:
             return lambda k: shared
         return (lambda k: constant) if choice == 5 else (lambda k: self.constant())
 
     def maker(self, depth: int) -> Maker:
         """A template of a random expression; parts of it may come twice."""
-        if depth == 0 or self.random.random() < 0.15:
+        if depth == 0 or self.draw.chance(0.15):
             return self.leaf_maker()
         left, right = self.maker(depth - 1), self.maker(depth - 1)
-        row, pair, choice = self.table.row, self.pair, self.random.integers(9)
-        head = UNARY[int(self.random.integers(3))]
+        row, pair, choice = self.table.row, self.pair, self.draw.below(9)
+        head = self.draw.choice(UNARY)
         if choice <= 1:
             return lambda k: pair(sp.Add, left(k), right(k))
         if choice <= 3:
@@ -73,7 +73,7 @@ class Author:
             minus = self.table.leaf(sp.S.NegativeOne)
             return lambda k: pair(sp.Add, left(k), pair(sp.Mul, minus, right(k)))
         if choice == 5:
-            exponent = self.table.leaf(sp.Integer(self.random.integers(2, 4)))
+            exponent = self.table.leaf(sp.Integer(self.draw.integer(2, 3)))
             return lambda k: row(sp.Pow, (left(k), exponent))
         if choice == 6:
             return lambda k: self.twice(left(k), right(k))
@@ -88,57 +88,57 @@ class Author:
 
     def total(self, terms: list[int]) -> int:
         """Add up terms: a chain, a chain from zero, a tree, or all at once."""
-        shape = self.random.integers(4)
+        shape = self.draw.below(4)
         if shape == 3 and len(terms) > 1:
             return self.table.row(sp.Add, tuple(terms))
         rest = list(terms) if shape else [self.table.leaf(sp.Integer(0)), *terms]
         while len(rest) > 1:
-            at = 0 if shape < 2 else int(self.random.integers(len(rest) - 1))
+            at = 0 if shape < 2 else self.draw.below(len(rest) - 1)
             rest[at : at + 2] = [self.pair(sp.Add, rest[at], rest[at + 1])]
         return rest[0]
 
     def phase(self) -> list[int]:
         """Some templates, repeated: rows that are results, or go on to what comes next."""
-        makers = [self.maker(int(self.random.integers(1, 5))) for _ in range(self.random.integers(1, 4))]
-        if self.random.random() < 0.01:
+        makers = [self.maker(self.draw.integer(1, 4)) for _ in range(self.draw.integer(1, 3))]
+        if self.draw.chance(0.01):
             return [self.total([makers[0](k + 3 * j) for k in range(130)]) for j in range(9)]
-        counts = [int(self.random.choice([3, 7, 8, 9, 16, 30])) for _ in makers]
-        if self.random.random() < 0.5:
+        counts = [self.draw.choice([3, 7, 8, 9, 16, 30]) for _ in makers]
+        if self.draw.chance(0.5):
             counts = counts[:1] * len(makers)
         terms = [[maker(k) for k in range(count)] for maker, count in zip(makers, counts, strict=True)]
-        kind = self.random.integers(6)
+        kind = self.draw.below(6)
         if kind == 0:
             return [row for some in terms for row in some]
         if kind == 1:
             mixed = [row for some in terms for row in some]
-            self.random.shuffle(mixed)
+            self.draw.generator().shuffle(mixed)
             return [self.total(mixed)]
         if kind == 2:
             return [self.total(some) for some in terms]
         if kind >= 4:
             return self.ragged(makers)
-        lengths = self.random.integers(1, 5, size=20)
-        return [self.total([self.pick(terms[0]) for _ in range(length)]) for length in lengths]
+        lengths = [self.draw.integer(1, 4) for _ in range(20)]
+        return [self.total([self.draw.choice(terms[0]) for _ in range(length)]) for length in lengths]
 
     def ragged(self, makers: list[Maker]) -> list[int]:
         """Sums of many lengths, of terms of several templates, as over what meets in the nodes of a network."""
         sums = []
-        for _ in range(self.random.integers(8, 40)):
-            chosen = self.random.integers(len(makers), size=self.random.integers(1, 8))
-            sums.append(self.total([makers[maker](int(self.random.integers(50))) for maker in chosen]))
+        for _ in range(self.draw.integer(8, 39)):
+            chosen = [self.draw.below(len(makers)) for _ in range(self.draw.integer(1, 7))]
+            sums.append(self.total([makers[maker](self.draw.below(50)) for maker in chosen]))
         return sums
 
     def program(self) -> Program:
         """Write phases; the results of each may be read by those after it."""
         wanted: list[int] = []
-        for _ in range(self.random.integers(1, 4)):
-            results = self.phase()
-            if self.random.random() < 0.3:
+        for _ in range(self.draw.integer(1, 3)):
+            results = self.draw.part(self.phase)
+            if self.draw.chance(0.3):
                 results = [self.table.row(sp.tanh, (row,)) for row in results]
             self.bank += results
-            if self.random.random() < 0.5:
+            if self.draw.chance(0.5):
                 self.known = results if len(results) > 3 else self.known
-            wanted += results if self.random.random() < 0.6 else results[-1:]
+            wanted += results if self.draw.chance(0.6) else results[-1:]
         table = self.table
         inputs = (Input("x", (self.inputs,)),)
         return Program(table.heads, table.operands, table.atoms, inputs, (Output((len(wanted),), tuple(wanted)),))
@@ -197,11 +197,25 @@ def wrong(program: Program, found: Found, done: list[Loop], seed: int) -> str:
     return "" if near.all() else f"{got[~near][:3]} and not {expected[~near][:3]}"
 
 
-def try_one(seed: int) -> tuple[str, int]:
-    """Return what is wrong with the loops of one random program, and how many there are."""
-    program = Author(seed).program()
-    if seed % 3 == 0:
-        program = shuffled(program, seed)
+@dataclass
+class Case:
+    """A program, and the seed of its point and of the loops that are given."""
+
+    program: Program
+    seed: int
+
+
+def make(draw: Draw) -> Case:
+    """A random program, its rows in another order sometimes."""
+    program = Author(draw).program()
+    if not draw.below(3):
+        program = shuffled(program, draw.below(SEEDS))
+    return Case(program, draw.below(SEEDS))
+
+
+def loops_of(case: Case) -> int:
+    """Compare a program with and without loops; how many there are. AssertionError where numbers differ."""
+    program, seed = case.program, case.seed
     inputs, outputs = np.arange(program.input_count), np.array(program.outputs[0].rows)
     found = find_sums(program, inputs, outputs, [], len(program))
     answer = wrong(program, found, [], seed)
@@ -215,23 +229,14 @@ def try_one(seed: int) -> tuple[str, int]:
     if not answer and done:
         again = find_sums(program, inputs, outputs, done, len(program))
         answer = wrong(program, again, done, seed)
-    return answer, len(found.loops)
+    assert not answer, answer
+    return len(found.loops)
 
 
-def main(programs: int, first: int = 0) -> None:
-    """Try random programs; print the seeds of those that fail, and how many loops there were."""
-    loops = failures = with_loops = 0
-    for seed in range(first, first + programs):
-        try:
-            answer, number = try_one(seed)
-        except Exception as error:
-            answer, number = f"{type(error).__name__}: {error}", 0
-        loops, with_loops = loops + number, with_loops + bool(number)
-        if answer:
-            failures += 1
-            print(f"seed {seed}: {answer}")
-    print(f"{programs} programs, {with_loops} with loops, {loops} loops, {failures} wrong")
+def check(case: Case) -> str:
+    """Compare a program with and without loops; AssertionError where numbers differ."""
+    return "with loops" if loops_of(case) else "straight"
 
 
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:] or [1000]))
+written = text.written
+read = partial(text.read, Case=Case)

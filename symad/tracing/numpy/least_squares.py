@@ -26,7 +26,7 @@ def _reflected(a: Any, right: Any) -> Any:
         rest = rows[k:, k + 1 :].copy()
         rows[k:, k + 1 :] = rest - np.multiply.outer((beta - first) / beta * axis, axis @ rest)
         rows[k, k], rows[k + 1 :, k] = beta, 0.0
-        reduced = squares == 0  # such a column LAPACK leaves as it is
+        reduced = np.all(below == 0)  # such a column LAPACK leaves as it is; squares may be 0 where numbers are not
         rows[k, k:] = np.where(reduced, -rows[k, k:], rows[k, k:])
     return rows
 
@@ -49,7 +49,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 def _checked(name: str, a: Any, right: Any) -> Any:
     check_size(name, a)
     known = known_values(a)
-    if known is not None and np.linalg.matrix_rank(known) < min(a.shape):
+    if known is not None and np.isfinite(known).all() and np.linalg.matrix_rank(known) < min(a.shape):
         refuse_function(
             f"np.linalg.{name} of a matrix without full rank", "the result has no derivative there", "remove columns"
         )

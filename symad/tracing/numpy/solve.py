@@ -307,8 +307,9 @@ def _cholesky_one(a: Any) -> Any:
             rest = a[i, j]
             for k in range(j):
                 rest = rest - lower[i, k] * lower[j, k]
-            lower[i, j] = np.sqrt(rest) if i == j else rest / lower[j, j]
-        value = known_values(lower[i, i : i + 1])
-        if value is not None and not value[0] > 0:
+            lower[i, j] = rest / lower[j, j] if j < i else rest
+        pivot = known_values(lower[i, i : i + 1])
+        if pivot is not None and pivot[0] <= 0:  # NaN is no reason: it comes out, as in NumPy and in kernels
             raise np.linalg.LinAlgError("Matrix is not positive definite")
+        lower[i, i] = np.sqrt(lower[i, i])
     return lower

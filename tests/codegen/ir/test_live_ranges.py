@@ -28,6 +28,7 @@ from symad.derivatives.loops.pushforward import pushforward
 from tests.support.derive_cases import CASES, Made, region
 from tests.support.derive_cases import run as table
 from tests.support.derive_fuzz import Grown
+from tests.support.draws import seeded
 from tests.symad.derivatives.loops.test_derive_nests import rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "design" / "nested-segments.md"
@@ -216,7 +217,7 @@ def test_derivatives_of_every_case(name: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("seed", range(12))
 def test_derivatives_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch)
-    program = Grown(seed).program()
+    program = Grown(seeded(seed)).program()
     for policy in get_args(Checkpoints):
         made = gradient(program, [0], checkpoints=policy)
         kept(made)

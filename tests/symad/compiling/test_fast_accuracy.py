@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import numpy as np
 import pytest
 
@@ -13,8 +11,9 @@ from codegen.lowering.passes import prepare
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
 from symad.tracing.trace import to_program
-from tests.support.fuzz import load
+from tests.support.draws import seeded
 from tests.support.fuzz_programs import SIZE, program_text
+from tests.support.nested_fuzz import load
 
 ROUNDING_UNIT = 2.0**-53
 
@@ -22,9 +21,9 @@ ROUNDING_UNIT = 2.0**-53
 @pytest.mark.parametrize("seed", range(40))
 def test_random_hessians(seed: int) -> None:
     """The error stays below one rounding unit of the largest value on the way for every operation."""
-    random = Random(seed)
-    text = program_text(random)
-    x = np.array([random.uniform(-1, 1) for _ in range(SIZE)])
+    draw = seeded(seed)
+    text = program_text(draw)
+    x = np.array([draw.real(-1, 1) for _ in range(SIZE)])
     traced = sa.trace(sa.hessian(load(text, f"<fast {seed}>", "symad")), x)
     values = dict(zip(traced.inputs.flat, x.tolist(), strict=True))
     exact = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=50)

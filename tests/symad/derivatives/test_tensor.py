@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from itertools import combinations_with_replacement, pairwise
-from random import Random
 
 import numpy as np
 import pytest
@@ -14,8 +13,9 @@ import symad as sa
 from symad.errors import ArgumentError, LimitError
 from tests.support import mixes
 from tests.support.cases import CASES, lennard_jones, rosenbrock
-from tests.support.fuzz import SIZE, load
-from tests.support.fuzz_programs import program_text
+from tests.support.draws import seeded
+from tests.support.fuzz_programs import SIZE, program_text
+from tests.support.nested_fuzz import load
 from tests.symad.derivatives.test_known_answers import rosenbrock2
 
 
@@ -45,9 +45,9 @@ def test_dense_and_sparse_tensors_against_nested_forward_mode(case):
 @pytest.mark.parametrize("seed", [2, 3, 5, 8, 13, 21, 34, 55, 89, 144])
 def test_random_programs_with_derivatives_inside(seed):
     """Third derivatives by five routes: nested passes, tensor, Taylor coefficients, interpolation, compiled."""
-    random = Random(seed)
-    f = load(program_text(random), f"higher order {seed}", "symad")
-    x, v = (np.array([random.uniform(low, 1.7) for _ in range(SIZE)]) for low in (0.3, -1.7))
+    draw = seeded(seed)
+    f = load(program_text(draw), f"higher order {seed}", "symad")
+    x, v = (np.array([draw.real(low, 1.7) for _ in range(SIZE)]) for low in (0.3, -1.7))
     nested = nested_tensor(f, 3)(x)
     tolerance = 1e-9 * np.max(np.abs(nested), initial=1.0)
     along = np.einsum("ijk,i,j,k", nested, v, v, v)

@@ -16,8 +16,9 @@ from codegen.limits import limits
 from codegen.loops.find.chains import find_chains
 from codegen.loops.loop import Loop, LoopResult
 from tests.support.chains_cases import CASES, RISING, momentum
-from tests.support.chains_fuzz import Author, try_one
+from tests.support.chains_fuzz import Author, make, part_in_loops
 from tests.support.chains_oracle import check, counts, ends, flat, found, rows_of
+from tests.support.draws import seeded
 
 
 def test_invariant_of_the_first_repetition() -> None:
@@ -360,7 +361,7 @@ def test_columns_come_from_one_place(name: str) -> None:
 def test_other_order_of_rows(width: float) -> None:
     """Chains in another order may be lost, but are never wrong."""
     program = flat(momentum(100), 0.5, 0.01)
-    author = Author(0)
+    author = Author(seeded(0))
     author.table, author.inputs, author.wanted = program, 2, list(program.outputs[0].rows)  # type: ignore[assignment]
     for _ in range(3):
         shuffled = author.in_order(author.shuffled(width))
@@ -368,7 +369,7 @@ def test_other_order_of_rows(width: float) -> None:
 
 
 def test_random_programs() -> None:
-    parts = [try_one(seed) for seed in range(150)]
+    parts = [part_in_loops(make(seeded(seed))) for seed in range(150)]
     assert np.count_nonzero(parts) > 25
 
 

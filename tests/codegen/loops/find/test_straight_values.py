@@ -11,6 +11,7 @@ from codegen.loops.find import flat_rows as flat
 from codegen.loops.find.agreement import straight_values
 from codegen.loops.find.flat_rows import flattened
 from symad.tracing.trace import to_program
+from tests.support.draws import seeded
 from tests.support.sums_fuzz import Author
 
 N = 40
@@ -52,7 +53,7 @@ def test_values_are_those_of_numpy(function, waves, monkeypatch):
 @pytest.mark.parametrize("seed", range(20))
 def test_values_are_those_of_the_interpreter(seed, monkeypatch):
     monkeypatch.setattr(flat, "MANY", 1)
-    program = Author(seed).program()
+    program = Author(seeded(seed)).program()
     point = np.random.default_rng(seed).uniform(-1, 1, program.input_count)
     wanted = np.array(program.outputs[0].rows)
     found = straight_values(program, flattened(program), np.arange(len(point)), point, wanted)

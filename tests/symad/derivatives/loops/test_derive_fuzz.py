@@ -6,12 +6,13 @@ import pytest
 
 from symad.derivatives.loops import checkpoints
 from tests.support import derive_fuzz
-from tests.support.derive_fuzz import check
+from tests.support.derive_fuzz import check, make
+from tests.support.draws import seeded
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_program(seed: int) -> None:
-    check(seed, native=seed < 4)
+    check(make(seeded(seed)), native=seed < 4)
 
 
 @pytest.mark.parametrize("seed", [5, 33, 75, 120, 168, 192, 218, 237])
@@ -20,4 +21,4 @@ def test_random_program_in_segments_of_segments(seed: int, monkeypatch: pytest.M
     monkeypatch.setattr(checkpoints, "FEW", 2)
     monkeypatch.setattr(checkpoints, "SIXTEEN", 2)
     monkeypatch.setattr(derive_fuzz, "POLICIES", ("none",))
-    check(seed)
+    check(make(seeded(seed)))

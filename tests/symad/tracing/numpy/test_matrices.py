@@ -237,10 +237,25 @@ def test_least_squares_needs_full_rank(function):
         sa.jvp(function, (RANK_3,), (M,))
 
 
+@pytest.mark.parametrize("function", [np.linalg.cholesky, np.linalg.inv, np.linalg.det, lambda m: np.linalg.qr(m)[1]])
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_what_is_not_finite_comes_out_as_nan_as_in_numpy_and_in_kernels(function, odd):
+    def f(x):
+        return np.sum(function(2 * np.eye(3) + np.outer(np.sin(x), np.sin(x))))
+
+    x = np.array([1.0, odd, 2.0])
+    with np.errstate(all="ignore"):
+        assert np.isnan(f(x))
+        value, gradient = sa.value_and_grad(f)(x)
+    assert np.isnan([value, *gradient]).all()
+    assert np.isnan(sa.compile(f, np.ones(3))(x))
+
+
 def test_the_signs_of_qr_are_lapacks(agrees_on_symbols, agrees_on_numbers):
     for agrees in (agrees_on_symbols, agrees_on_numbers):
         agrees(np.linalg.qr, np.triu(M))
         agrees(np.linalg.qr, -np.triu(M)[:, :2])
+        agrees(np.linalg.qr, np.triu(M) + 1e-200 * np.tril(M, -1))  # whose squares are 0
 
 
 @pytest.mark.parametrize("name", ["det", "slogdet", "inv", "cholesky", "qr", "pinv"])

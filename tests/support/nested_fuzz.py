@@ -1,19 +1,17 @@
 """Random programs, their derivatives by every route, and oracles that know no derivative at all.
 
-A program is the text of a Python function of one array. It runs in two worlds. In the first, `D`, `GRAD`, `JVP`,
-`VJP` and `HESS` inside it are symad's transforms. In the second they are central differences, and the outer
+A program is the text of a Python function of one array, and a point. It runs in two worlds. In the first, `D`, `GRAD`,
+`JVP`, `VJP` and `HESS` inside it are symad's transforms. In the second they are central differences, and the outer
 derivatives are central differences too, all at 220 digits: no rule, no level and no linear map is used there.
 
-Soak: `python -m tests.support.fuzz --seconds 300 --seed N`; every failure is printed with its program.
+`python -m tests.fuzz nested 300` checks many.
 """
 
 from __future__ import annotations
 
-import argparse
 import linecache
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -21,10 +19,10 @@ import mpmath
 import numpy as np
 
 import symad as sa
-from codegen.errors import WorkbenchError
 from codegen.evaluation.interpret import evaluate
 from symad.checking.verification.verify import exact_values
-from tests.support.fuzz_programs import SIZE, program_text
+from tests.support.draws import Draw
+from tests.support.fuzz_programs import SIZE, Body, program_text
 from tests.support.mixes import HESSIAN_MODES
 
 DIGITS = 220  # second differences inside second differences leave 70 of them
@@ -82,22 +80,25 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass
-class Report:
-    """What was done: programs, comparisons, and the failures as texts."""
-
-    programs: int = 0
-    skipped: int = 0
-    checks: int = 0
-    failures: list[str] = field(default_factory=list)
-
-
 def load(text: str, name: str, world: str) -> Callable[..., Any]:
     """Return the function `f` of a program in one of the worlds; its lines appear in tracebacks."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     names: dict[str, Any] = {"np": np, **WORLDS[world]}
     exec(compile(text, name, "exec"), names)
     return names["f"]
+
+
+def make(draw: Draw, kind: type[Body] = Body) -> str:
+    """A random program and a point, as text."""
+    text = program_text(draw, kind)
+    return f"{text}\n\nX = {[draw.real(-1.5, 1.5) for _ in range(SIZE)]}\n"
+
+
+def point_of(text: str) -> Any:
+    """The point of a program."""
+    names: dict[str, Any] = {"np": np}
+    exec(text, names)
+    return np.array(names["X"])
 
 
 def oracle(text: str, name: str, x: Any) -> tuple[Any, Any, Any]:
@@ -132,36 +133,28 @@ def oracle(text: str, name: str, x: Any) -> tuple[Any, Any, Any]:
     return value, gradient, matrix
 
 
-def check(seed: int, report: Report, *, complete: bool = False) -> None:
-    """Check one program, by a random choice of routes and compiler options or completely."""
-    random = Random(seed)
-    text, name = program_text(random), f"<program {seed}>"
-    x = np.array([random.uniform(-1.5, 1.5) for _ in range(SIZE)])
+def check(text: str, *, complete: bool = True, done: Counter[str] | None = None) -> str:
+    """Check one program by all routes and compiler options, or by a few; AssertionError that lists what is wrong."""
+    name, x = f"<program {hash(text)}>", point_of(text)
     try:
         right = oracle(text, name, x)
     except (ZeroDivisionError, OverflowError):
-        right = (mpmath.nan,) * 3
-    except (WorkbenchError, TypeError) as error:
-        report.failures.append(f"seed {seed}: not traced: {error}\n{text}")
-        return
+        return "not finite, or at a jump"
     if not all(mpmath.isfinite(v) and abs(v) < LARGEST for part in right for v in np.ravel(part)):
-        report.skipped += 1
-        return
-    report.programs += 1
-    try:
-        for problem in problems(load(text, name, "symad"), x, right, report, None if complete else random):
-            report.failures.append(f"seed {seed}, x = {x.tolist()}: {problem}\n{text}")
-    except (ArithmeticError, WorkbenchError, LookupError, TypeError, ValueError, AttributeError, AssertionError) as e:
-        report.failures.append(f"seed {seed}, x = {x.tolist()}: raised {type(e).__name__}: {e}\n{text}")
+        return "not finite, or at a jump"
+    choose, done = None if complete else Random(text), Counter() if done is None else done
+    found = list(problems(load(text, name, "symad"), x, right, done, choose))
+    assert not found, "; ".join(found)
+    return "right"
 
 
-def problems(f: Any, x: Any, right: Any, report: Report, choose: Random | None) -> Iterator[str]:
+def problems(f: Any, x: Any, right: Any, done: Counter[str], choose: Random | None) -> Iterator[str]:
     """Yield what is wrong with one program's derivatives at a point; `choose` takes some of the routes."""
     every = list(routes(f, right))
     for route, transform, wanted in every if choose is None else choose.sample(every, QUICK_ROUTES):
         exact = exact_values(sa.trace(transform, x), (x,))
         scale = max([1.0, *[abs(float(v)) for v in np.ravel(wanted)]])
-        report.checks += 1
+        done["checks"] += 1
         worst = max(abs(float(a - b)) for a, b in zip(exact, np.ravel(wanted), strict=True))
         if not worst <= EXACT_TOLERANCE * scale:
             yield f"{route}, 50 digits: off by {worst:g}"
@@ -170,13 +163,13 @@ def problems(f: Any, x: Any, right: Any, report: Report, choose: Random | None) 
         for tier, fma in OPTIONS if choose is None else choose.choices(OPTIONS, k=choose.randrange(2)):
             found[f"{tier}, fma={fma}"] = sa.compile(transform, x, tier=tier, fma=fma)(x)
         for how, numbers in found.items():
-            report.checks += 1
+            done["checks"] += 1
             worst = float(np.max(np.abs(np.ravel(numbers) - np.array([float(v) for v in exact]))))
             if not worst <= TOLERANCE * scale:
                 yield f"{route}, {how}: off by {worst:g} of {scale:g}"
     modes = ("edge", "dyadic", "auto")
     for mode in modes if choose is None else choose.sample(modes, 1):
-        yield from pattern_problems(f, x, right[2], report, mode)
+        yield from pattern_problems(f, x, right[2], done, mode)
 
 
 def routes(f: Any, right: Any) -> Iterator[tuple[str, Callable[..., Any], Any]]:
@@ -189,9 +182,9 @@ def routes(f: Any, right: Any) -> Iterator[tuple[str, Callable[..., Any], Any]]:
         yield f"hessian {mode}", sa.hessian(f, mode=mode), matrix
 
 
-def pattern_problems(f: Any, x: Any, matrix: Any, report: Report, mode: Any) -> Iterator[str]:
+def pattern_problems(f: Any, x: Any, matrix: Any, done: Counter[str], mode: Any) -> Iterator[str]:
     """Yield entries that are not zero and not in the sparsity pattern, or that differ from the right ones."""
-    report.checks += 1
+    done["checks"] += 1
     sparse = sa.hessian(f, mode=mode, sparse="full")(x)
     present = set(zip(sparse.rows.tolist(), sparse.columns.tolist(), strict=True))
     missing = [place for place in np.ndindex(SIZE, SIZE) if abs(matrix[place]) > 1e-18 and place not in present]
@@ -200,28 +193,3 @@ def pattern_problems(f: Any, x: Any, matrix: Any, report: Report, mode: Any) -> 
     scale = max([1.0, *[abs(float(v)) for v in np.ravel(matrix)]])
     if not np.max(np.abs(sparse.toarray() - matrix.astype(float))) <= TOLERANCE * scale:
         yield f"sparsity {mode}: wrong entries {sparse.toarray().tolist()}"
-
-
-def main() -> int:
-    """Soak: check programs for a while and print what failed."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    report, seed, end = Report(), options.seed, time.monotonic() + options.seconds
-    while time.monotonic() < end:
-        known = len(report.failures)
-        check(seed, report, complete=True)
-        for failure in report.failures[known:]:
-            print(failure, flush=True)
-        seed += 1
-    print(
-        f"seeds {options.seed}..{seed - 1}: {report.programs} programs, "
-        f"{report.skipped} skipped (not finite, or at a jump), "
-        f"{report.checks} checks, {len(report.failures)} failures"
-    )
-    return bool(report.failures)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
