@@ -107,6 +107,7 @@ NAMED: dict[str, Callable[[], str]] = {
     "with the cache": partial(_same, [], {"SYMAD_CACHE": "FOLDER/cache"}),
     "no PATH": partial(_same, [], {"PATH": ""}),
     "another TMPDIR": partial(_same, [], {"TMPDIR": "FOLDER"}),
+    "all at once": partial(_same, ["-OO"], {"PYTHONHASHSEED": "77", "HOME": "FOLDER", "READONLY": "1", "LC_ALL": "C"}),
     "closed input and output": _closed,
     **{f"PYTHONHASHSEED={seed}": partial(_same, [], {"PYTHONHASHSEED": str(seed)}) for seed in SEEDS},
 }

@@ -11,25 +11,25 @@ from tests.support.campaigns import carried_out
 
 
 def test_text_is_read_or_refused_and_never_reaches_a_page_as_it_is() -> None:
-    report = carried_out(mutated_text.tries(7), 800)
+    report = carried_out(mutated_text.tries(7), 400)
     assert not report.failures, "\n".join(report.failures)
-    assert report.outcomes["shown"] > 50
-    assert report.outcomes["ArgumentError"] > 200
+    assert report.outcomes["shown"] > 25
+    assert report.outcomes["ArgumentError"] > 100
 
 
 def test_files_are_read_or_refused_and_take_memory_as_they_are_long() -> None:
-    report = carried_out(mutated_files.tries(7), 500)
+    report = carried_out(mutated_files.tries(7), 300)
     assert not report.failures, "\n".join(report.failures)
-    assert report.outcomes["called"] > 5
-    assert report.outcomes["refused"] > 50
+    assert report.outcomes["called"] > 2
+    assert report.outcomes["refused"] > 30
 
 
-@pytest.mark.parametrize("name", ["-OO", "PYTHONHASHSEED=11", "HOME that cannot be written", "closed input and output"])
+@pytest.mark.parametrize("name", ["all at once", "closed input and output"])
 def test_other_environments_have_the_same_bits(name: str) -> None:
     assert environments.NAMED[name]() in ("same", "ended")
 
 
-@pytest.mark.parametrize("name", [*list(extremes.FUNCTIONS)[::4], "x**0.5", "modf(x)[0]", "maximum(x, 0)"])
+@pytest.mark.parametrize("name", [*list(extremes.FUNCTIONS)[::8], "x**0.5", "modf(x)[0]", "maximum(x, 0)"])
 def test_routes_agree_at_the_ends_of_the_range(name: str) -> None:
     for order in (0, 1):
         extremes.check(name, order)

@@ -15,7 +15,7 @@ from symad.rules.overrides import OVERRIDES
 from tests.support.draws import seeded
 from tests.support.nested_fuzz import check, make
 
-PROGRAMS = 240
+PROGRAMS = 120
 SHARDS = 12
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy evaluates both branches of np.where
@@ -30,9 +30,9 @@ def test_random_programs(shard):
     assert done["checks"] > 8 * done["right"]
 
 
-def first_failing_seed(limit=120):
-    """The first seed whose program is found wrong, or -1."""
-    for seed in range(limit):
+def first_failing_seed(known=0, limit=120):
+    """A seed whose program is found wrong, or -1; the one that is known to be is tried first."""
+    for seed in (known, *range(limit)):
         try:
             check(make(seeded(seed)), complete=False)
         except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, WorkbenchError):
@@ -41,9 +41,11 @@ def first_failing_seed(limit=120):
 
 
 @pytest.mark.parametrize(
-    "head", [sp.Abs, sp.tanh, sp.atan2, h.hypot, h.logaddexp, sp.Mod], ids=lambda head: head.__name__
+    ("head", "seed"),
+    [(sp.Abs, 10), (sp.tanh, 0), (sp.atan2, 52), (h.hypot, 23), (h.logaddexp, 53), (sp.Mod, 8)],
+    ids=["Abs", "tanh", "atan2", "hypot", "logaddexp", "Mod"],
 )
-def test_a_wrong_sign_in_a_rule_is_seen(head, monkeypatch):
+def test_a_wrong_sign_in_a_rule_is_seen(head, seed, monkeypatch):
     right = OVERRIDES[head]
 
     def wrong(build, p, *operands):
@@ -52,7 +54,7 @@ def test_a_wrong_sign_in_a_rule_is_seen(head, monkeypatch):
     second_order._second_template.cache_clear()
     monkeypatch.setitem(OVERRIDES, head, (wrong, *right[1:]))
     try:
-        assert first_failing_seed() >= 0
+        assert first_failing_seed(seed) >= 0
     finally:
         second_order._second_template.cache_clear()
 
