@@ -12,7 +12,7 @@ from typing import Any
 from codegen.errors import WorkbenchError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")  # never in what people read
-SLOW = 2.0  # seconds that one try may take; only the command looks at it, since machines are noisy
+SLOW = 2.0  # seconds of processor time that one try may take
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Report:
 
 def tried(report: Report, what: str, attempt: Callable[[], Any]) -> None:
     """Make one attempt: it may return, or raise an error of ours; an assertion or any other error is a failure."""
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         outcome = attempt()
         report.outcomes[outcome if isinstance(outcome, str) else "right"] += 1
@@ -46,8 +46,8 @@ def tried(report: Report, what: str, attempt: Callable[[], Any]) -> None:
     except Exception as error:
         report.outcomes["failed"] += 1
         report.failures.append(f"{what}\n    {type(error).__name__}: {error}")
-    if time.perf_counter() - started > SLOW:
-        report.slow.append(f"{what}\n    {time.perf_counter() - started:.1f} s")
+    if time.process_time() - started > SLOW:
+        report.slow.append(f"{what}\n    {time.process_time() - started:.1f} s of processor time")
 
 
 def carried_out(tries: Iterator[tuple[str, Callable[[], Any]]], count: int, seconds: float = float("inf")) -> Report:

@@ -15,7 +15,7 @@ from symad.rules.overrides import OVERRIDES
 from tests.support.draws import seeded
 from tests.support.nested_fuzz import check, make
 
-PROGRAMS = 120
+PROGRAMS = 96
 SHARDS = 12
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy evaluates both branches of np.where
