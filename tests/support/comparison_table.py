@@ -5,7 +5,6 @@ Other libraries and times are left out, because they depend on the machine.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ import sympy as sp
 from symad.checking.comparison.compare import compare
 from symad.checking.comparison.comparison_problem import derivative_name, whole
 from symad.checking.comparison.comparison_result import Comparison, markdown_table, ulp_text
+from tests.support.generated_tables import with_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparisons.md"
 OWN = ("sympy.diff", "AD", "Taylor", "interpolation", "differences", "Richardson", "complex step")
@@ -127,12 +127,5 @@ TABLES: dict[str, Callable[[], str]] = {
 }  # fmt: skip
 
 
-def with_tables(text: str) -> str:
-    """Return the page with its tables made anew, each between its two comments."""
-    for name, make in TABLES.items():
-        text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{make()}\g<2>", text, flags=re.DOTALL)
-    return text
-
-
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), TABLES), encoding="utf-8")

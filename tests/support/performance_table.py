@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from codegen.functions.libraries import FUNCTIONS
 from codegen.lowering.passes import PASSES
+from tests.support.generated_tables import with_tables
 
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
@@ -31,12 +31,5 @@ def function_table() -> str:
 TABLES = {"passes": pass_table, "functions": function_table}
 
 
-def with_tables(text: str) -> str:
-    """Return the page with its tables made anew, each between its two comments."""
-    for name, make in TABLES.items():
-        text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{make()}\g<2>", text, flags=re.DOTALL)
-    return text
-
-
 if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), TABLES), encoding="utf-8")
