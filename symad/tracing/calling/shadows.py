@@ -23,7 +23,7 @@ from typing import Any
 
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replacements
-from symad.tracing.calling.swallowed import Watch, innermost_watch, noted, swallowed_error, watching
+from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
 from symad.tracing.calling.user_place import is_library, library_function, raised_place, user_globals
 from symad.tracing.values.object_arrays import ObjectArrayError
 from symad.tracing.values.traced import NumberError, StoreError
@@ -306,13 +306,7 @@ def _explain(error: BaseException) -> None:
     name = library_function(error)
     if name:
         said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
-        solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
-        raise TraceError(
-            f"{name} got a traced value ({said})",
-            where=raised_place(error),
-            why="it computes with plain numbers, which would lose the derivative",
-            do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
-        ) from error
+        raise library_refusal(name, said, raised_place(error)) from error
     if _names_a_traced_value(error):
         raise TraceError(
             f"a library got a traced value ({error})",

@@ -16,19 +16,20 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
-from symad.tracing.calling.user_place import is_library, running_globals, user_place
+from symad.tracing.calling.user_place import is_library, running_globals, scipy_calls, user_place
 
 _FOREIGN = (TraceError, EscapedValueError)  # only traced values raise these
 
 
 class Note:
-    """An error that was made, where, and the global names of the functions that were running.
+    """An error that was made: where, in which function of SciPy, and the global names of the functions that ran.
 
     An excused one does no harm where it cannot be helped: it was met on a path that only NaN takes.
     """
 
     def __init__(self, error: WorkbenchError, caller: FrameType | None) -> None:
         self.error, self.place, self.namespaces = error, user_place(), running_globals(caller)
+        self.library = next(iter(scipy_calls()), "")
         self.excused = False
 
 
@@ -134,13 +135,29 @@ WorkbenchError.listeners.append(_hear)
 
 
 def swallowed_error(note: Note) -> TraceError:
-    """Return the refusal of a function that caught an error of ours."""
+    """Return the refusal of a function that caught an error of ours.
+
+    SciPy's compiled code may go on after an error in what it has called, and raise another one or none.
+    """
+    if note.library:
+        return library_refusal(note.library, note.error, note.place)
     caught = _caught_at(note.error)
     return TraceError(
         f"an error was caught that plain numbers would not have raised ({note.error.what})",
         where=note.place,
         why=f"the function went on{caught and f' at {caught}'} as if numbers had raised it, and its result is wrong",
         do=note.error.do or "let the error come out",
+    )
+
+
+def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
+    """Return the refusal of a library's function that computes with plain numbers."""
+    solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
+    return TraceError(
+        f"{name} got a traced value ({said})",
+        where=where,
+        why="it computes with plain numbers, which would lose the derivative",
+        do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
     )
 
 

@@ -29,6 +29,29 @@ def test_the_function_is_named(name, made):
     assert ("symad.root" in str(caught.value)) == ("optimize" in name)
 
 
+CARELESS = """
+def careless(f):
+    try:
+        float(f(1.0))
+    except Exception:
+        pass
+    {then}
+"""
+
+
+@pytest.mark.parametrize("then", ["raise ValueError('f(a) and f(b) must have different signs')", "return 1.0"])
+def test_what_c_code_does_after_an_error_does_not_matter(then):
+    """Whether it goes on with -1, raises an error of its own or a SystemError depends on CPython's inner state."""
+    names = {"__name__": "scipy.optimize._careless"}
+    exec(compile(CARELESS.format(then=then), optimize.__file__.replace("__init__", "_careless"), "exec"), names)
+
+    def f(x):
+        return names["careless"](lambda t: t**3 - x[0])
+
+    with pytest.raises(TraceError, match=r"test_scipy_refusals\.py:\d+: scipy.optimize.careless got a traced value"):
+        sa.grad(f)(X)
+
+
 def test_what_does_not_converge_is_said_as_scipy_says_it():
     def f(x):
         optimize.brentq(lambda t: t**3 - 2, 0, 10, maxiter=2)
