@@ -119,6 +119,8 @@ class _Conversion(type):
         return (cls.traced_form if holds_traced(args) else cls.original)(*args, **keywords)
 
     def __instancecheck__(cls, value: Any) -> bool:
+        if type(value) is Scalar:  # which tells its kind to the user's code only, and here our own code asks
+            return issubclass(value.apparent_kind(), cls.original)
         return isinstance(value, cls.original)
 
     def __subclasscheck__(cls, kind: type) -> bool:

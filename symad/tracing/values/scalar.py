@@ -150,6 +150,10 @@ class Scalar(Traced):
         """For the user's code, which asks isinstance(x, float): the type that an element of an array has."""
         if is_library(sys._getframe(1).f_code.co_filename):
             return Scalar
+        return self.apparent_kind()
+
+    def apparent_kind(self) -> type:
+        """Return the type that an element of an array would have here."""
         return np.bool_ if is_boolean(self.scope.graph, self.node) else np.float64
 
     __add__, __radd__ = _binary(np.add), _reflected(np.add)

@@ -6,7 +6,8 @@ from math import exp, isclose, log
 import numpy as np
 import pytest
 
-from tests.foreign import WAYS, call_of, calls_of, outcome
+from tests.foreign import WAYS, outcome
+from tests.support.foreign_calls import call_of, calls_of
 
 TABLE = [(0.0, 1.0), (0.5, 1.4), (1.0, 2.2), (2.0, 2.9)]
 
@@ -98,6 +99,15 @@ def at_a_switch(x, d):
     return 0.0 * x if x == d else (x - d) * 3.0
 
 
+def by_its_type(x):
+    """A number is not what an array is, also where `math` makes the function run again.
+
+    >>> by_its_type(0.5)
+    1.6487...
+    """
+    return exp(x) if isinstance(x, (int, float)) and isinstance(x, np.float64 | float) else 3.0 * exp(x)
+
+
 def not_to_be_helped(x):
     """What only a number answers, and an error of that caught.
 
@@ -112,7 +122,7 @@ def not_to_be_helped(x):
 
 EXPECTED = {
     truncated: "right", looked_up: "right", of_a_mixture: "right", largest_part: "right", with_kind: "right",
-    at_a_switch: "switch", not_to_be_helped: "refused",
+    by_its_type: "right", at_a_switch: "switch", not_to_be_helped: "refused",
 }  # fmt: skip
 
 

@@ -1,0 +1,36 @@
+"""Limits of time for foreign code, which may catch every exception."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+
+class TooLongError(BaseException):
+    """The limit of seconds is over; an `except Exception` of foreign code does not catch this."""
+
+
+@contextlib.contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raise TooLongError when the block has taken that long; inside of another limit, that one holds."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooLongError
+
+    if is_limited():
+        yield
+        return
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.001)  # again and again: bare `except`s catch it
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def is_limited() -> bool:
+    """Whether a limit is running."""
+    return signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
