@@ -11,6 +11,7 @@ from sympy.logic.boolalg import Boolean
 
 import symad
 from codegen.evaluation.interpret import evaluate
+from codegen.ir.check import check_needed
 from codegen.ir.program import Program, reachable
 from codegen.loops.find.chains import find_chains
 from codegen.loops.loop import Loop, is_nodes
@@ -71,8 +72,10 @@ def rounds_twice(program: Program, loop: Loop) -> bool:
 def check(program: Program, loops: Sequence[Loop], seed: int = 0) -> float:
     """Compare outputs with and without loops, bit by bit; return which part of all operations is in loops.
 
-    No operation may be computed in a loop and in straight lines too.
+    No operation may be computed in a loop and in straight lines too, and every one of a body is needed.
     """
+    for loop in loops:
+        check_needed(loop.body)
     inputs, outputs = ends(program)
     points = np.random.default_rng(seed).uniform(0.3, 0.9, len(inputs)).tolist()
     expected = evaluate(program, outputs.tolist(), dict(zip(inputs.tolist(), points, strict=True)))

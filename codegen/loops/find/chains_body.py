@@ -35,6 +35,7 @@ class _Writer:
 
     def __init__(self, columns: Columns, chain: Chain) -> None:
         self.columns, self.chain, self.shape = columns, chain, chain.shape
+        self.producer = chain.shape.producer
         self.reads: dict[bytes, Nodes] = {}
         self.carries: dict[tuple[int, bytes], Nodes] = {}  # by producer: initial nodes
         self.numbers: dict[tuple[int, bytes], int] = {}  # of slots, and of what the body computes again
@@ -45,10 +46,10 @@ class _Writer:
 
     def loop(self, needed: Flags) -> Loop | None:
         """Return the loop; `needed` tells by repetition and operation what is needed after it."""
-        parts = [self.part(number) for number in range(len(self.shape.kind))]
+        after = np.nonzero(needed.any(axis=0))[0].tolist()
+        parts = self.parts(after)
         if not self.whole:
             return None
-        after = np.nonzero(needed.any(axis=0))[0].tolist()
         last = {offset for offset in after if not needed[:-1, offset].any()}
         carried = {producer for (producer, _), initial in self.carries.items() if len(initial) == 1}
         for offset in sorted(last - carried):
@@ -66,16 +67,47 @@ class _Writer:
         slots = tuple(self.reads.values()), tuple(results), tuple(carries)
         return Loop(self.body(parts, offsets), self.chain.count, *slots, example=tuple(nodes[:period].tolist()))
 
+    def parts(self, after: list[int]) -> dict[int, list[Part]]:
+        """Return the operands of the operations that the body needs, by offset.
+
+        What only others read, who compute it again (1 / v of the repetition before, a truth value after the loop), is
+        no operation of it.
+        """
+        edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
+        alive, left = set(after), list(after)
+        while left:
+            offset = left.pop()
+            read = set[int]().union(*map(self.needs, range(*edges[offset : offset + 2]))) - alive
+            alive |= read
+            left += read
+        return {
+            offset: [self.part(number) for number in range(*edges[offset : offset + 2])] for offset in sorted(alive)
+        }
+
+    def needs(self, number: int) -> set[int]:
+        """Return the operation of the body, of this repetition or of one before, that an operand needs, if any."""
+        if self.inverse_before(number):
+            number = int(np.searchsorted(self.shape.consumer, self.producer[number]))  # v of 1 / v
+        return {int(self.producer[number])} if self.shape.carried[number] else set()
+
+    def is_factor(self, number: int) -> bool:
+        """Whether an operand is a factor."""
+        return self.columns.heads[self.columns.codes[self.shape.model + self.shape.consumer[number]]] is sp.Mul
+
+    def inverse_before(self, number: int) -> bool:
+        """Whether an operand is the factor 1 / v of a repetition before."""
+        later = self.shape.carried[number] and self.shape.lag[number] and self.is_factor(number)
+        return bool(later and self.columns.inverse[self.shape.model + self.producer[number]])
+
     def part(self, number: int) -> Part:
         """Return what an operand of the body is."""
         column, shape = self.chain.operands[:, number], self.shape
-        is_factor = self.columns.heads[self.columns.codes[shape.model + shape.consumer[number]]] is sp.Mul
         if shape.carried[number]:
-            producer, lag = int(shape.producer[number]), int(shape.lag[number])
-            if lag and is_factor and self.columns.inverse[shape.model + producer]:
+            producer, lag = int(self.producer[number]), int(shape.lag[number])
+            if self.inverse_before(number):
                 return self.carried_inverse(producer, column[:lag])
             return self.carry(producer, column[:lag]) if lag else ("row", producer)
-        if self.is_truth(column) or (is_factor and self.is_inverse(column)):
+        if self.is_truth(column) or (self.is_factor(number) and self.is_inverse(column)):
             return self.repeated(column)
         return self.outside(column)
 
@@ -86,7 +118,7 @@ class _Writer:
         bases = np.array([self.columns.rows.operands[node][0] for node in initial.tolist()])
         if shape.carried[base]:
             first = np.concatenate([bases, operands[: shape.lag[base], base]])
-            slot = self.carry(int(shape.producer[base]), first)
+            slot = self.carry(int(self.producer[base]), first)
         else:
             slot = self.outside(np.concatenate([bases, operands[: -len(bases), base]]))
         key = str(slot).encode()
@@ -144,18 +176,16 @@ class _Writer:
         self.carries.setdefault((producer, initial.tobytes()), initial.copy())
         return "carry", self.numbers.setdefault((producer, initial.tobytes()), len(self.carries) - 1)
 
-    def body(self, parts: list[Part], offsets: list[int]) -> Program:
+    def body(self, parts: dict[int, list[Part]], offsets: list[int]) -> Program:
         """Write the rows of the body; its outputs are the operations at some offsets."""
         slots = [*(("read", k) for k in range(len(self.reads))), *(("carry", k) for k in range(len(self.carries)))]
         for part in slots:
             self.row_of[part] = self.table.leaf(sp.Symbol(f"{part[0]}{part[1]}"))
         for number, (head, again) in enumerate(self.again.values()):
             self.row_of["again", number] = self.table.canonical(head, tuple([self.written(part) for part in again]))
-        edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
-        heads = [self.columns.heads[code] for code in self.columns.codes[self.shape.model :][: self.shape.period]]
-        for offset, head in enumerate(heads):
-            operands = tuple([self.written(part) for part in parts[edges[offset] : edges[offset + 1]]])
-            self.row_of["row", offset] = self.table.canonical(head, operands)
+        for offset, operands in parts.items():
+            head = self.columns.heads[self.columns.codes[self.shape.model + offset]]
+            self.row_of["row", offset] = self.table.canonical(head, tuple([self.written(part) for part in operands]))
         outputs = (self.row_of["row", offset] for offset in offsets)
         return body_of(self.table, (f"{kind}{k}" for kind, k in slots), outputs, "repetition")
 

@@ -253,6 +253,30 @@ def test_divisors_of_the_repetition_before() -> None:
     assert len(loop.carries) == 2  # x and v
 
 
+def quotients_in_turn(x: Any, y: Any) -> Any:
+    """Each repetition divides by what the one before computed: nothing reads the 1 / v of its own."""
+    for _ in range(40):
+        unused = y / (2 + x * x)
+        assert unused is not None
+        x, y = x / (2 + y * y) * 0.5, x
+    return x
+
+
+def choices_for_later(x: Any, y: Any) -> Any:
+    """Every comparison is read after the loop only."""
+    low = []
+    for _ in range(40):
+        low.append(x < y)
+        x = np.sin(x) + 0.5
+    return sum(np.cos(np.where(each, y, k * y)) for k, each in enumerate(low)) + x
+
+
+@pytest.mark.parametrize("run", [quotients_in_turn, choices_for_later])
+def test_bodies_have_only_what_is_needed(run: Any) -> None:
+    """What others compute again for themselves is no operation of the body, which the comparison checks."""
+    assert rows_of(run, 0.3, 0.4)[1]
+
+
 def test_truth_values_are_not_read() -> None:
     """The sweep backward chooses as the one forward did: it compares again."""
     function, arguments, _ = CASES["choice"]
