@@ -1,8 +1,12 @@
-"""Plain rows: what the results of a trace need, without aliases, each operation once: what structure is found in."""
+"""Plain rows: what the results of a trace need, without aliases, each operation once: what structure is found in.
+
+An even power of |u|, and |u| |u|, is that of u: the same bits, and smooth at 0 also where the factors would be read
+from other repetitions or other loops. So derivatives are those of straight lines, which take such factors together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +61,8 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     heads, operands, size, arity = list(graph.heads), list(graph.operands), len(flat), flat.arity
     if Alias in flat.heads or arity[leaves].any():
         return None
+    if sp.Abs in flat.heads and _smoothed(heads, operands, graph.atoms):
+        flat = flat_of(heads, operands)
     uses = np.bincount(flat.operands, minlength=size)
     uses[wanted] += 1
     constant = arity == 0
@@ -94,8 +100,23 @@ def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
     at[there] = [row_of[node] for node in there.tolist()]
     node_of = np.zeros(len(table), dtype=np.int64)
     node_of[at[there][::-1]] = there[::-1]  # of several nodes in one row the first
+    _smoothed(table.heads, table.operands, table.atoms)
     flat = flat_of(table.heads, table.operands)
     return PlainRows(table.heads, table.operands, table.atoms, node_of, at, flat)
+
+
+def _smoothed(heads: Sequence[Head], operands: list[tuple[int, ...]], atoms: Mapping[int, sp.Basic]) -> bool:
+    """Let even powers of |u| be those of u, in place; return whether there is one."""
+    found = False
+    for row, (head, parts) in enumerate(zip(heads, operands, strict=True)):
+        if len(parts) != 2 or heads[parts[0]] is not sp.Abs or not operands[parts[0]]:
+            continue
+        (inner,), exponent = operands[parts[0]], atoms.get(parts[1])
+        if head is sp.Mul and parts[0] == parts[1]:
+            operands[row], found = (inner, inner), True
+        elif head is sp.Pow and isinstance(exponent, sp.Integer) and exponent % 2 == 0:
+            operands[row], found = (inner, parts[1]), True
+    return found
 
 
 _LEAF = sp.Symbol("leaf")  # inputs and results of loops are told apart by their rows

@@ -71,26 +71,32 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
     """Return a region with these results, None if there are none; slots that read the same are one."""
     if not results:
         return None
-    first = len(region.gathers)
+    first, output = len(region.gathers), _first_alike(region)
     carries = _kept_carries(region, results, slots)
     reads: dict[Hashable, int] = {}
     same: dict[int, int] = {}
     for slot in [*(slot for slot in slots if slot < first), *(first + k for k in carries)]:
-        key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first])
+        key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first], output)
         if reads.setdefault(key, slot) != slot:
             same[slot] = reads[key]
     kept = [*reads.values()]
     gathers = {slot: region.gathers[slot] for slot in kept if slot < first}
     held = {slot: region.carries[slot - first] for slot in kept if slot >= first}
     wiring = Wiring(
-        region.body, gathers, {slot: (carry.output, carry.initial) for slot, carry in held.items()},
-        [(use.output, use) for use in results], same,
+        region.body, gathers, {slot: (output[carry.output], carry.initial) for slot, carry in held.items()},
+        [(output[use.output], use) for use in results], same,
     )  # fmt: skip
-    return wiring.region(region.count, region.origin, region.stop)
+    return wiring.region(region.count, region.origin, None if region.stop is None else output[region.stop])
 
 
-def _carry_key(carry: Carry) -> Hashable:
-    return carry.output, tuple(map(key_of, carry.initial))
+def _first_alike(region: Region) -> list[int]:
+    """Return for each output of a body the first one that is the same row."""
+    first: dict[int, int] = {}
+    return [first.setdefault(output.rows[0], number) for number, output in enumerate(region.body.outputs)]
+
+
+def _carry_key(carry: Carry, output: Sequence[int]) -> Hashable:
+    return output[carry.output], tuple(map(key_of, carry.initial))
 
 
 def _stored(steps: Sequence[Step]) -> set[int]:

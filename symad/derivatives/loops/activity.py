@@ -3,8 +3,9 @@
 Forward: a place of a buffer is active if something that depends on an active input is written to it. Backward: a place
 has a cotangent if it is active and something that it goes into has one. What is not active must not be multiplied by a
 derivative, which may be NaN. Regions in a nest are looked at until nothing changes, since one round reads what another
-wrote. Where bodies choose between branches, tangents and cotangents come
-with guards (see `bodies_linear`), which have buffers of their own.
+wrote. Tangents and cotangents come with guards (see `body_linear`), which have buffers of their own, where they are
+structurally zero in some repetitions only: where bodies choose between branches, where a slot meets active and other
+places, and where a carry begins with nothing or passes nothing on.
 """
 
 from __future__ import annotations
@@ -67,6 +68,10 @@ class Marks:
         mask = self.of.get(use.buffer)
         return mask is not None and bool(mask[_index(use.table)].any())
 
+    def meet_partly(self, use: Use) -> bool:
+        """Whether some places that a table reads or writes are marked, and others are not."""
+        return self.meet(use) and not self.of[use.buffer][_index(use.table)].all()
+
 
 def _index(table: Table) -> slice | Places:
     """Return the places of a table as an index, all where they move on."""
@@ -128,11 +133,10 @@ def forward(
 
     Tangents of `guarded` ones come with guards.
     """
-    found = _Forward(Marks(buffers), _has_gates(steps), replays or Replays(), set(infinite))
+    found = _Forward(Marks(buffers), replays or Replays(), set(infinite))
     for buffer in active:
         found.places.add_all(buffer)
     found.guarded.update(guarded)
-    found.gates |= bool(found.guarded)
     found.run(steps)
     return Forward(
         frozenset(found.places.of), found.places, found.slots, frozenset(found.guarded), found.guarded_slots,
@@ -161,7 +165,6 @@ def _depending(region: Region, slots: set[int]) -> set[int]:
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
     """Return what some buffers depend on, as far as it is active; those of them that are guarded are known."""
     found = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
-    found.gates = bool(found.guarded) or _has_gates(steps)
     found.run(steps)
     return Backward(
         frozenset(found.places.of),
@@ -173,13 +176,9 @@ def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guard
     )
 
 
-def _has_gates(steps: Sequence[Step]) -> bool:
-    return any(has_gates(region.body) for region, _ in regions_of(steps))
-
-
 class _Forward:
-    def __init__(self, places: Marks, gates: bool, replays: Replays, infinite: set[int]) -> None:
-        self.places, self.gates, self.replays, self.infinite = places, gates, replays, infinite
+    def __init__(self, places: Marks, replays: Replays, infinite: set[int]) -> None:
+        self.places, self.replays, self.infinite = places, replays, infinite
         self.infinite_slots: dict[Region, frozenset[int]] = {}
         self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
@@ -209,7 +208,7 @@ class _Forward:
         for use in region.results:
             if use.output in outputs:
                 self.places.add(use)
-        self.guards(region, slots)
+        self.guards(region, slots, outputs)
         self.infinities(region)
 
     def infinities(self, region: Region) -> None:
@@ -219,13 +218,18 @@ class _Forward:
         self.infinite.update(use.buffer for use in region.results if use.output in outputs)
         self.infinite_slots[region] = frozenset(slots)
 
-    def guards(self, region: Region, slots: set[int]) -> None:
-        """Find the slots and buffers with guards."""
+    def guards(self, region: Region, slots: set[int], outputs: set[int]) -> None:
+        """Find the slots and buffers with guards; `outputs` are those with tangents."""
+        reads, first = _reads(region), len(region.gathers)
+        self.guarded.update(use.buffer for slot in slots for use in reads[slot] if self.places.meet_partly(use))
         guarded = _reading(region, self.guarded) & slots
-        if self.gates and (guarded or has_gates(region.body)):
+        for slot, carry in enumerate(region.carries, first):
+            if slot in slots and not (carry.output in outputs and all(map(self.places.meet, carry.initial))):
+                guarded.add(slot)
+        if guarded or has_gates(region.body):
             replay = self.replays.of(region.body, slots)
-            guarded, outputs = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
-            self.guarded.update(use.buffer for use in region.results if use.output in outputs)
+            guarded, found = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
+            self.guarded.update(use.buffer for use in region.results if use.output in found)
         self.guarded_slots[region] = tuple(sorted(guarded))
 
 
@@ -259,7 +263,6 @@ class _Backward:
             self.places.add_all(buffer)
         self.results: dict[Region, tuple[Result, ...]] = {}
         self.plain = buffers - guarded  # cotangents that are given, without guards
-        self.gates = False
         self.outputs: dict[Region, tuple[int, ...]] = {}
         self.slots: dict[Region, tuple[int, ...]] = {}
         self.guarded_carries: dict[Region, frozenset[int]] = {}
@@ -295,10 +298,15 @@ class _Backward:
     def guards(self, region: Region) -> None:
         """Find the carries and buffers with guards."""
         first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
-        ends = {use.output for use in self.results[region] if use.kind == "last" and use.buffer in self.guarded}
-        carries = {slot for slot in slots if slot >= first and region.carries[slot - first].output in ends}
+        self.guarded.update(use.buffer for use in self.results[region] if self.places.meet_partly(use))
+        bearers = bearers_of(region, self.results[region])
+        carries = {slot for slot in slots if slot >= first and slot not in bearers.values()}  # they begin with nothing
+        carries |= {slot for slot in bearers.values() if slot not in slots}  # they pass nothing on
+        for use in self.results[region]:
+            if use.kind == "last" and use.buffer in self.guarded:
+                carries.add(bearers[use.output])
         guarded: set[int] = set()
-        while self.gates:
+        while carries or self.guarded or has_gates(region.body):
             guarded = self.slots_with_guards(region, carries)
             more = {slot for slot in guarded if slot >= first} - carries
             if not more:
@@ -314,7 +322,16 @@ class _Backward:
         for use in self.results[region]:
             if use.kind != "last":
                 outputs[use.output] &= use.buffer in self.guarded
-        for slot in self.slots[region]:
-            if slot >= first and region.carries[slot - first].output in outputs:
+        carried = {slot for slot in self.slots[region] if slot >= first}
+        for slot in carried.union(bearers_of(region, self.results[region]).values()):
+            if region.carries[slot - first].output in outputs:
                 outputs[region.carries[slot - first].output] &= slot in carries
         return slots_guarded(self.ahead.replay(region), outputs) & set(self.slots[region])
+
+
+def bearers_of(region: Region, results: Iterable[Result]) -> dict[int, int]:
+    """Return for each output whose last value counts the slot of the carry that has it."""
+    slots: dict[int, int] = {}
+    for slot, carry in enumerate(region.carries, len(region.gathers)):
+        slots.setdefault(carry.output, slot)
+    return {use.output: slots[use.output] for use in results if use.kind == "last"}

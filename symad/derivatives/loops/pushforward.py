@@ -114,7 +114,7 @@ class _Pushed:
         """Return where the guard of that tangent is."""
         if use.buffer in self.guards:
             return Gather(self.guards[use.buffer], use.table)
-        return self.draft.number(1.0 if use.buffer in self.ahead.buffers else 0.0)
+        return self.draft.number(1.0 if self.ahead.places.meet(use) else 0.0)
 
 
 def _numbered(items: Sequence[int], first: int) -> dict[int, int]:

@@ -3,8 +3,9 @@
 A carried region runs from its last repetition to its first; what it needs of its carries was stored going forward, one
 number for each repetition. Only carries of lag 1 are known here: `single_lags` has written longer ones as several.
 
-The cotangents of carries begin with the number 0, where nothing is read after the last repetition. Straight lines have
-no product there; here an infinite partial derivative in just that repetition gives NaN, and never another number.
+The cotangents of carries begin with the number 0, where nothing is read after the last repetition, and go on with it,
+where a repetition passes nothing on. Straight lines have no product there; here guards keep such a 0 from an infinite
+partial derivative.
 
 `counts` are the rounds of the nests around, which run backward too; FIXED for one whose rounds run as they are, and
 whose rounds use the same workspace one after the other.
@@ -22,6 +23,7 @@ from codegen.ir.readdress import backward, moved
 from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.draft import Draft
+from symad.derivatives.loops.activity import bearers_of
 from symad.derivatives.loops.body_derivatives import Replay, body_program
 from symad.derivatives.loops.body_linear import body_pullback
 
@@ -63,7 +65,7 @@ class BackwardRegion:
         self.draft, self.region, self.counts, self.needs = draft, region, tuple(counts), needs
         self.first = len(region.gathers)
         self.uses = needs.results
-        self.bearers = {use.output: self.bearer(use.output) for use in self.uses if use.kind == "last"}
+        self.bearers = bearers_of(region, self.uses)
         self.carried = sorted({slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values()))
         self.guarded = {slot for slot in self.carried if slot in needs.guarded}
         self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
@@ -71,10 +73,6 @@ class BackwardRegion:
         self.after: list[Step] = []
         self.forward = region
         self.steps = self.made()
-
-    def bearer(self, output: int) -> int:
-        """Return the slot of the carry that has an output whose last value counts."""
-        return next(slot for slot, carry in enumerate(self.region.carries, self.first) if carry.output == output)
 
     def made(self) -> list[Step]:
         """Return the steps backward."""
@@ -101,7 +99,7 @@ class BackwardRegion:
         for k, slot in enumerate(self.carried, len(read)):
             carries[inputs + k] = output.get(slot), (self.last(slot),)
             if k in guard_slot:
-                carries[guard_slot[k]] = guard_output[slot], (self.last_guard(slot),)
+                carries[guard_slot[k]] = guard_output.get(slot), (self.last_guard(slot),)
         results: list[tuple[int | None, Result]] = []
         for slot in wanted:
             results += self.results(slot, output[slot], guard_output.get(slot))
