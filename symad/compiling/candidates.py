@@ -31,6 +31,7 @@ from symad.derivatives.selection import positions_of
 from symad.tracing.calling.function_names import argument_names
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
+from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import (
@@ -98,9 +99,17 @@ def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:
 
 
 def traced_with_loops(
-    f: Function, args: tuple[Any, ...], max_paths: int = MAX_PATHS, checkpoints: Checkpoints = "all"
+    f: Function,
+    args: tuple[Any, ...],
+    max_paths: int = MAX_PATHS,
+    checkpoints: Checkpoints = "all",
+    recipes: Sequence[Recipe] = (),
 ) -> StructuredTrace:
-    """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code."""
+    """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code.
+
+    Operations on large arrays are loops too, unless a matrix of derivatives is taken of it: the pattern of a matrix
+    follows from what its loops have in one body, which operation by operation is little.
+    """
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
@@ -112,7 +121,8 @@ def traced_with_loops(
                 inner.scope.carried_out[user_place()] = why
             return None
 
-    return trace_structured(f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate))
+    arrays = None if any(recipe.transform in ("Jacobian", "Hessian") for recipe in recipes) else ArrayLoops
+    return trace_structured(f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate), arrays=arrays)
 
 
 def _differentiated(

@@ -23,7 +23,7 @@ from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
-from symad.tracing.calling.scope import open_scope
+from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.paths import MAX_PATHS, Paths
@@ -133,11 +133,16 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
 
 
 def trace_structured(
-    f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, differentiate: Any = None
+    f: Callable[..., Any],
+    *args: Any,
+    max_paths: int = MAX_PATHS,
+    differentiate: Any = None,
+    arrays: Callable[[Scope], Any] | None = None,
 ) -> StructuredTrace:
     """Trace a function as `trace` does, with the bodies of its loops (sum_over, vmap, scan...) traced once each.
 
-    `differentiate` makes rolled programs of derivatives taken in it (`symad.tracing.control.derivative_blocks`).
+    `differentiate` makes rolled programs of derivatives taken in it (`symad.tracing.control.derivative_blocks`),
+    `arrays` what writes down operations on large arrays (`symad.tracing.control.array_loops`).
 
     >>> import numpy as np
     >>> from symad import sum_over
@@ -147,7 +152,7 @@ def trace_structured(
     """
     loops: dict[Any, Loop] = {}
     carried_out: dict[str, str] = {}
-    found = _traced(f, args, max_paths, loops, carried_out, differentiate)
+    found = _traced(f, args, max_paths, loops, carried_out, differentiate, arrays)
     return StructuredTrace(found, list(loops.values()), carried_out)
 
 
@@ -158,13 +163,14 @@ def _traced(
     loops: dict[Any, Loop] | None,
     carried_out: dict[str, str],
     differentiate: Any = None,
+    arrays: Callable[[Scope], Any] | None = None,
 ) -> Trace:
     check_call(f, tuple(args))
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
         scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
-        scope.differentiate = differentiate
+        scope.differentiate, scope.arrays = differentiate, None if arrays is None else arrays(scope)
         scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide

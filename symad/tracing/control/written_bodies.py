@@ -195,7 +195,7 @@ def write_down(
         outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
         carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
         final = None if stop is None else len(wanted)
-        return Loop(program, body.count, tuple(reads), results, carries, final, _origin(), inside=loops)
+        return Loop(program, body.count, tuple(reads), results, carries, final, origin(), inside=loops)
 
     found = [result.nodes for result in keep(scope, key, written).results]
     becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
@@ -355,6 +355,7 @@ def digest(column: Reads) -> bytes:
     return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
 
 
-def _origin() -> str:
+def origin() -> str:
+    """Return the user's file and line, short, "" if unknown."""
     frame = user_frame()
     return "" if frame is None else short(f"{frame.f_code.co_filename}:{frame.f_lineno}")
