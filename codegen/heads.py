@@ -11,8 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
-from sympy.codegen.cfunctions import Cbrt as cbrt  # noqa: N813
-from sympy.codegen.cfunctions import exp2, expm1, hypot, log1p, log2, log10
+from sympy.codegen.cfunctions import (
+    Cbrt as cbrt,  # noqa: N813
+    exp2,
+    expm1,
+    hypot,
+    log1p,
+    log2,
+    log10,
+)
 
 __all__ = [
     "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "elliptic_moment", "exp2", "expit", "expm1",

@@ -25,7 +25,19 @@ ROOT = Path(__file__).parents[1]
 # of one line may import each other, if not in a circle. The package's own __init__ has the package's name.
 ORDER = {
     "codegen": [
-        {"visible", "errors", "heads", "special_heads", "limits", "engine", "lanes", "options", "sealed", "stages"},
+        {
+            "visible",
+            "errors",
+            "heads",
+            "special_heads",
+            "limits",
+            "engine",
+            "lanes",
+            "later",
+            "options",
+            "sealed",
+            "stages",
+        },
         {"ir"},
         {"functions"},
         {"evaluation"},
@@ -35,7 +47,7 @@ ORDER = {
         {"emission"},
         {"loops"},
         {"machine"},
-        {"lambdify", "bisecting"},
+        {"lambdified", "bisecting"},
         {"codegen"},
     ],
     "symad": [
@@ -97,7 +109,9 @@ def targets(node: ast.Import | ast.ImportFrom, importer: str, is_package: bool) 
 def mentioned(files: dict[str, Path], name: str) -> list[str]:
     """Return the dotted names that the imports of a module mention."""
     path = files[name]
-    nodes = [node for node, _ in imports(path.read_text(encoding="utf-8"))]
+    stub = path.with_suffix(".pyi")  # what a package imports later
+    text = path.read_text(encoding="utf-8") + (stub.read_text(encoding="utf-8") if stub.exists() else "")
+    nodes = [node for node, _ in imports(text)]
     return [target for node in nodes for target in targets(node, name, path.name == "__init__.py")]
 
 

@@ -17,8 +17,8 @@ from benchmarks.structure.flat_peers import row_pattern
 from benchmarks.structure.problems import Function, momentum_step, settings
 from codegen.loops import roll
 from codegen.loops.roll import Roll
+from symad import scan, sum_over
 from symad.compiling import candidates
-from symad.tracing.control import scan, sum_over
 
 STAGES = {
     "trace_structured": ("trace", candidates),

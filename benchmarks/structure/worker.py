@@ -19,8 +19,7 @@ import numpy as np
 from benchmarks.limited import peak_memory
 from benchmarks.peers import Evaluator, Limits
 from benchmarks.structure.candidates import CANDIDATES
-from benchmarks.structure.cases import Case, case_named
-from benchmarks.structure.cases import tiny as tiny_case
+from benchmarks.structure.cases import Case, case_named, tiny as tiny_case
 from benchmarks.structure.entries import entries
 from benchmarks.timing import burst, calls_per_burst, no_garbage_collection
 

@@ -31,7 +31,7 @@ SHOWN = 8  # numbers of a table
 DEEPEST = 30  # operations in operations, in one line
 
 
-def text(program: RolledProgram) -> str:
+def rolled_text(program: RolledProgram) -> str:
     """Return a rolled program as text.
 
     >>> from codegen.ir.program import Input, Output
@@ -41,7 +41,7 @@ def text(program: RolledProgram) -> str:
     >>> total = Result(0, 1, Affine(0, 0, 3), "add")
     >>> squares = Region(program_from_sympy([x], [x**2]), 3, (Gather(0, Affine(0, 1, 3)),), (total,), origin="f.py:2")
     >>> buffers = (Buffer("input", 3), Buffer("output", 1))
-    >>> print(text(RolledProgram((Input("x", (3,)),), (Output((), ()),), buffers, (squares,), "norm")))
+    >>> print(rolled_text(RolledProgram((Input("x", (3,)),), (Output((), ()),), buffers, (squares,), "norm")))
     norm(x[3]) -> out
     for k in range(3):  # f.py:2
         a = x[k]

@@ -15,8 +15,7 @@ from codegen.loops.loop import Block, Loop
 from codegen.loops.roll import operations_of
 from codegen.pricing.price_table import Price, Way
 from symad.compiling.candidates import Primal, Rolled
-from symad.display.document import Block as Part
-from symad.display.document import Document, Heading, Paragraph, Table
+from symad.display.document import Block as Part, Document, Heading, Paragraph, Table
 from symad.display.shown import Shown
 from symad.tracing.trace import Trace
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import symad.display as forms  # of a document: imported when one is asked for
 from codegen.sealed import write_atomically
-from symad.display import html, latex, terminal
 from symad.display.document import Document
 from symad.display.notation import can_encode
 from symad.display.printers import shortened
@@ -46,17 +46,17 @@ class Shown:
         In ASCII where the standard output cannot take other signs.
         """
         document = self.words()
-        text = terminal.plain(document, width)
+        text = forms.terminal.plain(document, width)
         takes = can_encode(getattr(sys.stdout, "encoding", None), text)
-        return text if takes else terminal.plain(document, width, ascii_only=True)
+        return text if takes else forms.terminal.plain(document, width, ascii_only=True)
 
     def latex(self) -> str:
         """Return the body of a LaTeX text (packages amsmath, booktabs, longtable, xcolor, textcomp, tikz)."""
-        return latex.body(self.document())
+        return forms.latex.body(self.document())
 
     def html(self) -> str:
         """Return an HTML element with MathML and SVG in it, without scripts."""
-        return html.fragment(self.document())
+        return forms.html.fragment(self.document())
 
     def save(self, path: str | Path) -> Path:
         """Write a file by its suffix: .html a page that opens offline, .tex a text that compiles, .txt plain text.
@@ -64,15 +64,15 @@ class Shown:
         ArgumentError for another suffix, and where the file cannot be written; a file is written whole or not at all.
         """
         path = Path(path)
-        forms = {
-            ".html": lambda: html.page(self.document(), self.title),
-            ".tex": lambda: latex.whole(self.document()),
-            ".txt": lambda: terminal.plain(self.words(), terminal.WIDTH) + "\n",
+        writers = {
+            ".html": lambda: forms.html.page(self.document(), self.title),
+            ".tex": lambda: forms.latex.whole(self.document()),
+            ".txt": lambda: forms.terminal.plain(self.words(), forms.terminal.WIDTH) + "\n",
             **self.more_forms(),
         }
-        if path.suffix not in forms:
-            raise ArgumentError(f"{path.name!r} as a file to show", do=f"end its name in {', '.join(forms)}")
-        return write_text(path, forms[path.suffix]())
+        if path.suffix not in writers:
+            raise ArgumentError(f"{path.name!r} as a file to show", do=f"end its name in {', '.join(writers)}")
+        return write_text(path, writers[path.suffix]())
 
     def more_forms(self) -> dict[str, Any]:
         """Return further suffixes of files, each with a function that gives the text of the file."""
@@ -86,7 +86,7 @@ class Shown:
         return self.text()
 
     def __rich__(self) -> Any:
-        return terminal.renderable(self.words())
+        return forms.terminal.renderable(self.words())
 
     def _repr_html_(self) -> str:
         return self._in_notebook(self.html)

@@ -12,7 +12,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen import Kernel
-from codegen.expressions.printing import text as rolled_text
+from codegen.expressions.printing import rolled_text
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram, regions_of

@@ -14,8 +14,20 @@ from itertools import pairwise
 from math import hypot
 
 from symad.display.document import Picture
-from symad.drawing.shapes import Anchor, Box, Colour, Group, Label, Paint, Path, Point, Shape, look_of, tikz_of
-from symad.drawing.shapes import short as _n
+from symad.drawing.shapes import (
+    Anchor,
+    Box,
+    Colour,
+    Group,
+    Label,
+    Paint,
+    Path,
+    Point,
+    Shape,
+    look_of,
+    short as _n,
+    tikz_of,
+)
 
 FONT = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
 _ARROW = 7.0  # length of an arrow head

@@ -12,8 +12,7 @@ import sympy as sp
 
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import Program
-from codegen.loops.loop import Block as InnerBlock
-from codegen.loops.loop import Loop, Reads, is_nodes
+from codegen.loops.loop import Block as InnerBlock, Loop, Reads, is_nodes
 from symad.compiling.plan import CompilationPlan, counted, line_of
 from symad.compiling.planning import plan
 from symad.display.document import Block, Document, Heading, Paragraph, Table

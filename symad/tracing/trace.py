@@ -140,7 +140,7 @@ def trace_structured(
     `differentiate` makes rolled programs of derivatives taken in it (`symad.tracing.control.derivative_blocks`).
 
     >>> import numpy as np
-    >>> from symad.tracing.control import sum_over
+    >>> from symad import sum_over
     >>> traced = trace_structured(lambda x: sum_over(lambda u: u * u, x), np.zeros(1000))
     >>> [(loop.count, len(loop.body)) for loop in traced.loops], traced.count_ops()
     ([(1000, 2)], 0)

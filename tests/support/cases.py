@@ -10,8 +10,7 @@ import numpy as np
 import sympy as sp
 from sympy.codegen import cfunctions
 
-from codegen import heads as h
-from codegen import special_heads as s
+from codegen import heads as h, special_heads as s
 
 # One line for each head: points (tuples of operands) inside the domain. Operand positions in INTEGER_OPERANDS are
 # orders. A head without a line here fails tests/symad/rules/test_tables.py.

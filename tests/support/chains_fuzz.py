@@ -16,8 +16,7 @@ import sympy as sp
 
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
-from tests.support import chains_oracle
-from tests.support import written as text
+from tests.support import chains_oracle, written as text
 from tests.support.draws import SEEDS, Draw
 
 CONSTANTS = (

@@ -10,8 +10,7 @@ import sympy as sp
 from mpmath import mp
 from sympy.codegen import cfunctions
 
-from codegen import heads
-from codegen import special_heads as s
+from codegen import heads, special_heads as s
 
 WIDE = [-40.0, -3.7, -1.0, -0.5, -1e-8, 1e-8, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 20.0, 37.25]
 TAILS = [-700.0, -300.0, -1e-300, 1e-300, 300.0, 700.0]

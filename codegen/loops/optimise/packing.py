@@ -7,8 +7,7 @@ loads. Sums are added up in such a workspace, and copied to where they belong at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -15,7 +15,7 @@ from codegen.emission.emit import Emitted, Form
 from codegen.emission.schedule import Schedule
 from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.engine import Library
-from codegen.expressions.printing import text
+from codegen.expressions.printing import rolled_text
 from codegen.ir.machine_rows import LEAVES, Row, operands_of
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
@@ -113,7 +113,7 @@ def _lowered(lowered: Lowered) -> Iterator[str]:
 @lines.register
 def _rolled(program: RolledProgram) -> Iterator[str]:
     if program.operations <= READABLE:
-        yield from text(program).splitlines()
+        yield from rolled_text(program).splitlines()
         return
     yield f"{program.name}: {program.operations} operations in bodies, which are written as rows"
     for number, (region, counts) in enumerate(regions_of(program.steps)):

@@ -30,7 +30,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     number for all, or one entry for each argument, which may be a container down to its leaves. `out_axes` says where
     the axis of the repetitions stands in the results. Over no repetition the results are empty arrays.
 
-    >>> from symad.tracing.control import vmap
+    >>> from symad import vmap
     >>> vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
     array([3., 4.])
     """

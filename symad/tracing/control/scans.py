@@ -28,7 +28,7 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     how often f is called (with x = None). With `reverse=True` the last piece comes first, and each y stands where its
     x stood. The carry keeps its structure and shapes; integers in it become floats.
 
-    >>> from symad.tracing.control import scan
+    >>> from symad import scan
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
     (6.0, array([0., 1., 3.]))
     """
@@ -73,7 +73,7 @@ def fori_loop(lower: Any, upper: Any, body: Body, init: Any) -> Any:
     The bounds are whole numbers known while tracing. The carry keeps its structure and shapes; integers in it become
     floats.
 
-    >>> from symad.tracing.control import fori_loop
+    >>> from symad import fori_loop
     >>> fori_loop(1, 5, lambda k, product: k * product, 1.0)
     24.0
     """

@@ -11,8 +11,7 @@ import sympy as sp
 from symad.errors import ArgumentError, TraceError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
-from symad.tracing.control.branches import cond as choose
-from symad.tracing.control.branches import truth
+from symad.tracing.control.branches import cond as choose, truth
 from symad.tracing.control.carries import carry_of, next_carry
 from symad.tracing.control.reasons import written_if_possible
 from symad.tracing.control.results import Flat, is_real
@@ -31,7 +30,7 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     the body would have made of it contributes to no derivative. Without it, only compile has such a loop, and no
     reverse mode goes through it. The carry keeps its structure and shapes.
 
-    >>> from symad.tracing.control import while_loop
+    >>> from symad import while_loop
     >>> while_loop(lambda x: x**2 > 2.000001, lambda x: (x + 2 / x) / 2, 2.0)
     1.4142135623746899
     """

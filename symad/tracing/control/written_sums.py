@@ -26,7 +26,7 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
     `(k, first, last)` with a symbol k, the result is a `sympy.Sum`; where it is compiled, and the bounds are whole
     numbers, a loop over them.
 
-    >>> from symad.tracing.control import sum_over
+    >>> from symad import sum_over
     >>> sum_over(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     11.0
     >>> k, n, x = sp.symbols("k n x")

@@ -13,20 +13,18 @@ import pytest
 import symad as sa
 from codegen.errors import InvariantError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
-from codegen.expressions.printing import text
+from codegen.expressions.printing import rolled_text
 from codegen.ir import accesses
 from codegen.ir.accesses import check_rounds
 from codegen.ir.check import check_rolled
 from codegen.ir.region import Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
 from codegen.loops.optimise.contraction import contracted, zeros
-from symad.derivatives.loops import checkpoints
-from symad.derivatives.loops import pullback as way_back
+from symad.derivatives.loops import checkpoints, pullback as way_back
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import CASES, Made, region
-from tests.support.derive_cases import run as table
+from tests.support.derive_cases import CASES, Made, region, run as table
 from tests.support.derive_fuzz import Grown
 from tests.support.draws import seeded
 from tests.symad.derivatives.loops.test_derive_nests import rows
@@ -88,9 +86,9 @@ def test_the_fault_of_segments_in_segments_is_found(program: RolledProgram, monk
 def test_the_page_shows_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch)
     monkeypatch.setenv("SYMAD_STRICT", "0")  # what is planted is to be made
-    shown = [text(sines(7)), text(gradient(sines(7), [0], checkpoints="none"))]
+    shown = [rolled_text(sines(7)), rolled_text(gradient(sines(7), [0], checkpoints="none"))]
     forgotten(monkeypatch)
-    shown.append(text(gradient(sines(7), [0], checkpoints="none")))
+    shown.append(rolled_text(gradient(sines(7), [0], checkpoints="none")))
     blocks = re.findall(r"^```text\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     found = [[block.rstrip("\n") in program for program in shown] for block in blocks]
     assert found == [[True, False, False], [False, True, True], [False, False, True], [False, True, False]]

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from codegen import ArgumentError, Input, Output, Program
-from codegen.expressions.printing import text
+from codegen.expressions.printing import rolled_text
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, table
@@ -16,7 +16,7 @@ from tests.support.rolled_programs import KNOWN, A, B, heat, momentum, newton, p
 
 def test_pairs() -> None:
     assert (
-        text(pairs(4))
+        rolled_text(pairs(4))
         == """\
 pairs(x[4]) -> out0, out1[6]
 i(k) = 0, 0, 0, 1, 1, 2
@@ -30,7 +30,7 @@ for k in range(6):  # pairs.py:1-2
 
 
 def test_a_nest_has_its_rounds() -> None:
-    lines = text(heat()).split("\n")
+    lines = rolled_text(heat()).split("\n")
     assert lines[4:7] == [
         "for r in range(5):",
         "    for k in range(5):  # heat.py:3",
@@ -39,13 +39,13 @@ def test_a_nest_has_its_rounds() -> None:
 
 
 def test_carries_move_on_together() -> None:
-    lines = text(momentum()).split("\n")
+    lines = rolled_text(momentum()).split("\n")
     assert lines[1:3] == ["b = x", "c = 0.0"]
     assert lines[-2:] == ["    b, c = b + t1 + t2, t1 + t2", "out0 = b"]
 
 
 def test_a_loop_that_may_stop() -> None:
-    lines = text(newton()).split("\n")
+    lines = rolled_text(newton()).split("\n")
     assert lines[1] == "b = square"
     assert [line.strip().split(" ")[0] for line in lines[-4:]] == ["stop", "b", "if", "out0"]
 
@@ -56,7 +56,7 @@ def test_a_carry_of_some_repetitions_before() -> None:
     region = Region(body, 5, (), (Result(0, 1, Affine(4, -1, 5), "store"),), (carry,))
     buffers = (Buffer("input", 2), Buffer("output", 5))
     program = RolledProgram((Input("x", (2,)),), (Output((5,), ()),), buffers, (region,), "steps")
-    assert text(program).split("\n")[1:] == [
+    assert rolled_text(program).split("\n")[1:] == [
         "a = x[0], x[1], ...  # its value 2 repetitions before",
         "for k in range(5):",
         "    out[4 - k] = a + 1",
@@ -70,12 +70,12 @@ def test_a_body_as_deep_as_a_chain_is_printed_in_lines() -> None:
     region = Region(body, 2, (Gather(0, Affine(0, 1, 2)),), (Result(0, 1, Affine(0, 1, 2), "store"),))
     buffers = (Buffer("input", 2), Buffer("output", 2))
     program = RolledProgram((Input("x", (2,)),), (Output((2,), ()),), buffers, (region,))
-    assert max(map(len, text(program).split("\n"))) < 500
+    assert max(map(len, rolled_text(program).split("\n"))) < 500
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_program_can_be_printed(seed: int) -> None:
-    found = text(random_program(seed))
+    found = rolled_text(random_program(seed))
     assert found.count("for k in range") <= found.count("\n")
     assert found.startswith(f"random{seed}(x0[")
 
@@ -87,7 +87,7 @@ def test_tables_that_differ_by_a_number_have_one_name() -> None:
     region = Region(body, 4, gathers, (Result(0, 1, Affine(0, 0, 4), "add"),))
     buffers = (Buffer("input", 12), Buffer("output", 1))
     program = RolledProgram((Input("x", (4, 3)),), (Output((), ()),), buffers, (region,), "products")
-    assert text(program).split("\n")[:4] == [
+    assert rolled_text(program).split("\n")[:4] == [
         "products(x[4, 3]) -> out",
         "i(k) = 3, 9, 6, 0",
         "for k in range(4):",
@@ -96,11 +96,11 @@ def test_tables_that_differ_by_a_number_have_one_name() -> None:
 
 
 def test_long_tables_are_cut_short() -> None:
-    assert "i(k) = 0, 0, 0, 0, 0, 0, 0, 0, ... (36)" in text(KNOWN["pairs"])
-    assert np.array([len(line) for line in text(pairs(200)).split("\n")]).max() < 100
+    assert "i(k) = 0, 0, 0, 0, 0, 0, 0, 0, ... (36)" in rolled_text(KNOWN["pairs"])
+    assert np.array([len(line) for line in rolled_text(pairs(200)).split("\n")]).max() < 100
 
 
 def test_straight_lines_are_refused() -> None:
     straight = program_from_sympy([sp.Symbol("x")], [sp.Symbol("x") ** 2])
     with pytest.raises(ArgumentError, match="text of Program: only programs with loops"):
-        text(straight)  # type: ignore[arg-type]
+        rolled_text(straight)  # type: ignore[arg-type]

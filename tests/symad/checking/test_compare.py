@@ -15,9 +15,7 @@ import sympy as sp
 from scipy import special
 
 import symad as sa
-from symad.checking.comparison import comparison_rows as compare_rows
-from symad.checking.comparison import reference as compare_reference
-from symad.checking.comparison import routes
+from symad.checking.comparison import comparison_rows as compare_rows, reference as compare_reference, routes
 from symad.checking.comparison.compare import compare
 from symad.checking.comparison.comparison_problem import Built, problem_of
 from symad.checking.comparison.peers import carried_out

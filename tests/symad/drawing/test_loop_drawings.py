@@ -11,13 +11,13 @@ import pytest
 
 import codegen
 from codegen.ir.region import Nest, regions_of
+from symad import scan, sum_over, while_loop
 from symad.compiling.native import compile
 from symad.drawing.draw import LoopDrawing, draw
 from symad.drawing.drawing import Drawing
 from symad.drawing.frames import frames_of, times
 from symad.drawing.render import place
 from symad.errors import ArgumentError
-from symad.tracing.control import scan, sum_over, while_loop
 from symad.transforms.first_order import grad, hessian
 
 

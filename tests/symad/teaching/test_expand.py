@@ -15,8 +15,7 @@ from codegen.special_heads import hyperu
 from symad.derivatives.level import Epsilon
 from symad.teaching.expansion import epsilon
 from symad.teaching.expansion.expand import expand
-from tests.support.cases import HEAD_POINTS
-from tests.support.cases import REFUSED as REFUSED_OPERANDS
+from tests.support.cases import HEAD_POINTS, REFUSED as REFUSED_OPERANDS
 
 x, y, u, v, w = sp.symbols("x y u v w")
 f, g = sp.Function("f"), sp.Function("g")

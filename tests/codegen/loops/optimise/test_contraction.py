@@ -18,8 +18,7 @@ from codegen.loops.optimise.contraction import contracted, zeros
 from symad.derivatives.loops.checkpoints import Checkpoints, memory
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import CASES, Made, region
-from tests.support.derive_cases import run as table
+from tests.support.derive_cases import CASES, Made, region, run as table
 from tests.support.derive_flat import agree, flat_function, points
 from tests.support.derive_strict import run as carried_out
 

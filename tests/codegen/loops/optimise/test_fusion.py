@@ -11,8 +11,7 @@ from codegen.loops.optimise.dead_code import without_dead_code
 from codegen.loops.optimise.fusion import fused
 from symad.derivatives.loops.pullback import gradient
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import CASES, Made, lennard_jones, log_sum_exp, momentum, region
-from tests.support.derive_cases import run as table
+from tests.support.derive_cases import CASES, Made, lennard_jones, log_sum_exp, momentum, region, run as table
 from tests.support.derive_strict import run
 
 

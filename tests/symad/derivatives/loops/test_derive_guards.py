@@ -13,8 +13,7 @@ from codegen.ir.tables import Affine
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import Made, region
-from tests.support.derive_cases import run as table
+from tests.support.derive_cases import Made, region, run as table
 from tests.support.derive_flat import agree, flat_function
 from tests.support.derive_strict import run
 

@@ -14,8 +14,7 @@ from symad.derivatives.loops import checkpoints
 from symad.derivatives.loops.checkpoints import memory
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.derive_cases import Made, region
-from tests.support.derive_cases import run as table
+from tests.support.derive_cases import Made, region, run as table
 from tests.support.derive_flat import agree, flat_function, points
 from tests.support.derive_strict import run
 

@@ -8,8 +8,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad import cond
-from symad.tracing.control import fori_loop, scan, sum_over, vmap, while_loop
+from symad import cond, fori_loop, scan, sum_over, vmap, while_loop
 
 DATA = np.array([[0.3, -1.2], [0.7, 0.4], [-0.5, 0.9], [1.1, 0.2]])
 STEPS = np.array([0.5, -0.25, 0.75])

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.tracing.control import fori_loop, scan, sum_over, vmap, while_loop
+from symad import fori_loop, scan, sum_over, vmap, while_loop
 
 X = np.array([1.0, 2.0, 3.0])
 MATRIX = np.ones((3, 2))

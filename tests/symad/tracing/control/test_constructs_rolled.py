@@ -5,8 +5,7 @@ import pytest
 from optree import tree_leaves
 
 import symad as sa
-from symad import cond
-from symad.tracing.control import fori_loop, scan, sum_over, vmap, while_loop
+from symad import cond, fori_loop, scan, sum_over, vmap, while_loop
 
 A = np.array([[0.3, -1.2, 0.5], [0.7, 0.4, -0.8], [-0.5, 0.9, 1.5], [1.1, 0.2, -0.1]])
 B = np.array([0.5, -0.25, 0.75, 1.25])

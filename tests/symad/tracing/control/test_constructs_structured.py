@@ -11,8 +11,7 @@ import symad as sa
 import symad.tracing.values.containers as containers
 from codegen.evaluation.interpret import evaluate
 from codegen.loops.loop import is_nodes
-from symad import cond
-from symad.tracing.control import fori_loop, scan, sum_over, vmap, while_loop
+from symad import cond, fori_loop, scan, sum_over, vmap, while_loop
 from symad.tracing.trace import trace_structured
 
 A = np.array([[0.3, -1.2, 0.5], [0.7, 0.4, -0.8], [-0.5, 0.9, 1.5], [1.1, 0.2, -0.1]])

@@ -1,0 +1,49 @@
+"""Names that a package has and imports only when one is asked for (PEP 562): those of its stub `__init__.pyi`.
+
+The stub is the one list: for this, for editors and for type checkers. So `import symad` reads no line of what draws,
+checks and teaches, and a command line can answer `--help` without SymPy.
+"""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, for its `__init__` to bind.
+
+    >>> import codegen
+    >>> "lambdify" in dir(codegen), codegen.lambdify.__module__
+    (True, 'codegen.lambdified')
+    """
+    places = stub_places(pkgutil.get_data(package, "__init__.pyi") or b"")
+
+    def find(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+        module, attribute = places[name]
+        found = import_module(f"{package}.{name}" if module == package else module)
+        value = found if module == package else getattr(found, attribute)
+        setattr(sys.modules[package], name, value)  # so that it is asked for once
+        return value
+
+    return find, lambda: sorted({*vars(sys.modules[package]), *places}), sorted(places)
+
+
+def stub_places(stub: bytes) -> dict[str, tuple[str, str]]:
+    """Return for each name that a stub imports the module that it is from, and its name there.
+
+    >>> stub_places(b"from codegen.later import later as later, stub_places as places")
+    {'later': ('codegen.later', 'later'), 'places': ('codegen.later', 'stub_places')}
+    """
+    found = {}
+    for statement in ast.parse(stub).body:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            for alias in statement.names:
+                found[alias.asname or alias.name] = statement.module, alias.name
+    return found

@@ -1,0 +1,96 @@
+from codegen.ir.sparsity import SparsityPattern as SparsityPattern
+from codegen.machine.calls.kernel import Kernel as Kernel
+from symad import errors as errors
+from symad.checking.comparison.compare import (
+    StepErrors as StepErrors,
+    compare as compare,
+    step_errors as step_errors,
+)
+from symad.checking.comparison.comparison_result import Comparison as Comparison
+from symad.checking.verification.balls import enclose as enclose
+from symad.checking.verification.balls_range import (
+    RangeEnclosure as RangeEnclosure,
+    enclose_range as enclose_range,
+)
+from symad.checking.verification.verification_result import BoxVerification as BoxVerification
+from symad.checking.verification.verify import Verification as Verification, verify as verify
+from symad.compiling.kernel_containers import load as load
+from symad.compiling.native import compile as compile, jit as jit
+from symad.compiling.plan import CompilationPlan as CompilationPlan
+from symad.compiling.planning import plan as plan
+from symad.derivatives.custom import custom_derivative as custom_derivative, stop_gradient as stop_gradient
+from symad.derivatives.implicit import fixed_point as fixed_point, root as root
+from symad.derivatives.interpolation import MixedPartials as MixedPartials
+from symad.derivatives.modes import Choice as Choice, choices as choices
+from symad.derivatives.tensor import SymmetricTensor as SymmetricTensor, TaylorPolynomial as TaylorPolynomial
+from symad.drawing.draw import draw as draw
+from symad.drawing.drawing import Drawing as Drawing
+from symad.drawing.growth import Growth as Growth, growth as growth
+from symad.drawing.spy import Spy as Spy, spy as spy
+from symad.errors import (
+    ArgumentError as ArgumentError,
+    ConvergenceError as ConvergenceError,
+    EscapedValueError as EscapedValueError,
+    FallbackWarning as FallbackWarning,
+    InvariantError as InvariantError,
+    LimitError as LimitError,
+    LoweringError as LoweringError,
+    RuleError as RuleError,
+    TraceError as TraceError,
+    WorkbenchError as WorkbenchError,
+)
+from symad.teaching.answers.answer_check import (
+    CheckedAnswer as CheckedAnswer,
+    check_derivative as check_derivative,
+    check_expansion as check_expansion,
+)
+from symad.teaching.expansion.expand import Expansion as Expansion, expand as expand
+from symad.teaching.explanation.explain import Explanation as Explanation, explain as explain
+from symad.teaching.loops_report import LoopReport as LoopReport, loops as loops
+from symad.teaching.machine_code import (
+    CodeReading as CodeReading,
+    read_assembly as read_assembly,
+    read_llvm as read_llvm,
+)
+from symad.tracing.calling.scope import source_lines as source_lines
+from symad.tracing.control.branches import cond as cond
+from symad.tracing.control.maps import vmap as vmap
+from symad.tracing.control.scans import fori_loop as fori_loop, scan as scan
+from symad.tracing.control.whiles import while_loop as while_loop
+from symad.tracing.control.written_sums import sum_over as sum_over
+from symad.tracing.from_sympy import from_program as from_program, from_sympy as from_sympy
+from symad.tracing.trace import Trace as Trace, trace as trace
+from symad.tracing.values.container_types import register_container as register_container
+from symad.tracing.values.sparse_matrix import SparseMatrix as SparseMatrix
+from symad.transforms.first_order import (
+    derivative as derivative,
+    grad as grad,
+    hessian as hessian,
+    hvp as hvp,
+    jacfwd as jacfwd,
+    jacobian as jacobian,
+    jacrev as jacrev,
+    jvp as jvp,
+    linearize as linearize,
+    value_and_grad as value_and_grad,
+    vjp as vjp,
+)
+from symad.transforms.higher_order import (
+    biharmonic as biharmonic,
+    derivative_along as derivative_along,
+    derivative_tensor as derivative_tensor,
+    laplacian as laplacian,
+    mixed_derivative as mixed_derivative,
+    mixed_partials as mixed_partials,
+    taylor as taylor,
+    taylor_polynomial as taylor_polynomial,
+    vhv as vhv,
+)
+from symad.transforms.jacobians import (
+    batched_jacobian as batched_jacobian,
+    hutchinson_trace as hutchinson_trace,
+    sparsity as sparsity,
+    sum_gradient as sum_gradient,
+    verify_sparsity as verify_sparsity,
+)
+from symad.transforms.optimisation import argmin as argmin, value_gradient_hessian as value_gradient_hessian

@@ -1,0 +1,48 @@
+"""Names that are imported when they are asked for: all are there, none hides a module, and little comes along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+import codegen
+import symad
+
+LOADED = "import sys, symad; {use}; print(*sorted(sys.modules))"
+
+
+def loaded(use: str) -> set[str]:
+    ran = subprocess.run([sys.executable, "-c", LOADED.format(use=use)], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("package", [codegen, symad, symad.display], ids=lambda package: package.__name__)
+def test_every_name_is_there_and_hides_no_module(package):
+    assert package.__all__
+    for name in package.__all__:
+        value = getattr(package, name)
+        hidden = find_spec(f"{package.__name__}.{name}")  # importing it would put it in the place of the name
+        assert hidden is None or value is import_module(hidden.name)
+        assert name in dir(package)
+
+
+def test_what_is_not_there_is_said_as_python_says_it():
+    with pytest.raises(AttributeError, match="module 'symad' has no attribute 'gradient'"):
+        _ = symad.gradient
+    with pytest.raises(ImportError, match="cannot import name 'gradient' from 'symad'"):
+        exec("from symad import gradient")
+
+
+def test_importing_the_package_imports_neither_sympy_nor_numpy():
+    assert not loaded("pass") & {"sympy", "numpy", "llvmlite", "symad.tracing"}
+
+
+def test_derivatives_and_kernels_need_nothing_that_draws_checks_or_teaches():
+    found = loaded("symad.grad, symad.hessian, symad.trace, symad.compile, symad.plan, symad.jit")
+    assert {"sympy", "symad.tracing.trace", "symad.compiling.native"} <= found
+    shown = {"symad.drawing", "symad.checking", "symad.teaching", "symad.display.html", "symad.display.terminal"}
+    assert not found & {*shown, "rich", "latex2mathml", "pygments"}
