@@ -43,6 +43,7 @@ class Scope:
 
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
     Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
+    `raises` says whether the function, or a body in it, raises on a path that numbers can take.
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
     `carried_out` has the reasons of those that are unrolled, by the user's line.
     `gather` answers `nodes[key]` in the body of a loop, for a key that is known for every repetition.
@@ -61,6 +62,7 @@ class Scope:
         "open",
         "parameters",
         "parent",
+        "raises",
         "reaching",
         "symbols",
         "values",
@@ -76,6 +78,7 @@ class Scope:
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
+        self.raises = False
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
