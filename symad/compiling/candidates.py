@@ -48,6 +48,7 @@ from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
 Function = Callable[..., Any]
+RAISES = "it raises an error on one of its paths: its derivatives are NaN there, and those of the loops would be 0"
 RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
 
@@ -131,6 +132,8 @@ def _differentiated(
     """Return a derivative that is taken in the code of a function, and the loops of what is differentiated."""
     if inner.has_rules:
         raise StraightError(RULES)
+    if inner.scope.raises:
+        raise StraightError(RAISES)
     if inner.size < FEWEST_ROWS and not inner.loops:
         raise StraightError("it is too small for loops")
     inputs = Tree(containers.flatten((0,) * len(inner.leaves))[1], inner.leaves)
@@ -151,6 +154,8 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     graph = traced.graph
     if differentiated and graph.rules:
         raise StraightError(RULES)
+    if differentiated and traced.raises:
+        raise StraightError(RAISES)
     rows = plain_rows(graph, traced.inputs.nodes, traced.outputs.nodes, traced.loops)
     written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)

@@ -44,9 +44,12 @@ class Trace(Shown):
     <Trace: 2 inputs, 1 output, 2 operations>
     """
 
-    def __init__(self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree, paths: int = 1) -> None:
+    def __init__(
+        self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree, paths: int = 1, *, raises: bool = False
+    ) -> None:
         self.graph, self.names, self.inputs, self.outputs = graph, tuple(names), inputs, outputs
         self.paths = paths  # through the function's conditions, merged in the outputs
+        self.raises = raises  # on one of them, where the outputs are NaN
 
     def let(self, symbols: Iterable[sp.Symbol] | None = None) -> Let:
         """Return `(replacements, reduced)` as `sympy.cse` does, in linear time; one entry for each scalar output.
@@ -107,7 +110,7 @@ class StructuredTrace(Trace):
     """
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
-        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths)
+        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths, raises=traced.raises)
         self.loops, self.carried_out = list(loops), carried_out
 
 
@@ -181,7 +184,7 @@ def _traced(
             ),
         )
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
-        return Trace(scope.graph, names, inputs, outputs, paths.explored)
+        return Trace(scope.graph, names, inputs, outputs, paths.explored, raises=scope.raises or paths.raises)
 
 
 def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs: Tree, outputs: Tree) -> None:

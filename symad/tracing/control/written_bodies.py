@@ -159,7 +159,10 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tr
     """Return the tree of what a body returns, merged over the paths through its conditions."""
     paths = Paths(inner.graph, MAX_PATHS, name_of(f))
     inner.decide = paths.decide
-    return paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+    tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+    for scope in inner.chain():
+        scope.raises = scope.raises or paths.raises
+    return tree
 
 
 def write_down(
