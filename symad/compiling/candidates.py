@@ -159,8 +159,8 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     rows = plain_rows(graph, traced.inputs.nodes, traced.outputs.nodes, traced.loops)
     written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)
-    if any(isinstance(loop, Block) for loop in traced.loops):
-        program = select(program, range(len(program.outputs)), {})  # not all that blocks compute is needed
+    if len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
+        program = select(program, range(len(program.outputs)), {})  # loops are fused, and what is not needed goes
     return Primal(traced, rows, loops, program)
 
 
