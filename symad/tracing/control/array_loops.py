@@ -116,10 +116,10 @@ class ArrayLoops:
         return "number" in kinds and set(kinds) <= {"number", "constant"}
 
     def column(self, nodes: Nodes) -> Reads:
-        """Return what a slot reads: nodes, or the numbers that they stand for."""
+        """Return what a slot reads: nodes, or the numbers that they stand for, as they are now."""
         if not any(nodes.strides):
             return np.broadcast_to(nodes.flat[0], (nodes.size,))
-        flat, lowest, highest = nodes.ravel(), int(nodes.min()), int(nodes.max())
+        flat, lowest, highest = nodes.flatten(), int(nodes.min()), int(nodes.max())  # a copy: arrays are stored into
         for made, values in self.known.values():
             if lowest in made and highest in made:
                 return values[flat - made.start]

@@ -14,6 +14,7 @@ DATA = RNG.normal(size=(300, 20))
 SIGNS = np.where(RNG.random(300) < 0.5, -1.0, 1.0)
 LONG = RNG.normal(size=4500)
 SPECIAL = np.where(np.arange(4500) % 9 == 0, -0.0, LONG)
+LEFT = RNG.normal(size=(70, 2))
 WIDE = RNG.normal(size=(20, 20))
 
 
@@ -39,6 +40,16 @@ def stores_and_views(x):
     z = y.reshape(45, 100).T
     z[5] = 0.0
     return np.sum(np.cumsum(y)[::7]) + np.sum(z * z) + y[3] * y[4499]
+
+
+def stores_after_a_use(x):
+    y = x[:4900] * 1.0
+    square = y.reshape(70, 70)
+    first, second, third = np.sin(y), square @ LEFT, np.sum(square * 2.0, axis=0)
+    line = square[:, :20].T.copy().T @ x[:20]
+    y[:] = 3.0
+    square[0] = x[0]
+    return np.sum(first) + np.sum(second * second) + np.sum(third**2) + np.sum(line) + np.sum(y)
 
 
 def sums_along_axes(x):
@@ -75,8 +86,8 @@ def used_again(x):
 
 
 CASES = (
-    logistic, network, both_sides_move, stores_and_views, sums_along_axes, choices, branches, constants_of_all_kinds,
-    vector_and_matrix, used_again,
+    logistic, network, both_sides_move, stores_and_views, stores_after_a_use, sums_along_axes, choices, branches,
+    constants_of_all_kinds, vector_and_matrix, used_again,
 )  # fmt: skip
 X = RNG.normal(size=4900)
 
