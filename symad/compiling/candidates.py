@@ -31,6 +31,7 @@ from symad.derivatives.selection import positions_of
 from symad.tracing.calling.function_names import argument_names
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
+from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import (
@@ -47,6 +48,7 @@ from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
 Function = Callable[..., Any]
+RAISES = "it raises an error on one of its paths: its derivatives are NaN there, and those of the loops would be 0"
 RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
 
@@ -98,9 +100,17 @@ def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:
 
 
 def traced_with_loops(
-    f: Function, args: tuple[Any, ...], max_paths: int = MAX_PATHS, checkpoints: Checkpoints = "all"
+    f: Function,
+    args: tuple[Any, ...],
+    max_paths: int = MAX_PATHS,
+    checkpoints: Checkpoints = "all",
+    recipes: Sequence[Recipe] = (),
 ) -> StructuredTrace:
-    """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code."""
+    """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code.
+
+    Operations on large arrays are loops too, unless a matrix of derivatives is taken of it: the pattern of a matrix
+    follows from what its loops have in one body, which operation by operation is little.
+    """
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
@@ -112,7 +122,8 @@ def traced_with_loops(
                 inner.scope.carried_out[user_place()] = why
             return None
 
-    return trace_structured(f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate))
+    arrays = None if any(recipe.transform in ("Jacobian", "Hessian") for recipe in recipes) else ArrayLoops
+    return trace_structured(f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate), arrays=arrays)
 
 
 def _differentiated(
@@ -121,6 +132,8 @@ def _differentiated(
     """Return a derivative that is taken in the code of a function, and the loops of what is differentiated."""
     if inner.has_rules:
         raise StraightError(RULES)
+    if inner.scope.raises:
+        raise StraightError(RAISES)
     if inner.size < FEWEST_ROWS and not inner.loops:
         raise StraightError("it is too small for loops")
     inputs = Tree(containers.flatten((0,) * len(inner.leaves))[1], inner.leaves)
@@ -141,11 +154,13 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     graph = traced.graph
     if differentiated and graph.rules:
         raise StraightError(RULES)
+    if differentiated and traced.raises:
+        raise StraightError(RAISES)
     rows = plain_rows(graph, traced.inputs.nodes, traced.outputs.nodes, traced.loops)
     written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)
-    if any(isinstance(loop, Block) for loop in traced.loops):
-        program = select(program, range(len(program.outputs)), {})  # not all that blocks compute is needed
+    if len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
+        program = select(program, range(len(program.outputs)), {})  # loops are fused, and what is not needed goes
     return Primal(traced, rows, loops, program)
 
 

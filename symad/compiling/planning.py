@@ -156,7 +156,7 @@ class _Search:
         """The one trace of the function below all transforms."""
         if self.asked.without_loops:
             return trace(self.base, *self.args, max_paths=self.asked.max_paths)
-        return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints)
+        return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints, self.recipes)
 
     @property
     def has_columns(self) -> bool:

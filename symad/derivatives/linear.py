@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeAlias
 
+import sympy as sp
+
 from symad.derivatives.level import Kind, note
 from symad.errors import RuleError
 from symad.graph.builder import Builder
@@ -175,15 +177,67 @@ def settle(build: Builder, term: Term) -> int:
 
 
 def total(build: Builder, terms: Sequence[Term]) -> Term:
-    """Return the sum of terms, under the guard that one of them holds: where none does, no factor can make it NaN."""
-    if len(terms) == 1:
-        return terms[0]
+    """Return the sum of terms, under the guard that one of them holds: where none does, no factor can make it NaN.
+
+    Of two terms whose guards exclude each other one is chosen, and nothing is added.
+
+    >>> import sympy as sp
+    >>> from symad.graph.graph import Graph
+    >>> build = Builder(Graph())
+    >>> x, y = (build.graph.leaf(sp.Symbol(name)) for name in "xy")
+    >>> holds = build.call(sp.StrictLessThan, x, y)
+    >>> total(build, [(x, holds), (y, build.negate(holds))]) == (build.select(holds, x, y), None)
+    True
+    """
     guard = terms[0][1]
     if any(other != guard for _, other in terms):
+        terms = _choices(build, terms)
+        guard = terms[0][1]
         for _, other in terms[1:]:
             guard = build.either(guard, other)
-        terms = [(settle(build, term), None) for term in terms]
+        if len(terms) > 1:
+            terms = [(settle(build, term), None) for term in terms]
     value = terms[0][0]
     for other, _ in terms[1:]:
         value = build.add(value, other)
     return value, guard
+
+
+Half: TypeAlias = tuple[int | None, int, bool]  # of a guard p: p itself, a condition, and whether it holds
+
+
+def _choices(build: Builder, terms: Sequence[Term]) -> list[Term]:
+    """Return terms with one for each guard, and a choice under p in place of two under `p and c`, `p and not c`."""
+    found: dict[int | None, int] = {}
+    halves: dict[Half, int] = {}
+    for value, guard in terms:
+        while guard not in found and (half := _half(build, guard, halves, found)) is not None:
+            guard, condition, holds = half
+            other = found.pop(halves[guard, condition, not holds])
+            value = build.select(condition, value, other) if holds else build.select(condition, other, value)
+        found[guard] = build.add(found[guard], value) if guard in found else value
+        if guard is not None:
+            halves.update(dict.fromkeys(_halves(build, guard), guard))
+    return [(value, guard) for guard, value in found.items()]
+
+
+def _half(build: Builder, guard: int | None, halves: dict[Half, int], found: dict[int | None, int]) -> Half | None:
+    """Return a guard as a half, where the other half was found."""
+    for half in () if guard is None else _halves(build, guard):
+        common, condition, holds = half
+        other = halves.get((common, condition, not holds))
+        if other is not None and other in found:
+            return half
+    return None
+
+
+def _halves(build: Builder, guard: int) -> list[Half]:
+    """Return all ways to see a guard as the half of another one."""
+    heads, operands = build.graph.heads, build.graph.operands
+    parts: list[tuple[int | None, int]] = [(None, guard)]
+    if heads[guard] is sp.And and len(operands[guard]) == 2:
+        left, right = operands[guard]
+        parts += [(left, right), (right, left)]
+    return [
+        (common, operands[part][0], False) if heads[part] is sp.Not else (common, part, True) for common, part in parts
+    ]

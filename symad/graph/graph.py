@@ -182,8 +182,8 @@ class Graph(Table):
         """Return a new leaf that is never merged with another: what stands for an input."""
         return self._append(None, type(atom), (), atom)
 
-    def own_leaves(self, count: int, atom: AtomOf) -> range:
-        """Return new leaves as `own_leaf` makes them, all symbols; of many, the atoms are made when asked for.
+    def own_leaves(self, count: int, atom: AtomOf, head: Head = sp.Symbol) -> range:
+        """Return new leaves as `own_leaf` makes them, all of one head; of many, the atoms are made when asked for.
 
         >>> graph = Graph()
         >>> graph.own_leaves(10**6, lambda k: sp.Symbol(f"x_{k}")), graph.atoms[7]
@@ -202,7 +202,7 @@ class Graph(Table):
             self.atoms.later(nodes, atom)
             self.blocks.scan(self.heads)
             self.blocks.add_range(nodes.start, nodes.stop)
-            self.heads += [sp.Symbol] * count
+            self.heads += [head] * count
             self.operands += [()] * count
             self.blocks.scanned = nodes.stop
             return nodes

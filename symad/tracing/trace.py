@@ -23,7 +23,7 @@ from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
-from symad.tracing.calling.scope import open_scope
+from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.paths import MAX_PATHS, Paths
@@ -44,9 +44,12 @@ class Trace(Shown):
     <Trace: 2 inputs, 1 output, 2 operations>
     """
 
-    def __init__(self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree, paths: int = 1) -> None:
+    def __init__(
+        self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree, paths: int = 1, *, raises: bool = False
+    ) -> None:
         self.graph, self.names, self.inputs, self.outputs = graph, tuple(names), inputs, outputs
         self.paths = paths  # through the function's conditions, merged in the outputs
+        self.raises = raises  # on one of them, where the outputs are NaN
 
     def let(self, symbols: Iterable[sp.Symbol] | None = None) -> Let:
         """Return `(replacements, reduced)` as `sympy.cse` does, in linear time; one entry for each scalar output.
@@ -107,7 +110,7 @@ class StructuredTrace(Trace):
     """
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
-        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths)
+        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths, raises=traced.raises)
         self.loops, self.carried_out = list(loops), carried_out
 
 
@@ -133,11 +136,16 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
 
 
 def trace_structured(
-    f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, differentiate: Any = None
+    f: Callable[..., Any],
+    *args: Any,
+    max_paths: int = MAX_PATHS,
+    differentiate: Any = None,
+    arrays: Callable[[Scope], Any] | None = None,
 ) -> StructuredTrace:
     """Trace a function as `trace` does, with the bodies of its loops (sum_over, vmap, scan...) traced once each.
 
-    `differentiate` makes rolled programs of derivatives taken in it (`symad.tracing.control.derivative_blocks`).
+    `differentiate` makes rolled programs of derivatives taken in it (`symad.tracing.control.derivative_blocks`),
+    `arrays` what writes down operations on large arrays (`symad.tracing.control.array_loops`).
 
     >>> import numpy as np
     >>> from symad import sum_over
@@ -147,7 +155,7 @@ def trace_structured(
     """
     loops: dict[Any, Loop] = {}
     carried_out: dict[str, str] = {}
-    found = _traced(f, args, max_paths, loops, carried_out, differentiate)
+    found = _traced(f, args, max_paths, loops, carried_out, differentiate, arrays)
     return StructuredTrace(found, list(loops.values()), carried_out)
 
 
@@ -158,13 +166,14 @@ def _traced(
     loops: dict[Any, Loop] | None,
     carried_out: dict[str, str],
     differentiate: Any = None,
+    arrays: Callable[[Scope], Any] | None = None,
 ) -> Trace:
     check_call(f, tuple(args))
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
         scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
-        scope.differentiate = differentiate
+        scope.differentiate, scope.arrays = differentiate, None if arrays is None else arrays(scope)
         scope.graph.place_all(0, user_frame)
         paths = Paths(scope.graph, max_paths, name_of(f))
         scope.decide = paths.decide
@@ -175,7 +184,7 @@ def _traced(
             ),
         )
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
-        return Trace(scope.graph, names, inputs, outputs, paths.explored)
+        return Trace(scope.graph, names, inputs, outputs, paths.explored, raises=scope.raises or paths.raises)
 
 
 def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs: Tree, outputs: Tree) -> None:

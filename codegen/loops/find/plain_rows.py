@@ -67,7 +67,7 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     uses[wanted] += 1
     constant = arity == 0
     constant[leaves] = False
-    atoms = {node: graph.atoms[node] for node in np.nonzero(constant)[0].tolist()}
+    atoms = {node: graph.atoms[node] for node in np.nonzero(constant & (uses > 0))[0].tolist()}
     unneeded = _unneeded(operands, uses, np.nonzero((uses == 0) & (arity > 0))[0].tolist())
     for node in unneeded:
         heads[node], operands[node] = sp.Symbol, ()

@@ -43,14 +43,17 @@ class Scope:
 
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
     Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
+    `raises` says whether the function, or a body in it, raises on a path that numbers can take.
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
     `carried_out` has the reasons of those that are unrolled, by the user's line.
+    `arrays` writes down what is done to large arrays as loops, where not None.
     `gather` answers `nodes[key]` in the body of a loop, for a key that is known for every repetition.
     `differentiate` makes rolled programs of derivatives that are taken in the code, where loops are written down.
     """
 
     __slots__ = (
         "__weakref__",
+        "arrays",
         "carried_out",
         "decide",
         "depth",
@@ -61,6 +64,7 @@ class Scope:
         "open",
         "parameters",
         "parent",
+        "raises",
         "reaching",
         "symbols",
         "values",
@@ -76,8 +80,10 @@ class Scope:
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
+        self.raises = False
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
+        self.arrays: Any = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
         self.differentiate: Any = None if parent is None else parent.differentiate
 

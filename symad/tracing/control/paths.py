@@ -54,6 +54,7 @@ class Paths:
         self._graph, self._limit, self._name = graph, limit, name
         self._without_aliases: dict[int, int] = {}
         self.explored = 0  # paths
+        self.raises = False  # whether the function raises on one of them that numbers can take
         self._start(())
 
     def decide(self, node: int) -> bool:
@@ -111,6 +112,8 @@ class Paths:
             if self._has_no_value(error):
                 if self._knowledge.leaves_only_nan():
                     excuse(start)
+                else:
+                    self.raises = True
                 return _RAISED
             if self._taken:
                 error.add_note(f"This happened on the path where {_text(self._taken)}.")

@@ -159,7 +159,10 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tr
     """Return the tree of what a body returns, merged over the paths through its conditions."""
     paths = Paths(inner.graph, MAX_PATHS, name_of(f))
     inner.decide = paths.decide
-    return paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+    tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+    for scope in inner.chain():
+        scope.raises = scope.raises or paths.raises
+    return tree
 
 
 def write_down(
@@ -195,7 +198,7 @@ def write_down(
         outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
         carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
         final = None if stop is None else len(wanted)
-        return Loop(program, body.count, tuple(reads), results, carries, final, _origin(), inside=loops)
+        return Loop(program, body.count, tuple(reads), results, carries, final, origin(), inside=loops)
 
     found = [result.nodes for result in keep(scope, key, written).results]
     becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
@@ -355,6 +358,7 @@ def digest(column: Reads) -> bytes:
     return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
 
 
-def _origin() -> str:
+def origin() -> str:
+    """Return the user's file and line, short, "" if unknown."""
     frame = user_frame()
     return "" if frame is None else short(f"{frame.f_code.co_filename}:{frame.f_lineno}")

@@ -32,7 +32,7 @@ _TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.Boole
 _BLIND: frozenset[Build] = frozenset({op.add, op.multiply, op.divide, op.power})
 
 
-class _Template(Graph):
+class Template(Graph):
     """A graph of slots, which notes the rows whose two operands are sorted."""
 
     __slots__ = ("pairs",)
@@ -61,7 +61,7 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
     >>> graph.operands[201] == (0, graph.node(sp.Mul, 99, graph.number(-1))), graph.heads[201]
     (True, <class 'sympy.core.add.Add'>)
     """
-    kinds = [_kind(graph, nodes) for nodes in operands]
+    kinds = kinds_of(graph, operands)
     varied = {kind for kind, nodes in zip(kinds, operands, strict=True) if nodes.size > 1}
     if build is op.subtract and "constant" in varied and kinds[0] == "number":
         left, right = operands  # constants change their sign: u - 2 is u + (-2)
@@ -69,18 +69,32 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
         return block_of(graph, op.add, (left, np.array(changed).reshape(right.shape)), shape)
     if None in kinds or ("constant" in varied and (build not in _BLIND or "number" not in kinds)):
         return None
-    template, columns, slots = _Template(), dict[int, Column | Nodes](), []
-    for kind, nodes in zip(kinds, operands, strict=True):
-        value = int(nodes.flat[0])
-        fixed = kind == "constant" and nodes.size == 1
-        slots.append(template.leaf(graph.atoms[value]) if fixed else template.slot(kind or "number"))
-        columns[slots[-1]] = value if nodes.size == 1 else nodes
-    result = build(template, *slots)
+    template, slots, result = template_of(graph, build, operands)
+    columns: dict[int, Column | Nodes] = {
+        slot: int(nodes.flat[0]) if nodes.size == 1 else nodes for slot, nodes in zip(slots, operands, strict=True)
+    }
     _enter(graph, template, columns)
     return np.broadcast_to(columns[result], shape).copy()
 
 
-def _enter(graph: Graph, template: _Template, columns: dict[int, Column | Nodes]) -> None:
+def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[Template, list[int], int]:
+    """Return what a builder writes for operands of these kinds: its rows, the slots, and the row of the result.
+
+    A constant that is the same for all elements is no slot, but itself.
+    """
+    template, slots = Template(), []
+    for kind, nodes in zip(kinds_of(graph, operands), operands, strict=True):
+        fixed = kind == "constant" and nodes.size == 1
+        slots.append(template.leaf(graph.atoms[int(nodes.flat[0])]) if fixed else template.slot(kind or "number"))
+    return template, slots, build(template, *slots)
+
+
+def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:
+    """Return what the elements of each operand are; None for what a builder has to look at one by one."""
+    return [_kind(graph, nodes) for nodes in operands]
+
+
+def _enter(graph: Graph, template: Template, columns: dict[int, Column | Nodes]) -> None:
     """Enter the rows of a template into a graph, and add to `columns`, by row, the nodes that they became.
 
     By columns, for the sake of large arrays, what `copy_rows` does row by row.
@@ -105,7 +119,7 @@ def chain_head(graph: Graph, build: Build, terms: Nodes) -> Head | None:
     kind = _kind(graph, terms)
     if kind is None or (kind == "constant" and build not in _BLIND):
         return None
-    template = _Template()
+    template = Template()
     left, right = (template.slot("truth" if kind == "truth" else "number") for _ in range(2))
     total = build(template, left, right)
     return template.heads[total] if len(template) == 3 and total in template.pairs else None

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.graph.graph import Graph
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array_blocks import BLOCK, block_of, chain_head, heads_of
@@ -32,6 +33,8 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
+    if (loops := _loops(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
+        return written  # type: ignore[no-any-return]
     if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
         return block
     columns = [nodes if nodes.shape == shape else np.broadcast_to(nodes, shape) for nodes in operands]
@@ -65,7 +68,10 @@ def reduce(
         rows = np.concatenate([np.full((1, rows.shape[1]), initial), rows])
     if not len(rows):
         raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
-    if where is None:
+    loops = _loops(graph) if build is op.add and where is None else None
+    if loops is not None and (written := loops.total(rows)) is not None:
+        total = written
+    elif where is None:
         total = _totals(graph, build, rows)[-1]
     else:
         masks = rows_of(where)[1 if initial is None else 0 :]
@@ -124,11 +130,24 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     b = right[:, None] if right.ndim == 1 else right
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
+    loops = _loops(graph) if a.ndim == b.ndim == 2 else None
+    if loops is not None and (written := loops.matmul(a, b)) is not None:
+        return _without_axes(written, left, right)
     products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
     start = None if products.shape[-1] else graph.number(0)
-    total = reduce(graph, op.add, products, products.ndim - 1, initial=start)
-    total = total[..., 0] if right.ndim == 1 else total
+    return _without_axes(reduce(graph, op.add, products, products.ndim - 1, initial=start), left, right)
+
+
+def _without_axes(product: Nodes, left: Nodes, right: Nodes) -> Nodes:
+    """Return a product of matrices without the axes that operands of one axis were given."""
+    total = product[..., 0] if right.ndim == 1 else product
     return (total[..., 0, :] if right.ndim > 1 else total[..., 0]) if left.ndim == 1 else total
+
+
+def _loops(graph: Graph) -> Any:
+    """Return what writes down operations on large arrays, where the innermost scope has it."""
+    scope = innermost_scope()
+    return None if scope is None or scope.graph is not graph else scope.arrays
 
 
 def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
@@ -179,6 +198,9 @@ def homogeneous(graph: Graph, parts: Sequence[Nodes]) -> list[Nodes]:
 def constants(graph: Graph, values: Any) -> Nodes:
     """Return the constant leaves of an ordinary array of bools, ints or floats."""
     array = np.asarray(values)
+    loops = _loops(graph) if array.dtype == np.float64 else None
+    if loops is not None and (written := loops.constants(array)) is not None:
+        return written  # type: ignore[no-any-return]
     return np.array([graph.number(value) for value in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
 
 

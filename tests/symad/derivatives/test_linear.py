@@ -6,6 +6,7 @@ import sympy as sp
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import reachable
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import linearize
 from symad.graph.builder import Builder
@@ -85,3 +86,21 @@ def test_a_gradient_costs_at_most_five_times_the_function(case):
     function = sa.trace(case.function, point).count_ops()
     both = sa.trace(sa.value_and_grad(case.function), point).count_ops()
     assert both <= 5 * function + 2
+
+
+def test_of_terms_that_exclude_each_other_one_is_chosen():
+    """Two branches that end in the same step: it is differentiated as if there were no branches."""
+
+    def f(x):
+        return np.exp(np.where(x > 0, np.sin(x), np.where(x > -1, x * x, np.cos(x))))
+
+    assert sa.trace(sa.grad(lambda x: np.where(x > 0, x + 1.0, x + 2.0)), 1.0).expr() == 1.0
+    forward, backward = sa.trace(sa.derivative(f), 1.0), sa.trace(sa.grad(f), 1.0)
+    for traced in (forward, backward):
+        heads = [traced.graph.heads[node] for node in reachable(traced.graph, traced.outputs.flat)]
+        assert heads.count(sp.Add) == 0
+    for point in (-2.0, -1.0, -0.5, 0.0, 0.5):
+        branch = np.sin if point > 0 else np.square if point > -1 else np.cos
+        expected = sa.derivative(lambda x, branch=branch: np.exp(branch(x)))(point)
+        assert sa.compile(sa.grad(f), 1.0)(point) == pytest.approx(expected, rel=1e-15)
+        assert sa.compile(sa.derivative(f), 1.0)(point) == pytest.approx(expected, rel=1e-15)

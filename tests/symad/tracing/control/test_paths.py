@@ -3,6 +3,7 @@
 import math
 import random
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -223,6 +224,50 @@ def test_where_the_function_raises_the_kernel_returns_nan():
 
 class NoSolutionError(Exception):
     """An error class of the user's own."""
+
+
+def raising_beside_a_loop(x):
+    total = 0.0
+    for k in range(200):
+        total = total + np.sin(x[k]) ** 2 * x[0]
+    if x[0] < 0:
+        raise ValueError("negative")
+    return total
+
+
+def raising_in_a_body(x):
+    def term(u):
+        if u < 0:
+            raise ValueError("negative")
+        return np.sqrt(u) * u
+
+    return sa.sum_over(term, x)
+
+
+@pytest.mark.parametrize(
+    "transform", [sa.grad, sa.hessian, partial(sa.hessian, sparse="lower")], ids=["grad", "hessian", "lower"]
+)
+@pytest.mark.parametrize("f", [raising_beside_a_loop, raising_in_a_body], ids=lambda f: f.__name__)
+def test_derivatives_are_nan_where_the_function_raises(f, transform):
+    """Not the derivative of the constant NaN, which is 0: loops, which would have that, are not taken."""
+    size = 6 if f is raising_in_a_body else 200
+    inside = np.linspace(0.5, 1.0, size)
+    kernel = sa.compile(transform(f), inside)
+    whole = kernel(-inside).data if isinstance(kernel(-inside), sa.SparseMatrix) else np.asarray(kernel(-inside))
+    assert np.isnan(whole).any()  # a structural zero stays one
+    if transform is sa.grad:
+        np.testing.assert_allclose(kernel(inside), sa.grad(f)(inside), rtol=1e-12)
+
+
+def test_what_is_differentiated_in_the_code_is_nan_where_it_raises():
+    kernel = sa.compile(lambda x: np.sum(sa.grad(raising_beside_a_loop)(x) ** 2), np.ones(200))
+    assert np.isnan(kernel(-np.ones(200)))
+    assert kernel(np.ones(200)) == pytest.approx(np.sum(sa.grad(raising_beside_a_loop)(np.ones(200)) ** 2))
+
+
+def test_loops_that_were_asked_for_are_refused_with_the_reason():
+    with pytest.raises(sa.ArgumentError, match="it raises an error on one of its paths: its derivatives are NaN there"):
+        sa.compile(sa.grad(raising_beside_a_loop), np.ones(200), roll="always")
 
 
 @pytest.mark.parametrize("error", [NoSolutionError("none"), RuntimeError("diverged"), OSError("no file")], ids=repr)

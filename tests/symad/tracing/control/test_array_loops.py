@@ -1,0 +1,154 @@
+"""Operations on large arrays: loops where a function is compiled, and the numbers of what is written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.compiling.candidates import traced_with_loops
+from symad.tracing.control.array_loops import LARGE
+
+RNG = np.random.default_rng(5)
+DATA = RNG.normal(size=(300, 20))
+SIGNS = np.where(RNG.random(300) < 0.5, -1.0, 1.0)
+LONG = RNG.normal(size=4500)
+SPECIAL = np.where(np.arange(4500) % 9 == 0, -0.0, LONG)
+LEFT = RNG.normal(size=(70, 2))
+WIDE = RNG.normal(size=(20, 20))
+
+
+def logistic(w):
+    return np.sum(np.log1p(np.exp(-SIGNS * (DATA @ w[:20])))) + np.sum((DATA * w[:20]) ** 2)
+
+
+def network(p):
+    first, second = p[:400].reshape(20, 20), p[400:420].reshape(20, 1)
+    hidden = np.tanh(DATA[:40] @ first + p[420:440])
+    return np.mean((hidden @ second - SIGNS[:40, None]) ** 2)
+
+
+def both_sides_move(x):
+    a = x[:400].reshape(20, 20)
+    return np.sum(np.sin(a @ a.T)) + np.sum(a.T @ WIDE) + np.trace(WIDE @ a)
+
+
+def stores_and_views(x):
+    y = np.exp(x[:4500] * 0.1)
+    y[::3] *= 2.0
+    y[10:20] = x[:10] * x[1]
+    z = y.reshape(45, 100).T
+    z[5] = 0.0
+    return np.sum(np.cumsum(y)[::7]) + np.sum(z * z) + y[3] * y[4499]
+
+
+def stores_after_a_use(x):
+    y = x[:4900] * 1.0
+    square = y.reshape(70, 70)
+    first, second, third = np.sin(y), square @ LEFT, np.sum(square * 2.0, axis=0)
+    line = square[:, :20].T.copy().T @ x[:20]
+    y[:] = 3.0
+    square[0] = x[0]
+    return np.sum(first) + np.sum(second * second) + np.sum(third**2) + np.sum(line) + np.sum(y)
+
+
+def sums_along_axes(x):
+    a = x[:4500].reshape(45, 100)
+    cube = x[:4500].reshape(5, 9, 100)
+    first, last = np.sum(np.cos(a), axis=0), np.mean(a * a, axis=1, keepdims=True)
+    return np.sum(first**3) + np.sum(last * a) + np.sum(np.sum(cube, axis=(0, 2)) ** 2)
+
+
+def choices(x):
+    y = x[:4500]
+    chosen = np.where(y > LONG, y * LONG, np.maximum(y, 0.25))
+    return np.sum(chosen) + np.max(y * 2.0) + np.sum(np.abs(y - LONG))
+
+
+def branches(x):
+    y = np.tanh(x[:4500])
+    return np.sum(y * y) if x[0] > 0 else np.sum(np.sqrt(1 + y * y))
+
+
+def constants_of_all_kinds(x):
+    y = x[:4500]
+    powers = np.where(np.arange(4500) % 2 == 0, 2.0, 3.0)
+    return np.sum(y**powers) + np.sum(y * SPECIAL) + np.sum(y / (LONG + 10.0)) + np.sum(y * np.arange(4500)) * 1e-4
+
+
+def vector_and_matrix(x):
+    return np.sum((x[:20] @ DATA.T) ** 3) + np.sum((x[:300] @ DATA) ** 2) + x[:4500] @ LONG + np.dot(LONG, x[:4500])
+
+
+def used_again(x):
+    y = np.sin(x[:4500])
+    return np.sum(y) * np.sum(np.sin(x[:4500])) + np.sum(np.concatenate([y, LONG]) * 2.0)
+
+
+CASES = (
+    logistic, network, both_sides_move, stores_and_views, stores_after_a_use, sums_along_axes, choices, branches,
+    constants_of_all_kinds, vector_and_matrix, used_again,
+)  # fmt: skip
+X = RNG.normal(size=4900)
+
+
+@pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+def test_compiled_loops_give_what_is_written_out(f):
+    x = np.abs(X) if f is branches else X
+    kernel = sa.compile(sa.value_and_grad(f), x)
+    value, gradient = kernel(x)
+    wanted, by_levels = sa.value_and_grad(f)(x)  # on numbers, operation by operation
+    assert value == pytest.approx(wanted, rel=1e-12)
+    assert value == pytest.approx(f(x), rel=1e-12)
+    np.testing.assert_allclose(gradient, by_levels, rtol=1e-9, atol=1e-9 * np.abs(by_levels).max())
+    step = RNG.normal(size=x.shape) * 1e-6
+    if f is not choices:  # which has kinks between the two points
+        assert np.dot(gradient, step) == pytest.approx((f(x + step) - f(x - step)) / 2, rel=2e-4)
+
+
+def test_the_other_path_is_compiled_too():
+    kernel = sa.compile(sa.grad(branches), X)
+    for x in (np.abs(X), -np.abs(X)):
+        np.testing.assert_allclose(kernel(x), sa.grad(branches)(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "f", [logistic, network, both_sides_move, sums_along_axes, vector_and_matrix], ids=lambda f: f.__name__
+)
+def test_nothing_is_traced_element_by_element(f):
+    traced = traced_with_loops(f, (X,))
+    assert sum(map(bool, traced.graph.operands)) < 4000  # what is done to arrays of 300 and 400 elements
+    assert all(loop.origin.startswith("test_array_loops.py:") for loop in traced.loops)
+
+
+def test_the_rows_of_a_trace_do_not_grow_with_the_data():
+    def rows(size):
+        data, signs = RNG.normal(size=(size, 20)), np.sign(RNG.normal(size=size))
+        traced = traced_with_loops(lambda w: np.sum(np.log1p(np.exp(-signs * (data @ w)))), (X[:20],))
+        return sum(map(bool, traced.graph.operands)), len(traced.loops)
+
+    assert rows(10_000) == rows(100_000)
+
+
+def test_what_is_done_twice_is_one_loop():
+    def f(x):
+        return np.sum(np.sin(x)) * np.sum(np.sin(x))
+
+    loops = traced_with_loops(f, (X,)).loops
+    assert [(loop.count, loop.results[0].kind) for loop in loops] == [(4900, "each"), (4900, "sum")]
+
+
+def test_small_arrays_and_matrices_of_derivatives_are_written_out():
+    assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (X[: LARGE - 1],)).loops
+    x = np.ones(20)
+    kernel = sa.compile(sa.hessian(logistic), x)
+    assert kernel(x) == pytest.approx(sa.hessian(logistic, mode="fwd-rev")(x), rel=1e-9)
+
+
+def test_derivatives_inside_the_function_go_through_the_loops_around_them():
+    def f(x):
+        inner = sa.grad(lambda t: np.sum(np.exp(0.1 * t * x)))(np.cos(x))
+        return np.sum(inner * inner)
+
+    x = X[:4500] * 0.3
+    np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-10)
