@@ -68,8 +68,8 @@ def reduce(
         rows = np.concatenate([np.full((1, rows.shape[1]), initial), rows])
     if not len(rows):
         raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
-    loops = _loops(graph) if build is op.add and where is None else None
-    if loops is not None and (written := loops.total(rows)) is not None:
+    loops = _loops(graph) if where is None else None
+    if loops is not None and (written := loops.reduction(build, rows)) is not None:
         total = written
     elif where is None:
         total = _totals(graph, build, rows)[-1]
@@ -118,7 +118,9 @@ def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
     moved = np.moveaxis(nodes, axis, 0)
     if not moved.size:
         return nodes.copy()
-    totals = _totals(graph, build, moved.reshape(len(moved), -1))
+    rows, loops = moved.reshape(len(moved), -1), _loops(graph)
+    totals = None if loops is None else loops.running(build, rows)
+    totals = _totals(graph, build, rows) if totals is None else totals
     return np.moveaxis(totals.reshape(moved.shape), 0, axis)
 
 
@@ -130,8 +132,7 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     b = right[:, None] if right.ndim == 1 else right
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
-    loops = _loops(graph) if a.ndim == b.ndim == 2 else None
-    if loops is not None and (written := loops.matmul(a, b)) is not None:
+    if (loops := _loops(graph)) is not None and (written := loops.matmul(a, b)) is not None:
         return _without_axes(written, left, right)
     products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
     start = None if products.shape[-1] else graph.number(0)
