@@ -50,6 +50,15 @@ class ArrayLoops:
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
 
+    @property
+    def has_written(self) -> bool:
+        """Whether any operation is a loop."""
+        return self.least < LARGE
+
+    def within(self, inner: Scope) -> ArrayLoops:
+        """Return what does the same in a scope inside, on the same graph: a function that is differentiated there."""
+        return replace(self, scope=inner)
+
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
         """Return the leaves of an array of numbers, whose atoms are made when they are asked for."""
         zeros = values == 0
@@ -68,7 +77,9 @@ class ArrayLoops:
         """Return build(...) of every element of operands that broadcast to a shape."""
         if build is op.select and (chosen := self.chosen(*operands)) is not None:
             return np.broadcast_to(chosen, shape).copy()
-        return None if math.prod(shape) < self.least else self.mapped(build, operands, shape)
+        if math.prod(shape) < self.least:
+            return None
+        return self.powers(operands[0], operands[1], shape) if build is op.power else self.mapped(build, operands, shape)
 
     def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """The same, however few they are."""
@@ -89,6 +100,24 @@ class ArrayLoops:
         body = _body(template, varied, as_number(template, result))
         made = self.written(body, columns, "each").reshape(shape)
         return self.as_truths(made) if template.is_boolean(result) else made
+
+    def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:
+        """Return powers, one loop for each different exponent."""
+        kinds = kinds_of(self.scope.graph, [base, exponents])
+        if exponents.size == 1 or kinds != ["number", "constant"]:
+            return self.mapped(op.power, (base, exponents), shape)
+        base, column = np.broadcast_to(base, shape), self.column(np.broadcast_to(exponents, shape))
+        found, which = np.unique(column, return_inverse=True)
+        if len(found) > SHORT:
+            return None
+        made = np.empty(shape, dtype=np.int64)
+        for k, exponent in enumerate(found.tolist()):
+            node = exponent if is_nodes(column) else self.scope.graph.number(exponent)
+            its = which.reshape(shape) == k
+            if (power := self.mapped(op.power, (base[its], np.array(node)), (int(its.sum()),))) is None:
+                return None
+            made[its] = power
+        return made
 
     def chosen(self, conditions: Nodes, first: Nodes, second: Nodes) -> Nodes | None:
         """Return what a choice by truth values that are known comes to: nothing is computed."""

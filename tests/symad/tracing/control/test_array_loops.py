@@ -15,6 +15,7 @@ SIGNS = np.where(RNG.random(300) < 0.5, -1.0, 1.0)
 LONG = RNG.normal(size=4500)
 SPECIAL = np.where(np.arange(4500) % 9 == 0, -0.0, LONG)
 LEFT = RNG.normal(size=(70, 2))
+SQUARE = RNG.normal(size=(64, 64)) * 0.1
 WIDE = RNG.normal(size=(20, 20))
 
 
@@ -192,11 +193,37 @@ def test_what_is_done_twice_is_one_loop():
     assert [(loop.count, loop.results[0].kind) for loop in loops] == [(4900, "each"), (4900, "sum")]
 
 
-def test_small_arrays_and_matrices_of_derivatives_are_written_out():
+def test_small_arrays_are_written_out():
     assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (X[: LARGE - 1],)).loops
-    x = np.ones(20)
-    kernel = sa.compile(sa.hessian(logistic), x)
-    assert kernel(x) == pytest.approx(sa.hessian(logistic, mode="fwd-rev")(x), rel=1e-9)
+
+
+def test_the_hessian_of_one_body_is_taken_of_loops():
+    data, signs = RNG.normal(size=(6000, 5)), np.where(RNG.random(6000) < 0.5, -1.0, 1.0)
+    hessian = sa.hessian(lambda w: np.sum(np.log1p(np.exp(-signs * (data @ w)))))
+    shares = 1 / (1 + np.exp(signs * (data @ np.ones(5))))
+    wanted = data.T * (shares * (1 - shares)) @ data
+    np.testing.assert_allclose(sa.compile(hessian, np.ones(5))(np.ones(5)), wanted, rtol=1e-11)
+    steps = sa.plan(hessian, np.ones(5)).primal.program.steps
+    assert [(step.count, len(step.results)) for step in steps] == [(6000, 1)]
+
+
+def test_what_is_many_loops_is_written_out_for_a_matrix_of_derivatives():
+    def f(x):
+        for _ in range(3):
+            x = np.sin(SQUARE @ x) + np.max(x)
+        return np.sum(x)
+
+    plan = sa.plan(sa.hessian(f), X[:64])
+    assert "written out: operations on large arrays are more than 4 loops" in plan.text(1000)
+
+
+@pytest.mark.parametrize("f", [logistic, softmax_of_rows], ids=lambda f: f.__name__)
+def test_products_with_the_hessian_are_taken_of_the_same_loops(f):
+    v = RNG.normal(size=X.shape) * 1e-6
+    kernel = sa.compile(lambda x, v: sa.hvp(f, (x,), (v,)), X, v)
+    gradient = sa.compile(sa.grad(f), X)
+    wanted = (gradient(X + v) - gradient(X - v)) / 2
+    np.testing.assert_allclose(kernel(X, v), wanted, atol=1e-7 * np.abs(wanted).max())
 
 
 def test_derivatives_inside_the_function_go_through_the_loops_around_them():
