@@ -25,6 +25,7 @@ from codegen.ir.tables import Affine, Indexed, table
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
+from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
@@ -79,7 +80,9 @@ class ArrayLoops:
             return np.broadcast_to(chosen, shape).copy()
         if math.prod(shape) < self.least:
             return None
-        return self.powers(operands[0], operands[1], shape) if build is op.power else self.mapped(build, operands, shape)
+        return (
+            self.powers(operands[0], operands[1], shape) if build is op.power else self.mapped(build, operands, shape)
+        )
 
     def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """The same, however few they are."""
@@ -198,7 +201,7 @@ class ArrayLoops:
             carries = tuple(LoopCarry(k, rows[0, k : k + 1].copy()) for k in range(places))
             return Loop(program, terms - 1, reads, tuple(results), carries, origin=origin())
 
-        found = self.kept_loop(("chain", rows_of(program), digest(rows[0].copy()), *map(digest, reads)), made).results
+        found = self.loop(("chain", rows_of(program), digest(rows[0].copy()), *map(digest, reads)), made).results
         return np.concatenate([use.nodes for use in found[:places]]), np.stack(
             [use.nodes for use in found[places:]], axis=-1
         )
@@ -242,13 +245,33 @@ class ArrayLoops:
         values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
         sizes = number, rows, inner, columns
 
-        def made() -> Loop:
-            program = _matrix_product(*sizes, values)
-            nodes = np.array(leaves(self.scope.graph, number * rows * columns), dtype=np.int64)
-            reads = tuple(np.ascontiguousarray(side) for side in sides if is_nodes(side))
-            return Block(NOTHING, 1, reads, (LoopResult(0, "each", nodes),), origin=origin(), program=program)
+        reads = [side for side in sides if is_nodes(side)]
+        constants = tuple(digest(side) for side in sides if not is_nodes(side))
+        return self.block(("product", *sizes, constants), lambda: _matrix_product(*sizes, values), reads)[0]
 
-        return self.kept(("matrix product", *sizes, *map(digest, sides)), made)
+    def cholesky(self, matrix: Nodes) -> Nodes:
+        """Return the lower factor of a matrix."""
+        n = len(matrix)
+        (nodes,) = self.block(("cholesky", n), lambda: cholesky_program(n), [matrix])
+        return np.where(np.tri(n, dtype=bool), nodes.reshape(n, n), self.scope.graph.number(0))
+
+    def eliminated(self, matrix: Nodes, right: Nodes) -> tuple[Nodes, Nodes, Nodes]:
+        """Return the solutions of linear systems, the pivots, and the rows in which they stood."""
+        n, m = right.shape
+        made = self.block(("elimination", n, m), lambda: elimination_program(n, m), [matrix, right])
+        return made[0].reshape(n, m), made[1], made[2]
+
+    def block(self, key: tuple[Any, ...], make: Callable[[], RolledProgram], arrays: Sequence[Nodes]) -> list[Nodes]:
+        """Return the nodes of the outputs of a program between nodes."""
+        graph, reads = self.scope.graph, tuple(nodes.flatten() for nodes in arrays)
+
+        def made() -> Loop:
+            program = make()
+            outputs = [np.array(leaves(graph, output.size), dtype=np.int64) for output in program.outputs]
+            results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
+            return Block(NOTHING, 1, reads, results, origin=origin(), program=program)
+
+        return [use.nodes.copy() for use in self.loop((*key, *map(digest, reads)), made).results]
 
     def moves(self, operands: Sequence[Nodes]) -> bool:
         """Whether operands are numbers or truth values, and not all of them constants."""
@@ -276,14 +299,10 @@ class ArrayLoops:
             return Loop(body, size, tuple(columns), (result,), origin=origin())
 
         key = rows_of(body), size, tuple(map(digest, columns)), kind, places is not None and digest(places)
-        return self.kept(key, made)
+        return self.loop(key, made).results[0].nodes.copy()
 
-    def kept(self, key: Any, make: Callable[[], Loop]) -> Nodes:
-        """Return the nodes of a loop's result, in an array of their own: the user may store into it."""
-        return self.kept_loop(key, make).results[0].nodes.copy()
-
-    def kept_loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
-        """Return the loop that computes what a key says."""
+    def loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
+        """Return the loop that computes what a key says; its nodes are copied for users, who may store into arrays."""
         self.least = SMALL
         return keep(self.scope, key, make)
 
