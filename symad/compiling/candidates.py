@@ -17,7 +17,7 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Block, Loop, StraightError
 from codegen.loops.optimise.draft import select
@@ -50,6 +50,8 @@ from symad.tracing.values.sparse_matrix import SparseMatrix
 
 Function = Callable[..., Any]
 RAISES = "it raises an error on one of its paths: its derivatives are NaN there, and those of the loops would be 0"
+MATRICES = ("Jacobian", "Hessian")
+FEW_BODIES = 4  # loops over large arrays whose matrices of derivatives are taken
 RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
 
@@ -135,7 +137,7 @@ def traced_with_loops(
         differentiate=Differentiation(differentiate),
         arrays=writer if arrays else None,
     )
-    traced.of_arrays = any(found.has_written for found in writers)
+    traced.of_arrays = any(found.written_down for found in writers)
     return traced
 
 
@@ -154,12 +156,23 @@ def _differentiated(
     primal = primal_of(
         StructuredTrace(Trace(inner.graph, names, inputs, inner.result), inner.loops, {}), inner.name, False
     )
+    if kind in MATRICES:
+        options = options | {"columns": inner.of_arrays and not few_bodies(primal.program)}
     program = KINDS[kind](primal.program, range(len(inner.parameters.arrays)), checkpoints, **options)
     if program is None:
         raise StraightError(f"its {kind} is not taken of loops in this form")
     if not inner.loops and not repeats_enough(program):
         raise StraightError("little is repeated in it")
     return program, primal.loops
+
+
+def few_bodies(program: RolledProgram) -> bool:
+    """Return whether a program is a few loops one after the other, whose matrices of derivatives have their pattern.
+
+    Those of others, which are operations on large arrays, are taken column by column.
+    """
+    found = list(regions_of(program.steps))
+    return len(found) <= FEW_BODIES and not any(counts for _, counts in found)
 
 
 def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Primal:
@@ -239,8 +252,9 @@ def _matrix(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | No
     if isinstance(recipe.argnums, tuple) or not isinstance(found.result, float):
         return None
     active = _leaves(args, positions_of(recipe.argnums, len(args))[0])
+    columns = found.primal.traced.of_arrays and not few_bodies(found.program)
     program = KINDS[recipe.transform](
-        found.program, active, found.checkpoints, sparse=recipe.sparse, format=recipe.format
+        found.program, active, found.checkpoints, sparse=recipe.sparse, format=recipe.format, columns=columns
     )
     if program is None:
         return None

@@ -15,7 +15,6 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
@@ -31,6 +30,7 @@ from codegen.pricing.price import (
 from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
+    MATRICES,
     Primal,
     Rolled,
     differentiated_loops,
@@ -61,8 +61,6 @@ Strategy = Literal["auto", "straight", "sweep"]
 
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
-MATRICES = ("Jacobian", "Hessian")
-FEW_BODIES = 4  # loops over arrays whose matrices of derivatives are taken
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
 LEFT_OUT = "SYMAD_BISECT leaves it out"
@@ -238,17 +236,11 @@ class _Search:
         )
 
     def differentiated(self) -> Rolled:
-        """Return the loops of the function with its transforms; StraightError where there are none.
-
-        The pattern of a matrix follows from what loops have in one body: where large arrays leave more than a few
-        bodies, what is done to them is written out, and what repeats in it is found.
-        """
+        """Return the loops with all transforms, of large arrays that are written out if need be; or StraightError."""
         assert isinstance(self.traced, StructuredTrace)
         of_matrix = self.traced.of_arrays and any(recipe.transform in MATRICES for recipe in self.recipes)
         try:
             self.primal = primal_of(self.traced, self.name, bool(self.recipes))
-            if of_matrix and not few_bodies(self.primal.program):
-                raise StraightError(f"operations on large arrays are more than {FEW_BODIES} loops")
             return differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
         except StraightError as reason:
             if not of_matrix:
@@ -378,9 +370,3 @@ _TRANSFORMS: dict[str, Callable[[Function, Recipe], Function]] = {
     "Jacobian": lambda f, recipe: jacobian(f, recipe.argnums, sparse=bool(recipe.sparse), format=recipe.format),
     "Hessian": lambda f, recipe: hessian(f, recipe.argnums, sparse=recipe.sparse, format=recipe.format),
 }
-
-
-def few_bodies(program: RolledProgram) -> bool:
-    """Return whether a program is a few loops one after the other."""
-    found = list(regions_of(program.steps))
-    return len(found) <= FEW_BODIES and not any(counts for _, counts in found)

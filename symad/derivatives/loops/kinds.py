@@ -70,19 +70,19 @@ def _along(
 
 def _matrix(
     program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, second: bool, sparse: bool | Triangle,
-    format: Format,
+    format: Format, columns: bool = False,
 ) -> RolledProgram | None:  # fmt: skip
-    """The Jacobian or the Hessian of one array in one input."""
+    """The Jacobian or the Hessian of one array in one input; a dense one by its `columns` at once, if that is said."""
     if len(program.outputs) != 1 or len(active) != 1:
         return None
     (number,) = active
     source, output = program.inputs[number], program.outputs[0]
     if second:
         triangle = None if not sparse else "full" if sparse is True else sparse
-        made = hessian(program, number, triangle, format) if output.shape == () else None
+        made = hessian(program, number, triangle, format, columns=columns) if output.shape == () else None
         shape = source.shape + source.shape
     else:
-        made = jacobian(program, number, bool(sparse), format)
+        made = jacobian(program, number, bool(sparse), format, columns=columns)
         shape = output.shape + source.shape
     if made is None or made.outputs[0].pattern is not None:
         return made

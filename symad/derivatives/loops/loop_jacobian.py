@@ -30,7 +30,9 @@ from symad.derivatives.loops.outer import (
 )
 
 
-def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo") -> RolledProgram | None:
+def jacobian(
+    program: RolledProgram, wrt: int, sparse: bool, format: Format = "coo", *, columns: bool = False
+) -> RolledProgram | None:
     """Return the Jacobian of a rolled program in one of its inputs; None where it has another form.
 
     A sparse one is packed in a format, over the flat outputs side by side, with the exact pattern. Dense ones are an
@@ -51,7 +53,7 @@ def jacobian(program: RolledProgram, wrt: int, sparse: bool, format: Format = "c
     >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
-    found = _scattered(program, wrt, sparse, format)
+    found = None if columns else _scattered(program, wrt, sparse, format)
     if found is not None or sparse or program.executed < FEWEST_OPERATIONS:
         return found
     return jacobian_by_columns(program, wrt)

@@ -46,17 +46,14 @@ class ArrayLoops:
 
     scope: Scope
     least: int = LARGE
+    written_down: int = 0  # loops, with those of scopes inside
+    around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
 
-    @property
-    def has_written(self) -> bool:
-        """Whether any operation is a loop."""
-        return self.least < LARGE
-
     def within(self, inner: Scope) -> ArrayLoops:
         """Return what does the same in a scope inside, on the same graph: a function that is differentiated there."""
-        return replace(self, scope=inner)
+        return replace(self, scope=inner, written_down=0, around=self)
 
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
         """Return the leaves of an array of numbers, whose atoms are made when they are asked for."""
@@ -301,7 +298,9 @@ class ArrayLoops:
 
     def loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
         """Return the loop that computes what a key says; its nodes are copied for users, who may store into arrays."""
-        self.least = SMALL
+        its: ArrayLoops | None = self
+        while its is not None:
+            its.least, its.written_down, its = SMALL, its.written_down + 1, its.around
         return keep(self.scope, key, make)
 
 

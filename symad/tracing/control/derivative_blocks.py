@@ -79,6 +79,7 @@ class Inner:
     has_rules: bool  # whether a custom or implicit derivative is in it
     key: Any  # what tells it from other functions, as far as can be told
     surroundings: Surroundings  # before it was called
+    of_arrays: bool  # whether some of its loops are operations on large arrays
 
     def derivative(self, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
         """Return a kind of derivative as arrays (`symad.derivatives.loops.kinds`); None where it is not taken of loops.
@@ -195,9 +196,11 @@ def _traced(
         raise NotABlockError
     needed, captured = _needed(graph, start, parameters.flat, result.flat, loops)
     has_rules = not graph.rules.keys().isdisjoint(needed)
+    of_arrays = inner.arrays is not None and inner.arrays.written_down > 0
     return Inner(
-        scope, graph, name_of(f), given, captured, parameters, result, loops, len(needed), has_rules, key, surroundings
-    )
+        scope, graph, name_of(f), given, captured, parameters, result, loops, len(needed), has_rules, key, surroundings,
+        of_arrays,
+    )  # fmt: skip
 
 
 def _needed(
