@@ -45,11 +45,22 @@ class Trace(Shown):
     """
 
     def __init__(
-        self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree, paths: int = 1, *, raises: bool = False
+        self,
+        graph: Graph,
+        names: Sequence[str],
+        inputs: Tree,
+        outputs: Tree,
+        paths: int = 1,
+        *,
+        raises: bool = False,
+        raised: int | None = None,
+        whole: Tree | None = None,
     ) -> None:
         self.graph, self.names, self.inputs, self.outputs = graph, tuple(names), inputs, outputs
         self.paths = paths  # through the function's conditions, merged in the outputs
         self.raises = raises  # on one of them, where the outputs are NaN
+        self.raised = raised  # the condition under which they are, also for want of a result for NaN
+        self.whole = whole or outputs  # the outputs with any numbers there: what derivatives are taken of
 
     def let(self, symbols: Iterable[sp.Symbol] | None = None) -> Let:
         """Return `(replacements, reduced)` as `sympy.cse` does, in linear time; one entry for each scalar output.
@@ -110,7 +121,10 @@ class StructuredTrace(Trace):
     """
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
-        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths, raises=traced.raises)
+        super().__init__(
+            traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths,
+            raises=traced.raises, raised=traced.raised, whole=traced.whole,
+        )  # fmt: skip
         self.loops, self.carried_out = list(loops), carried_out
 
 
@@ -175,16 +189,19 @@ def _traced(
         scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
         scope.differentiate, scope.arrays = differentiate, None if arrays is None else arrays(scope)
         scope.graph.place_all(0, user_frame)
-        paths = Paths(scope.graph, max_paths, name_of(f))
-        scope.decide = paths.decide
-        outputs = attempted(
+        scope.paths = paths = Paths(scope, max_paths, name_of(f))
+        whole = attempted(
             f,
             lambda: paths.explore(
                 lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
             ),
         )
+        outputs = paths.with_nan(whole)
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
-        return Trace(scope.graph, names, inputs, outputs, paths.explored, raises=scope.raises or paths.raises)
+        return Trace(
+            scope.graph, names, inputs, outputs, paths.explored,
+            raises=scope.raises or paths.raises, raised=None if outputs is whole else paths.raised, whole=whole,
+        )  # fmt: skip
 
 
 def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs: Tree, outputs: Tree) -> None:

@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from codegen.loops.loop import Loop
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import user_place
+
+
+class Following(Protocol):
+    """What follows all paths of a function: it answers conditions that have no number (see `control.paths`)."""
+
+    limit: int
+
+    def decide(self, node: int) -> bool:
+        """Return the truth value that a condition has on the path that is being followed."""
+
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
 _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
@@ -42,7 +52,7 @@ class Scope:
     """A graph to trace into, the scope around it, and whether it is still open.
 
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
-    Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
+    Python control flow has asked for; `paths` answers conditions that have no number, where all paths are followed.
     `raises` says whether the function, or a body in it, raises on a path that numbers can take.
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
     `carried_out` has the reasons of those that are unrolled, by the user's line.
@@ -55,7 +65,6 @@ class Scope:
         "__weakref__",
         "arrays",
         "carried_out",
-        "decide",
         "depth",
         "differentiate",
         "gather",
@@ -64,6 +73,7 @@ class Scope:
         "open",
         "parameters",
         "parent",
+        "paths",
         "raises",
         "reaching",
         "symbols",
@@ -79,7 +89,7 @@ class Scope:
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
-        self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
+        self.paths: Following | None = None if parent is None else parent.paths
         self.raises = False
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None

@@ -157,12 +157,12 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
 
 def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:
     """Return the tree of what a body returns, merged over the paths through its conditions."""
-    paths = Paths(inner.graph, MAX_PATHS, name_of(f))
-    inner.decide = paths.decide
+    around = inner.paths if isinstance(inner.paths, Paths) else None
+    inner.paths = paths = Paths(inner, MAX_PATHS, name_of(f), around)
     tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
     for scope in inner.chain():
         scope.raises = scope.raises or paths.raises
-    return tree
+    return paths.with_nan(tree)
 
 
 def write_down(
