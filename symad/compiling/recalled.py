@@ -48,7 +48,7 @@ def recalled(traced: Trace, name: str) -> Function:
         given = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
         copied = _copied(traced, scope.graph, given.tolist())
         if traced.raised is not None and isinstance(scope.paths, Paths):
-            scope.paths.has_no_value(copied[traced.raised])
+            scope.paths.has_no_value((copied[traced.raised],))
         arrays = [containers.from_nodes(np.array(nodes), scope) for nodes in _refilled(traced, copied)]
         return containers.unflatten(traced.outputs.structure, arrays)
 

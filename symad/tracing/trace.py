@@ -26,7 +26,7 @@ from symad.tracing.calling.function_names import argument_names, check_call, nam
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.user_place import located, user_frame, written_place
-from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
@@ -196,11 +196,12 @@ def _traced(
                 lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
             ),
         )
-        outputs = paths.with_nan(whole)
+        raised = paths.without_value()
+        outputs = with_nan(scope.graph, whole, raised)
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
         return Trace(
             scope.graph, names, inputs, outputs, paths.explored,
-            raises=scope.raises or paths.raises, raised=None if outputs is whole else paths.raised, whole=whole,
+            raises=scope.raises or paths.raises, raised=raised, whole=whole,
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import optree
@@ -27,6 +28,7 @@ from codegen.ir.program import needed
 from codegen.limits import check
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import excuse, forgive, noted
@@ -54,12 +56,15 @@ class Decision:
     place: str
 
 
+Guards = tuple[int | None, ...]  # of which one holds; None always does
+
+
 @dataclass(frozen=True)
 class _Result:
-    """What a path gives: nodes, or None where the function raises; and the guard under which it has no value."""
+    """What a path gives: nodes, or None where the function raises; and the guards under which it has no value."""
 
     tree: Tree | None
-    raised: int | None
+    raised: Guards
 
 
 Decisions = tuple[Decision, ...]
@@ -81,18 +86,17 @@ class Paths:
     def __init__(
         self, scope: Scope, limit: int, name: str, around: Paths | None = None, *, hidden: bool = True
     ) -> None:
-        graph = self._graph = scope.graph
+        self._graph = scope.graph
         self.limit, self._name, self._around, self._hidden = limit, name, around, hidden
         self._bare: dict[int, int] = {}  # nodes without any alias
         self._plain = {node: node for outer in scope.chain() for node in outer.parameters}  # those of closed levels go
-        self._build = Builder(graph)
         self.explored = 0  # paths
         self.raises = False  # whether the function raises on one of them that numbers can take
-        self.raised: int | None = self._build.never  # the guard under which the function has no value
+        self.raised: Guards = ()  # under which the function has no value
         self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
         self.not_followed: set[Any] = set() if around is None else around.not_followed
         self._knowledge: Knowledge
-        self._inside: int | None  # the guard under which parts of what is run have no value
+        self._inside: Guards  # under which parts of what is run have no value
         self._start(())
 
     def decide(self, node: int) -> bool:
@@ -124,17 +128,17 @@ class Paths:
 
         Where the function itself raises an error, but for one of mistakes, or numbers do (1 / 0, math.sqrt(-1)), or
         where it fails or returns None on a path that only NaN takes (after `x < 0` and `x >= 0`), it has no value:
-        `raised` says where, and the tree has any numbers there (see `with_nan`). ArgumentError when the results of two
-        paths differ in structure or shape.
+        `without_value` says where, and the tree has any numbers there (see `with_nan`). ArgumentError when the results
+        of two paths differ in structure or shape.
         """
-        paths, values, raised = list[Decisions](), list[Any](), list[int | None]()
+        paths, values, raised = list[Decisions](), list[Any](), list[Guards]()
         planned: Decisions | None = ()
         while planned is not None:
             check(f"following the paths of {self._name}", self._graph.heads)
             self._start(planned)
             values.append(self._value(run))
             paths.append(tuple(self._taken))
-            raised.append(None if values[-1] is _RAISED else self._inside)
+            raised.append((None,) if values[-1] is _RAISED else self._inside)
             self.explored = len(paths)
             if len(paths) > self.limit:
                 raise self._too_many()
@@ -142,26 +146,26 @@ class Paths:
         if len(paths) > 1:
             values = _aligned(values)
         results = [
-            _Result(None if value is _RAISED else lift(value), guard)
-            for value, guard in zip(values, raised, strict=True)
+            _Result(None if value is _RAISED else lift(value), guards)
+            for value, guards in zip(values, raised, strict=True)
         ]
         return self._merged(paths, results)
 
-    def has_no_value(self, guard: int | None) -> None:
-        """Note that what the function computes on this path has no value under a guard: a part of it raised there."""
-        self._inside = self._build.either(self._inside, guard)
+    def has_no_value(self, guards: Guards) -> None:
+        """Note that what the function computes on this path has no value under guards: a part of it raised there."""
+        self._inside += guards
 
-    def with_nan(self, tree: Tree) -> Tree:
-        """Return the merged tree with NaN where the function has no value."""
-        if self.raised is None or self.raised == self._build.never:
-            return tree
-        nan, graph = self._graph.number(math.nan), self._graph
-        return tree.refill([op.select(graph, self.raised, nan, node) for node in tree.flat])
+    def without_value(self) -> int | None:
+        """Return the condition under which the function has no value, None where it has one everywhere."""
+        if not self.raised:
+            return None
+        found = reduce(Builder(self._graph).either, self.raised)
+        return self._graph.number(True) if found is None else found
 
     def _start(self, planned: Decisions) -> None:
         self._planned, self._taken = planned, list[Decision]()
         self._knowledge = Knowledge(self._graph, None if self._around is None else self._around._knowledge)
-        self._inside = self._build.never
+        self._inside = ()
 
     def _value(self, run: Callable[[], Any]) -> Any:
         start = noted()
@@ -213,8 +217,10 @@ class Paths:
 
     def _either(self, condition: int, holds: _Result, fails: _Result) -> _Result:
         """Return the result of two paths; where one of them has no value, any will do."""
-        build = self._build
-        raised = build.either(build.both(condition, holds.raised), build.both(build.negate(condition), fails.raised))
+        build = Builder(self._graph)
+        sides = ((condition, holds.raised), (build.negate(condition), fails.raised))
+        found = [build.both(side, guard) for side, guards in sides for guard in guards]
+        raised: Guards = (reduce(build.either, found),) if found else ()
         if holds.tree is None or fails.tree is None:
             return _Result(fails.tree if holds.tree is None else holds.tree, raised)
         return _Result(merged(self._graph, condition, holds.tree, fails.tree), raised)
@@ -239,6 +245,14 @@ class Paths:
             do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
             "or raise max_paths",
         )
+
+
+def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
+    """Return a tree with NaN where a condition holds."""
+    if condition is None:
+        return tree
+    nan = graph.number(math.nan)
+    return tree.refill([op.select(graph, condition, nan, node) for node in tree.flat])
 
 
 def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:

@@ -29,7 +29,7 @@ from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.gathers import gathered
-from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
 from symad.tracing.control.results import Flat
 from symad.tracing.control.surroundings import Surroundings
@@ -162,7 +162,7 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tr
     tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
     for scope in inner.chain():
         scope.raises = scope.raises or paths.raises
-    return paths.with_nan(tree)
+    return with_nan(inner.graph, tree, paths.without_value())
 
 
 def write_down(

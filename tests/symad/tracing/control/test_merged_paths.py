@@ -99,8 +99,9 @@ def with_state(x):
     return np.sum(t * t)
 
 
-SEVERAL = {"independent": (independent, 6, 64), "dependent": (dependent, 3, 8), "nearest": (nearest, 3, 8),
-           "with state": (with_state, 3, 8)}  # fmt: skip
+# function, size, paths, and runs: min(x, key=abs) is met by a stand-in, in a second attempt
+SEVERAL = {"independent": (independent, 6, 64, 64), "dependent": (dependent, 3, 8, 8), "nearest": (nearest, 3, 8, 9),
+           "with state": (with_state, 3, 8, 8)}  # fmt: skip
 TRANSFORMS = {
     "value": lambda f: f,
     "gradient": sa.grad,
@@ -116,7 +117,7 @@ TRANSFORMS = {
 @pytest.mark.parametrize("name", SEVERAL)
 def test_derivatives_of_many_paths(name, transform):
     """Compiled against interpreted at points on many paths; the function is run once for each."""
-    f, size, paths = SEVERAL[name]
+    f, size, paths, expected_runs = SEVERAL[name]
     runs = []
 
     def g(x):
@@ -125,7 +126,8 @@ def test_derivatives_of_many_paths(name, transform):
 
     x = np.linspace(0.4, 1.1, size)
     kernel = sa.compile(TRANSFORMS[transform](g), x)
-    assert len(runs) == paths == sa.trace(f, x).paths
+    assert len(runs) == expected_runs
+    assert sa.trace(f, x).paths == paths
     plain = TRANSFORMS[transform](f)
     for point in (*GENERATOR.normal(size=(12, size)), np.full(size, 0.75), np.append(np.full(size - 1, 0.3), math.nan)):
         with np.errstate(all="ignore"):
@@ -471,7 +473,7 @@ def test_errors_have_the_line_of_the_user():
 
 
 def test_what_is_merged_keeps_the_bits():
-    for f, _size, _ in SEVERAL.values():
+    for f, *_ in SEVERAL.values():
         x = np.ones(4)
         kernel = sa.compile(f, x, fma=False, max_paths=200)
         for point in GENERATOR.normal(size=(30, 4)):
