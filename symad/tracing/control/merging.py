@@ -145,11 +145,13 @@ def without_aliases(graph: Graph, nodes: Sequence[int], kept: dict[int, int]) ->
     """Return nodes without aliases, but for those that `kept` has, which also gets what becomes of the others.
 
     Levels that are closed made their aliases anew in each run, and the values are the same. An alias with a rule of its
-    own stays: its derivative is not that of its value.
+    own stays, as its derivative is not that of its value; so do the nodes in which the rule has derivatives.
     """
+    for rule in graph.rules:
+        kept.update((node, node) for node in (rule, *graph.operands[rule][1:]))
     for node in needed(graph, nodes, kept):
         operands = graph.operands[node]
-        if node in graph.rules or not operands:
+        if not operands:
             kept[node] = node
         elif graph.heads[node] is Alias:
             kept[node] = kept[operands[0]]

@@ -12,7 +12,6 @@ to the paths around, and what comes out in the end is NaN there.
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -94,7 +93,7 @@ class Paths:
         self.raises = False  # whether the function raises on one of them that numbers can take
         self.raised: Guards = ()  # under which the function has no value
         self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
-        self.not_followed: set[Any] = set() if around is None else around.not_followed
+        self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
         self._knowledge: Knowledge
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
@@ -151,6 +150,11 @@ class Paths:
         ]
         return self._merged(paths, results)
 
+    def next_call(self) -> Any:
+        """Return what tells the next call of a function that is differentiated inside from others, in every run."""
+        self._calls += 1
+        return self._calls, *((decision.condition, decision.outcome) for decision in self._taken)
+
     def has_no_value(self, guards: Guards) -> None:
         """Note that what the function computes on this path has no value under guards: a part of it raised there."""
         self._inside += guards
@@ -165,7 +169,7 @@ class Paths:
     def _start(self, planned: Decisions) -> None:
         self._planned, self._taken = planned, list[Decision]()
         self._knowledge = Knowledge(self._graph, None if self._around is None else self._around._knowledge)
-        self._inside = ()
+        self._inside, self._calls = (), 0
 
     def _value(self, run: Callable[[], Any]) -> Any:
         start = noted()
@@ -265,10 +269,10 @@ def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: 
     around = scope.paths
     if not isinstance(around, Paths):
         return lift(run())
-    key = getattr(inspect.unwrap(f), "__code__", f)
+    call = around.next_call()
     hidden = not called_by_user(Paths._value.__code__)
-    surroundings = None if hidden or key in around.not_followed else Surroundings(f)
-    if key in around.not_followed or (surroundings is not None and _is_out_of_sight(surroundings)):
+    surroundings = None if hidden or call in around.not_followed else Surroundings(f)
+    if call in around.not_followed or (surroundings is not None and _is_out_of_sight(surroundings)):
         return lift(run())
     scope.paths = paths = Paths(scope, around.limit, name_of(f), around, hidden=hidden)
     try:
@@ -284,7 +288,7 @@ def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: 
         scope.paths = around
     if surroundings is not None:
         surroundings.restore()
-    around.not_followed.add(key)
+    around.not_followed.add(call)
     return lift(run())
 
 
