@@ -21,6 +21,7 @@ class Following(Protocol):
     """What follows all paths of a function: it answers conditions that have no number (see `control.paths`)."""
 
     limit: int
+    of_captured: bool  # whether it answers for values of the scopes around too
 
     def decide(self, node: int) -> bool:
         """Return the truth value that a condition has on the path that is being followed."""
@@ -96,6 +97,12 @@ class Scope:
         self.arrays: Any = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
         self.differentiate: Any = None if parent is None else parent.differentiate
+
+    def deciding(self) -> Following | None:
+        """Return what answers a condition on values of this scope that has no number, at this point of the code."""
+        inner = innermost_scope()
+        paths = None if inner is None or inner.graph is not self.graph else inner.paths
+        return paths if paths is not None and paths.of_captured else self.paths
 
     def chain(self) -> Iterator[Scope]:
         """Yield this scope and those around it, outwards."""

@@ -188,7 +188,7 @@ def _traced(
     with open_scope() as inner:
         parameters = given.refill(leaves(graph, len(given.flat)))
         inner.parameters, inner.loops = frozenset(parameters.flat), {}
-        result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)))
+        result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)), of_captured=True)
         loops = tuple(inner.loops.values())
     if any(map(graph.is_boolean, result.flat)):
         raise NotABlockError

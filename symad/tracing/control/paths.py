@@ -78,15 +78,24 @@ class _NotFollowedError(Exception):
 class Paths:
     """The exploration of one function: `decide` answers its conditions, `explore` runs it along every path.
 
-    Inside the exploration `around`, what is decided there is known. `hidden` tells that the user's code sees nothing of
-    the runs: otherwise an error on one of the paths may be caught there, and is left to the paths around.
+    Inside the exploration `around`, what is decided there is known; `of_captured` says whether conditions on values
+    that the function captures are decided here. `hidden` tells that the user's code sees nothing of the runs: otherwise
+    an error on one of the paths may be caught there, and is left to the paths around.
     """
 
     def __init__(
-        self, scope: Scope, limit: int, name: str, around: Paths | None = None, *, hidden: bool = True
+        self,
+        scope: Scope,
+        limit: int,
+        name: str,
+        around: Paths | None = None,
+        *,
+        of_captured: bool = True,
+        hidden: bool = True,
     ) -> None:
         self._graph = scope.graph
-        self.limit, self._name, self._around, self._hidden = limit, name, around, hidden
+        self.limit, self._name, self._around = limit, name, around
+        self.of_captured, self._hidden = of_captured, hidden
         self._bare: dict[int, int] = {}  # nodes without any alias
         self._plain = {node: node for outer in scope.chain() for node in outer.parameters}  # those of closed levels go
         self.explored = 0  # paths

@@ -155,10 +155,13 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
         raise NotOneBodyError(*reason(changed, failure)) from failure
 
 
-def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:
-    """Return the tree of what a body returns, merged over the paths through its conditions."""
+def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of_captured: bool = False) -> Tree:
+    """Return the tree of what a body returns, merged over the paths through its conditions.
+
+    Conditions on values that it captures are those of the function around, unless they are decided here.
+    """
     around = inner.paths if isinstance(inner.paths, Paths) else None
-    inner.paths = paths = Paths(inner, MAX_PATHS, name_of(f), around)
+    inner.paths = paths = Paths(inner, MAX_PATHS, name_of(f), around, of_captured=of_captured)
     tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
     for scope in inner.chain():
         scope.raises = scope.raises or paths.raises

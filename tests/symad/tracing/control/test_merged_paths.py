@@ -320,6 +320,20 @@ def shapes_of_paths(x):
     return np.sum(sa.jacobian(inner)(x))
 
 
+def conditions_on_captured_values(x):
+    z = np.sin(x)
+
+    def inner(y):
+        if y > -0.8:
+            if z >= -0.3:
+                return y * z
+            if z < -2.0:
+                raise OutsideError("never")
+        return y**3 + z
+
+    return sa.grad(inner)(x) * (sa.grad(inner)(z) if z > 0.1 else 2.0)
+
+
 def mistake_caught(x):
     def inner(y):
         return y.nothing if y < 0 else y**3
@@ -340,7 +354,8 @@ def values_of_an_iterator(x):
 
 
 @pytest.mark.parametrize(
-    "f", [caught, state_read_afterwards, state_of_one_path, shapes_of_paths, mistake_caught, values_of_an_iterator],
+    "f", [caught, state_read_afterwards, state_of_one_path, shapes_of_paths, conditions_on_captured_values,
+     mistake_caught, values_of_an_iterator],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("roll", ["auto", "never"])
@@ -380,6 +395,18 @@ def test_rules_of_the_users_own_on_paths(f, order):
         kernel = sa.compile(g, 1.0)
         for point in (-2.0, -0.3, 0.5, 1.5):
             assert kernel(point) == pytest.approx(g(point), rel=1e-14), (word, point)
+
+
+def test_a_rule_with_a_condition_on_a_captured_value():
+    """The rule's own derivatives are taken in the nodes that it got, which are kept where its paths are merged."""
+
+    def f(x):
+        return sa.derivative(lambda y: np.sin(odd_by_sides(x[0] * 1.0) * y) ** 2)(x[1] + x[0]) * x[1]
+
+    for transform in (sa.grad, sa.hessian, partial(sa.hessian, mode="rev-rev"), lambda f: sa.derivative_tensor(f, 3)):
+        kernel = sa.compile(transform(f), np.ones(2))
+        for point in np.array([[0.4, 0.6], [1.3, -0.2], [-0.7, 0.1]]):
+            np.testing.assert_allclose(kernel(point), transform(f)(point), rtol=1e-12, atol=1e-13)
 
 
 def test_a_rule_in_a_body_with_several_paths():
