@@ -367,6 +367,22 @@ def test_paths_that_the_code_around_sees_are_its_own(f, roll):
             assert kernel(point) == pytest.approx(transform(f)(point), rel=1e-14)
 
 
+def test_a_large_function_in_the_code_that_changes_something_on_one_path():
+    def f(x):
+        seen = {}
+
+        def inner(y):
+            seen["side"] = "left" if y[0] < 0 else "right"
+            return np.sum(np.sin(y) ** 2 * y)
+
+        slopes = sa.grad(inner)(x)
+        return np.sum(slopes) if seen["side"] == "left" else np.sum(slopes**2)
+
+    kernel = sa.compile(f, np.ones(300))
+    for point in (np.linspace(-1, 1, 300), np.linspace(0.5, 1, 300)):
+        assert kernel(point) == pytest.approx(f(point), rel=1e-12)
+
+
 @sa.custom_derivative(derivative=lambda primals, tangents: 100.0 * primals[0] * tangents[0])
 def odd(u):
     return u * 1.0
