@@ -78,8 +78,8 @@ def plan(
 ) -> CompilationPlan:
     """Return what `compile` does with a function and arguments like the examples, and why; nothing is compiled.
 
-    The options are those of `compile`. The function is run once; only where it has several paths, custom rules or loops
-    that were written down is it run again for straight lines. The choice minimises the time to build and a
+    The options are those of `compile`. The function is run once for each of its paths; only where it has custom rules
+    or loops that were written down is it run again for straight lines. The choice minimises the time to build and a
     million calls; loops are taken unless straight lines are one and a half times as fast to call. Times are
     predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that exclude
     each other, or ask for a way that there is not.

@@ -6,7 +6,6 @@ nodes, aliases included, in the order in which the user's code made them, and th
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
@@ -19,6 +18,7 @@ from codegen.ir.program import reachable
 from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.control.paths import Paths
 from symad.tracing.trace import Trace
 from symad.tracing.values.node_operands import nodes_of
 
@@ -26,8 +26,8 @@ Function = Callable[..., Any]
 
 
 def can_be_recalled(traced: Trace) -> bool:
-    """Whether the nodes of a trace say all about it: it has one path, and no rules of single nodes."""
-    return traced.paths == 1 and not traced.graph.rules
+    """Whether the nodes of a trace say all about it: it has no rules of single nodes."""
+    return not traced.graph.rules
 
 
 def recalled(traced: Trace, name: str) -> Function:
@@ -47,6 +47,8 @@ def recalled(traced: Trace, name: str) -> Function:
             raise ArgumentError("a recalled function, called with other arguments than it was traced with")
         given = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
         copied = _copied(traced, scope.graph, given.tolist())
+        if traced.raised is not None and isinstance(scope.paths, Paths):
+            scope.paths.has_no_value((copied[traced.raised],))
         arrays = [containers.from_nodes(np.array(nodes), scope) for nodes in _refilled(traced, copied)]
         return containers.unflatten(traced.outputs.structure, arrays)
 
@@ -61,30 +63,24 @@ def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
     source = traced.graph
     made = dict(zip(traced.inputs.flat, given, strict=True))
     instruction = None
-    for node in reachable(source, traced.outputs.flat):
+    for node in reachable(source, traced.whole.flat if traced.raised is None else [*traced.whole.flat, traced.raised]):
         if node in made:
             continue
         now = source.instruction_of(node)
         if now != instruction:
-            _marked(graph, instruction)
+            graph.place_at(instruction)
             instruction = now
         head, operands = source.heads[node], [made[operand] for operand in source.operands[node]]
         if head is Alias:
             made[node] = graph.alias(operands[0])
         else:
             made[node] = graph.node(head, *operands) if operands else graph.leaf(source.atoms[node])
-    _marked(graph, instruction)
+    graph.place_at(instruction)
     return made
-
-
-def _marked(graph: Graph, instruction: Any) -> None:
-    if instruction is not None and graph.placed < len(graph.heads) and graph.placed != sys.maxsize:
-        graph.placed = len(graph.heads)
-        graph.marks.append((graph.placed, *instruction))
 
 
 def _refilled(traced: Trace, made: dict[int, int]) -> list[Any]:
     return [
         np.array([made[node] for node in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
-        for array in traced.outputs.arrays
+        for array in traced.whole.arrays
     ]

@@ -26,6 +26,7 @@ from symad.tracing.calling.function_names import argument_names, name_of, positi
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.control.paths import followed
 from symad.tracing.values.known_numbers import values_of
 from symad.tracing.values.node_operands import holds_traced, scope_of
 from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of, wrap
@@ -177,8 +178,11 @@ class _Rule:
             tangents = self._arguments.refill([graph.alias(build.zero) for _ in self._arguments.flat])
             scope.parameters = frozenset(tangents.flat)  # a jvp inside the rule keeps what depends on them
             derivative = self._derivative
-            made = call(derivative, lambda: (wrap(scope, self._arguments), wrap(scope, tangents)))
-            found = lift_result(scope, made, f"derivative of {self._name}")
+            found = followed(
+                scope, derivative,
+                lambda: call(derivative, lambda: (wrap(scope, self._arguments), wrap(scope, tangents))),
+                lambda made: lift_result(scope, made, f"derivative of {self._name}"),
+            )  # fmt: skip
             self._check(scope, found, tangents.flat)
             terms = gradients(build, linearize(build, found.flat, tangents.flat))
         flat = self._arguments.flat

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 
 from symad.derivatives.level import Kind, note
-from symad.derivatives.linear import Linear, Term, scale, settle, total
+from symad.derivatives.linear import Linear, Term, scale, settle, total, totals
 from symad.graph.builder import Builder
 
 Entries = dict[tuple[int, int], int]
@@ -133,9 +133,9 @@ class _Edges:
         """Return what is left when every node between is eliminated, by the numbers of outputs and inputs."""
         column = {node: k for k, node in enumerate(self.inputs)}
         found = {
-            (k, column[source]): settle(self.build, total(self.build, terms))
+            (k, column[source]): settle(self.build, term)
             for k in range(self.outputs)
-            for source, terms in sorted(self.into.get(~k, {}).items())
+            for source, term in sorted(totals(self.build, self.into.get(~k, {})).items())
         }
         kind: Kind = "cotangent" if mode == "rev" else "tangent"
         note("eliminated", self.build.graph, self.linear.level, self.start, self.linear, mode, kind, found)

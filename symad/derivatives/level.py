@@ -35,6 +35,7 @@ from symad.tracing.calling.function_names import argument_names, check_function,
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import is_library, user_frame
+from symad.tracing.control.paths import followed
 from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
 from symad.tracing.values.traced import Traced
 
@@ -171,15 +172,18 @@ class Level:
         return Epsilon.of_level(self.scope.depth + 1)
 
     def call(self, f: Callable[..., Any]) -> Tree:
-        """Call `f` on the parameters and return the tree of its result's nodes."""
+        """Call `f` on the parameters and return the tree of its result's nodes, merged over its paths."""
         check_function(f)
-        start = len(self.scope.graph)
-        result = call(f, lambda: wrap(self.scope, self.parameters))
-        if not isinstance(result, Traced):
-            leaves, structure = containers.flatten(result)
-            if any(map(_is_function, leaves)):
-                raise FunctionResultError(f, structure)
-        found = lift_result(self.scope, result, name_of(f))
+        start, scope = len(self.scope.graph), self.scope
+
+        def lift_of(result: Any) -> Tree:
+            if not isinstance(result, Traced):
+                leaves, structure = containers.flatten(result)
+                if any(map(_is_function, leaves)):
+                    raise FunctionResultError(f, structure)
+            return lift_result(scope, result, name_of(f))
+
+        found = followed(scope, f, lambda: call(f, lambda: wrap(scope, self.parameters)), lift_of)
         note("called", self.scope.graph, self.scope.depth, start, name_of(f), found)
         return found
 

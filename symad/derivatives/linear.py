@@ -11,10 +11,10 @@ Source: Radul, Paszke, Frostig, Johnson, Maclaurin, "You Only Linearize Once" (2
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import sympy as sp
 
@@ -26,6 +26,7 @@ from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import located
 
 Row: TypeAlias = tuple[int, tuple[Edge, ...]]
+K = TypeVar("K", bound=Hashable)
 Term: TypeAlias = tuple[int, int | None]  # a value, and the guard under which it is not zero
 
 
@@ -62,7 +63,7 @@ class Linear:
                     terms.append(scale(build, term, coefficient, guard))
             if terms:
                 values[target] = total(build, terms)
-        return values
+        return {node: term for node, term in values.items() if term[1] != build.never}
 
     @property
     def kind(self) -> Kind:
@@ -133,7 +134,7 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
         for coefficient, source, guard in row:
             for k, term in found[source].items():
                 terms.setdefault(k, []).append(scale(build, term, coefficient, guard))
-        found[target] = {k: total(build, collected) for k, collected in terms.items()}
+        found[target] = totals(build, terms)
     note("eliminated", build.graph, linear.level, start, linear, "gradients", linear.kind, found)
     return found
 
@@ -179,7 +180,7 @@ def settle(build: Builder, term: Term) -> int:
 def total(build: Builder, terms: Sequence[Term]) -> Term:
     """Return the sum of terms, under the guard that one of them holds: where none does, no factor can make it NaN.
 
-    Of two terms whose guards exclude each other one is chosen, and nothing is added.
+    Of two terms whose guards exclude each other one is chosen, and nothing is added; a term that holds nowhere is none.
 
     >>> import sympy as sp
     >>> from symad.graph.graph import Graph
@@ -189,6 +190,7 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
     >>> total(build, [(x, holds), (y, build.negate(holds))]) == (build.select(holds, x, y), None)
     True
     """
+    terms = [term for term in terms if term[1] != build.never] or terms[:1]
     guard = terms[0][1]
     if any(other != guard for _, other in terms):
         terms = _choices(build, terms)
@@ -201,6 +203,12 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
     for other, _ in terms[1:]:
         value = build.add(value, other)
     return value, guard
+
+
+def totals(build: Builder, terms: Mapping[K, Sequence[Term]]) -> dict[K, Term]:
+    """Return the sums of terms at each place; a place none of whose terms can hold is a structural zero."""
+    sums = {place: total(build, collected) for place, collected in terms.items()}
+    return {place: term for place, term in sums.items() if term[1] != build.never}
 
 
 Half: TypeAlias = tuple[int | None, int, bool]  # of a guard p: p itself, a condition, and whether it holds

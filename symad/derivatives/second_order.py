@@ -38,7 +38,7 @@ import sympy as sp
 
 from codegen.ir.program import Head
 from symad.derivatives.level import note
-from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total
+from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total, totals
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.overrides import GATES
@@ -106,8 +106,7 @@ class _Weights:
     def push(self, target: int, edges: Sequence[Edge]) -> None:
         """Eliminate a node by the chain rule on w(target, other) and w(target, target)."""
         build = self.build
-        for other, terms in self.table.pop(target, {}).items():
-            weight = total(build, terms)
+        for other, weight in totals(build, self.table.pop(target, {})).items():
             for place, (coefficient, source, guard) in enumerate(edges):
                 pushed = scale(build, weight, coefficient, guard)
                 if other != target:  # the diagonal receives it twice, once for each order of the pair
@@ -122,9 +121,9 @@ class _Weights:
         index = {node: k for k, node in enumerate(parameters)}
         found: dict[tuple[int, int], int] = {}
         for source, row in self.table.items():
-            for other, terms in row.items():
+            for other, term in totals(self.build, row).items():
                 place = sorted((index[source], index[other]), reverse=True)
-                found[place[0], place[1]] = settle(self.build, total(self.build, terms))
+                found[place[0], place[1]] = settle(self.build, term)
         return found
 
 
@@ -228,7 +227,7 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
                 _add_square(build, terms, weight, gradient[u])
             else:
                 _add_product(build, terms, weight, gradient[u], gradient[v])
-    entries = {place: settle(build, total(build, collected)) for place, collected in terms.items()}
+    entries = {place: settle(build, term) for place, term in totals(build, terms).items()}
     note("eliminated", build.graph, sweep.level, start, sweep, "dyadic", "cotangent", entries, found)
     return entries
 
@@ -296,7 +295,7 @@ def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[
         for (u, v), value in partials[target].items():
             for place, term in pair(build, gradient[u], gradient[v]).items():
                 terms.setdefault(place, []).append(scale(build, term, value, None))
-        found[target] = {place: total(build, collected) for place, collected in terms.items()}
+        found[target] = totals(build, terms)
     note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", found, partials)
     return found
 
@@ -322,7 +321,7 @@ def outer(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:
             if g is not h and i == j:
                 product = scale(build, product, build.two, None)
             terms.setdefault((max(i, j), min(i, j)), []).append(product)
-    return {place: total(build, collected) for place, collected in terms.items()}
+    return totals(build, terms)
 
 
 def inner(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:

@@ -23,7 +23,7 @@ from typing import TypeAlias
 import sympy as sp
 
 from symad.derivatives.level import note
-from symad.derivatives.linear import Term, between, linearize, scale, settle, total
+from symad.derivatives.linear import Term, between, linearize, scale, settle, totals
 from symad.derivatives.modes import cheapest, operations_of
 from symad.errors import RuleError
 from symad.graph.builder import Builder, simplest
@@ -235,7 +235,7 @@ class _Expansion:
 
     def _sum(self, terms: Sequence[Term | None]) -> Term | None:
         present = [term for term in terms if term is not None]
-        return total(self.build, present) if present else None
+        return totals(self.build, {0: present}).get(0) if present else None
 
 
 def derivatives_along(

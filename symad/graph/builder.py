@@ -3,12 +3,16 @@
 A trace is kept as written; what a derivative pass adds is ours to write well. So these constructors fold numbers,
 drop factors of one and powers of one, and sort commutative pairs: rewrites that never change a bit of the value.
 They never drop a zero: a structural zero is an absent entry, and the number 0 stays a number.
+
+Guards are conditions, alone or joined; None is the guard that always holds, `never` the one that holds nowhere.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import chain, product
 
 import sympy as sp
 
@@ -17,6 +21,9 @@ from codegen.ir.program import Head
 from symad.graph.graph import Graph
 
 Exact = int | Fraction
+Literals = frozenset[tuple[int, bool]]  # conditions, and whether each holds
+
+MOST_ALTERNATIVES = 16  # of a guard that is looked into
 
 
 class Builder:
@@ -31,17 +38,19 @@ class Builder:
     3/2
     """
 
-    __slots__ = ("_constants", "graph", "half", "minus_one", "one", "true", "two", "zero")
+    __slots__ = ("_alternatives", "_constants", "graph", "half", "minus_one", "never", "one", "true", "two", "zero")
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._constants: dict[int, Exact | float | None] = {}
+        self._alternatives: dict[int, tuple[Literals, ...]] = {}
         self.zero = graph.number(0)
         self.one = graph.number(1)
         self.two = graph.number(2)
         self.minus_one = graph.number(-1)
         self.half = graph.number(Fraction(1, 2))
         self.true = graph.number(True)
+        self.never = graph.number(False)
 
     def number(self, value: int | float | Fraction) -> int:
         """Return the leaf of a number."""
@@ -114,16 +123,61 @@ class Builder:
         return self.graph.node(sp.Piecewise, value, condition, otherwise, self.true)
 
     def both(self, left: int | None, right: int | None) -> int | None:
-        """Return the conjunction of two guards, where None stands for no guard."""
+        """Return the conjunction of two guards: `never` where they exclude each other.
+
+        >>> build = Builder(Graph())
+        >>> p, q = (build.graph.leaf(sp.Symbol(name)) for name in "pq")
+        >>> build.both(build.both(p, q), build.negate(p)) == build.never
+        True
+        >>> build.both(build.both(p, q), p) == build.both(p, q)
+        True
+        """
         if left is None or left == right:
             return right
-        return left if right is None else self.graph.pair(sp.And, left, right)
+        if right is None:
+            return left
+        if self.never in (left, right):
+            return self.never
+        one, other = self._alternatives_of(left), self._alternatives_of(right)
+        if all(_exclude(a, b) for a in one for b in other):
+            return self.never
+        if all(any(a >= b for b in other) for a in one):
+            return left  # which implies the other
+        if all(any(b >= a for a in one) for b in other):
+            return right
+        return self.graph.pair(sp.And, left, right)
 
     def either(self, left: int | None, right: int | None) -> int | None:
-        """Return the disjunction of two guards, where None stands for no guard."""
-        if left is None or right is None or self.negate(left) == right:
+        """Return the disjunction of two guards."""
+        if left is None or right is None:
+            return None
+        if self.never in (left, right):
+            return left if right == self.never else right
+        if self.negate(left) == right:
             return None
         return left if left == right else self.graph.pair(sp.Or, left, right)
+
+    def _alternatives_of(self, guard: int) -> tuple[Literals, ...]:
+        """Return a guard as conjunctions of conditions of which one holds; of a large one, only what is outermost."""
+        heads, operands, found = self.graph.heads, self.graph.operands, self._alternatives
+        stack = [guard]
+        while stack:
+            node = stack[-1]
+            parts = operands[node] if heads[node] in (sp.And, sp.Or) else ()
+            missing = [part for part in parts if part not in found]
+            stack += missing
+            if not missing:
+                found[stack.pop()] = self._joined(node, [found[part] for part in parts])
+        return found[guard]
+
+    def _joined(self, node: int, parts: list[tuple[Literals, ...]]) -> tuple[Literals, ...]:
+        heads, operands = self.graph.heads, self.graph.operands
+        if heads[node] is sp.Or and sum(map(len, parts)) <= MOST_ALTERNATIVES:
+            return tuple(dict.fromkeys(chain.from_iterable(parts)))
+        if parts and heads[node] is sp.And and math.prod(map(len, parts)) <= MOST_ALTERNATIVES:
+            return tuple(frozenset[tuple[int, bool]]().union(*each) for each in product(*parts))
+        literal = (operands[node][0], False) if heads[node] is sp.Not else (node, True)
+        return (frozenset([literal]),)
 
     def negate(self, condition: int) -> int:
         """Return the negation of a condition."""
@@ -143,6 +197,11 @@ class Builder:
             if a is not None and b is not None:
                 return self.number(simplest(a + b if head is sp.Add else a * b))
         return self.graph.pair(head, left, right)
+
+
+def _exclude(left: Literals, right: Literals) -> bool:
+    """Whether a condition that one conjunction needs is one whose opposite the other needs."""
+    return any((node, not holds) in right for node, holds in left)
 
 
 def simplest(value: Exact | float) -> Exact | float:

@@ -150,6 +150,24 @@ class Graph(Table):
         at = bisect_right(self.marks, node, key=itemgetter(0))
         return None if at == len(self.marks) else self.marks[at][1:]
 
+    def place_at(self, instruction: tuple[CodeType, int] | None) -> None:
+        """Note that the nodes made since the last call belong to an instruction, unless that is not known."""
+        if instruction is not None and self.placed < len(self.heads):
+            self.placed = len(self.heads)
+            self.marks.append((self.placed, *instruction))
+
+    def like(self, node: int, operands: tuple[int, ...]) -> int:
+        """Return a node's head over other operands, with the line of that node where it is made anew.
+
+        >>> graph = Graph()
+        >>> x, y = (graph.leaf(sp.Symbol(name)) for name in "xy")
+        >>> graph.like(graph.node(sp.sin, x), (y,)) == graph.node(sp.sin, y)
+        True
+        """
+        made = self.canonical(self.heads[node], operands)
+        self.place_at(self.instruction_of(node))
+        return made
+
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
         found = self._memo.get((head, operands))

@@ -26,7 +26,7 @@ from symad.tracing.calling.function_names import argument_names, check_call, nam
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.user_place import located, user_frame, written_place
-from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
@@ -45,11 +45,22 @@ class Trace(Shown):
     """
 
     def __init__(
-        self, graph: Graph, names: Sequence[str], inputs: Tree, outputs: Tree, paths: int = 1, *, raises: bool = False
+        self,
+        graph: Graph,
+        names: Sequence[str],
+        inputs: Tree,
+        outputs: Tree,
+        paths: int = 1,
+        *,
+        raises: bool = False,
+        raised: int | None = None,
+        whole: Tree | None = None,
     ) -> None:
         self.graph, self.names, self.inputs, self.outputs = graph, tuple(names), inputs, outputs
         self.paths = paths  # through the function's conditions, merged in the outputs
         self.raises = raises  # on one of them, where the outputs are NaN
+        self.raised = raised  # the condition under which they are, also for want of a result for NaN
+        self.whole = whole or outputs  # the outputs with any numbers there: what derivatives are taken of
 
     def let(self, symbols: Iterable[sp.Symbol] | None = None) -> Let:
         """Return `(replacements, reduced)` as `sympy.cse` does, in linear time; one entry for each scalar output.
@@ -113,7 +124,10 @@ class StructuredTrace(Trace):
     of_arrays = False
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
-        super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths, raises=traced.raises)
+        super().__init__(
+            traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths,
+            raises=traced.raises, raised=traced.raised, whole=traced.whole,
+        )  # fmt: skip
         self.loops, self.carried_out = list(loops), carried_out
 
 
@@ -178,16 +192,20 @@ def _traced(
         scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
         scope.differentiate, scope.arrays = differentiate, None if arrays is None else arrays(scope)
         scope.graph.place_all(0, user_frame)
-        paths = Paths(scope.graph, max_paths, name_of(f))
-        scope.decide = paths.decide
-        outputs = attempted(
+        scope.paths = paths = Paths(scope, max_paths, name_of(f))
+        whole = attempted(
             f,
             lambda: paths.explore(
                 lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
             ),
         )
+        raised = paths.without_value()
+        outputs = with_nan(scope.graph, whole, raised)
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
-        return Trace(scope.graph, names, inputs, outputs, paths.explored, raises=scope.raises or paths.raises)
+        return Trace(
+            scope.graph, names, inputs, outputs, paths.explored,
+            raises=scope.raises or paths.raises, raised=raised, whole=whole,
+        )  # fmt: skip
 
 
 def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs: Tree, outputs: Tree) -> None:

@@ -9,12 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from codegen.loops.loop import Loop
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import user_place
+
+
+class Following(Protocol):
+    """What follows all paths of a function: it answers conditions that have no number (see `control.paths`)."""
+
+    limit: int
+    of_captured: bool  # whether it answers for values of the scopes around too
+
+    def decide(self, node: int) -> bool:
+        """Return the truth value that a condition has on the path that is being followed."""
+
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
 _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
@@ -42,7 +53,7 @@ class Scope:
     """A graph to trace into, the scope around it, and whether it is still open.
 
     `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
-    Python control flow has asked for; `decide` answers conditions that have no number, where all paths are explored.
+    Python control flow has asked for; `paths` answers conditions that have no number, where all paths are followed.
     `raises` says whether the function, or a body in it, raises on a path that numbers can take.
     `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
     `carried_out` has the reasons of those that are unrolled, by the user's line.
@@ -55,7 +66,6 @@ class Scope:
         "__weakref__",
         "arrays",
         "carried_out",
-        "decide",
         "depth",
         "differentiate",
         "gather",
@@ -64,6 +74,7 @@ class Scope:
         "open",
         "parameters",
         "parent",
+        "paths",
         "raises",
         "reaching",
         "symbols",
@@ -79,13 +90,19 @@ class Scope:
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
-        self.decide: Callable[[int], bool] | None = None if parent is None else parent.decide
+        self.paths: Following | None = None if parent is None else parent.paths
         self.raises = False
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
         self.arrays: Any = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
         self.differentiate: Any = None if parent is None else parent.differentiate
+
+    def deciding(self) -> Following | None:
+        """Return what answers a condition on values of this scope that has no number, at this point of the code."""
+        inner = innermost_scope()
+        paths = None if inner is None or inner.graph is not self.graph else inner.paths
+        return paths if paths is not None and paths.of_captured else self.paths
 
     def chain(self) -> Iterator[Scope]:
         """Yield this scope and those around it, outwards."""

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,6 +50,17 @@ def user_frame() -> FrameType | None:
     while frame is not None and (_is_own(frame) or frame.f_code.co_filename == functools.__file__):
         frame = frame.f_back
     return frame
+
+
+def called_by_user(end: CodeType) -> bool:
+    """Whether code of the user's, or of another library, stands between the caller and the innermost run of `end`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not end:
+        file = frame.f_code.co_filename
+        if not (is_ours(file) or file == functools.__file__):
+            return True
+        frame = frame.f_back
+    return frame is None
 
 
 def user_place() -> str:

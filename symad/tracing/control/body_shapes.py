@@ -30,8 +30,7 @@ def result_shapes(f: Callable[..., Any], operands: Operands, *before: Any, may_b
         row = containers.unflatten(
             operands.structure, [symbols(leaf.shape[1:]) if mapped else leaf for leaf, mapped in pairs]
         )
-        paths = Paths(graph, MAX_PATHS, name_of(f))
-        scope.decide = paths.decide
+        scope.paths = paths = Paths(scope, MAX_PATHS, name_of(f))
         return paths.explore(
             lambda: f(*before, *row),
             lambda found: (

@@ -14,9 +14,10 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.control.merging import merged
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.node_operands import nodes_of, scope_of
-from symad.tracing.values.node_trees import Tree, expressions, lift_result, merged, wrap
+from symad.tracing.values.node_trees import Tree, expressions, lift_result, wrap
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]

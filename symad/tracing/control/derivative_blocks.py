@@ -30,6 +30,7 @@ from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame
+from symad.tracing.control.paths import Paths
 from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.control.written_bodies import leaves, read_by, result_of
 from symad.tracing.values.containers import from_nodes
@@ -190,8 +191,10 @@ def _traced(
         parameters = given.refill(leaves(graph, len(given.flat)))
         inner.parameters, inner.loops = frozenset(parameters.flat), {}
         inner.arrays = None if scope.arrays is None else scope.arrays.within(inner)
-        result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)))
+        result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)), of_captured=True)
         loops = tuple(inner.loops.values())
+        if isinstance(inner.paths, Paths) and inner.paths.explored > 1 and not surroundings.unchanged():
+            raise NotABlockError  # the code around would see what the last path has changed
     if any(map(graph.is_boolean, result.flat)):
         raise NotABlockError
     needed, captured = _needed(graph, start, parameters.flat, result.flat, loops)

@@ -54,10 +54,10 @@ class Knowledge:
     (True, False)
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, known: Knowledge | None = None) -> None:
         self._graph = graph
-        self._decided: dict[int, bool] = {}
-        self._ranges: dict[tuple[int, ...], _Range] = {}
+        self._decided: dict[int, bool] = {} if known is None else dict(known._decided)
+        self._ranges: dict[tuple[int, ...], _Range] = {} if known is None else dict(known._ranges)
 
     def truth(self, condition: int) -> bool | None:
         """Return whether a condition holds, None when it may or may not."""

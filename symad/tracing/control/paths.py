@@ -1,9 +1,13 @@
-"""All paths of a function through its conditions: it is run once for each, and the results are merged by selects.
+"""All paths of a function through its conditions: it is run once for each, and the results are merged by choices.
 
 A trace on symbols has no numbers for `if` to follow. Each condition that the ones before do not decide is taken to
 hold; when the function has returned, the last decision that has not been tried both ways is reversed and the function
-runs again, until no decision is left (King 1976, symbolic execution). Derivatives that the function takes are taken on
-each path, so those of the merged result are the derivatives of the branch that Python takes.
+runs again, until no decision is left (King 1976, symbolic execution).
+
+A function that is differentiated is followed where it is differentiated: its paths are merged into one result, of which
+the derivatives are taken once. A choice passes a derivative on under its condition, so they are those of the branch
+that Python takes. Where the function raises an error, its derivatives have no value either: the condition is handed on
+to the paths around, and what comes out in the end is NaN there.
 """
 
 from __future__ import annotations
@@ -12,19 +16,28 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import optree
 
+import symad.tracing.values.node_builders as op
 from codegen.ir.copy_rows import copy_rows
+from codegen.ir.program import needed
+from codegen.limits import check
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
+from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.tracing.calling.swallowed import excuse, noted
-from symad.tracing.calling.user_place import is_defect, raised_by_user, user_place
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.swallowed import excuse, forgive, noted
+from symad.tracing.calling.user_place import called_by_user, is_defect, raised_by_user, user_place
 from symad.tracing.control.implication import Knowledge
+from symad.tracing.control.merging import merged, without_aliases
+from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
-from symad.tracing.values.node_trees import Tree, merged
+from symad.tracing.values.node_trees import Tree
 
 MAX_PATHS = 64
 
@@ -42,19 +55,56 @@ class Decision:
     place: str
 
 
+Guards = tuple[int | None, ...]  # of which one holds; None always does
+
+
+@dataclass(frozen=True)
+class _Result:
+    """What a path gives: nodes, or None where the function raises; and the guards under which it has no value."""
+
+    tree: Tree | None
+    raised: Guards
+
+
 Decisions = tuple[Decision, ...]
 _RAISED = object()  # in place of a result: the function has none on this path
 UNIONS: dict[type, Callable[[Sequence[Any]], Sequence[Any]]] = {}  # for results whose structure depends on the path
 
 
-class Paths:
-    """The exploration of one function: `decide` answers its conditions, `explore` runs it along every path."""
+class _NotFollowedError(Exception):
+    """The paths of a function are followed by those around it."""
 
-    def __init__(self, graph: Graph, limit: int, name: str) -> None:
-        self._graph, self._limit, self._name = graph, limit, name
-        self._without_aliases: dict[int, int] = {}
+
+class Paths:
+    """The exploration of one function: `decide` answers its conditions, `explore` runs it along every path.
+
+    Inside the exploration `around`, what is decided there is known; `of_captured` says whether conditions on values
+    that the function captures are decided here. `hidden` tells that the user's code sees nothing of the runs: otherwise
+    an error on one of the paths may be caught there, and is left to the paths around.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        limit: int,
+        name: str,
+        around: Paths | None = None,
+        *,
+        of_captured: bool = True,
+        hidden: bool = True,
+    ) -> None:
+        self._graph = scope.graph
+        self.limit, self._name, self._around = limit, name, around
+        self.of_captured, self._hidden = of_captured, hidden
+        self._bare: dict[int, int] = {}  # nodes without any alias
+        self._plain = {node: node for outer in scope.chain() for node in outer.parameters}  # those of closed levels go
         self.explored = 0  # paths
         self.raises = False  # whether the function raises on one of them that numbers can take
+        self.raised: Guards = ()  # under which the function has no value
+        self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
+        self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
+        self._knowledge: Knowledge
+        self._inside: Guards  # under which parts of what is run have no value
         self._start(())
 
     def decide(self, node: int) -> bool:
@@ -63,7 +113,9 @@ class Paths:
         LimitError when there are more paths than the limit; TraceError when the function decides differently in
         another run.
         """
-        (condition,) = self._stripped([as_truth(self._graph, node)])
+        graph, truth = self._graph, as_truth(self._graph, node)
+        copy_rows(graph, needed(graph, [truth], self._bare), graph, self._bare, lambda leaf: leaf)
+        condition = self._bare[truth]
         known = self._knowledge.truth(condition)
         if known is not None:
             return known
@@ -74,7 +126,7 @@ class Paths:
                 raise _unsteady(self._name, planned, decision)
             decision = planned
         self._taken.append(decision)
-        if len(self._taken) >= self._limit:  # a path of n decisions branches off at least n others
+        if len(self._taken) >= self.limit:  # a path of n decisions branches off at least n others
             raise self._too_many()
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
@@ -82,33 +134,59 @@ class Paths:
     def explore(self, run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
         """Run a function along every path and return the merged tree of its results.
 
-        Where the function itself raises an error, but for one of mistakes, or numbers do (1 / 0, math.sqrt(-1)), its
-        results are NaN; so they are where it fails or returns None on a path that only NaN takes (after `x < 0` and
-        `x >= 0`).
-        ArgumentError when the results of two paths differ in structure or shape.
+        Where the function itself raises an error, but for one of mistakes, or numbers do (1 / 0, math.sqrt(-1)), or
+        where it fails or returns None on a path that only NaN takes (after `x < 0` and `x >= 0`), it has no value:
+        `without_value` says where, and the tree has any numbers there (see `with_nan`). ArgumentError when the results
+        of two paths differ in structure or shape.
         """
-        paths, values = list[Decisions](), list[Any]()
+        paths, values, raised = list[Decisions](), list[Any](), list[Guards]()
         planned: Decisions | None = ()
         while planned is not None:
+            check(f"following the paths of {self._name}", self._graph.heads)
             self._start(planned)
-            values.append(self._result(run))
+            values.append(self._value(run))
             paths.append(tuple(self._taken))
+            raised.append((None,) if values[-1] is _RAISED else self._inside)
             self.explored = len(paths)
-            if len(paths) > self._limit:
+            if len(paths) > self.limit:
                 raise self._too_many()
             planned = _next_plan(self._taken)
-        if len(paths) == 1:
-            return lift(values[0])
-        return self._merged(paths, [None if value is _RAISED else lift(value) for value in _aligned(values)])
+        if len(paths) > 1:
+            values = _aligned(values)
+        results = [
+            _Result(None if value is _RAISED else lift(value), guards)
+            for value, guards in zip(values, raised, strict=True)
+        ]
+        return self._merged(paths, results)
+
+    def next_call(self) -> Any:
+        """Return what tells the next call of a function that is differentiated inside from others, in every run."""
+        self._calls += 1
+        return self._calls, *((decision.condition, decision.outcome) for decision in self._taken)
+
+    def has_no_value(self, guards: Guards) -> None:
+        """Note that what the function computes on this path has no value under guards: a part of it raised there."""
+        self._inside += guards
+
+    def without_value(self) -> int | None:
+        """Return the condition under which the function has no value, None where it has one everywhere."""
+        if not self.raised:
+            return None
+        found = reduce(Builder(self._graph).either, self.raised)
+        return self._graph.number(True) if found is None else found
 
     def _start(self, planned: Decisions) -> None:
-        self._planned, self._taken, self._knowledge = planned, list[Decision](), Knowledge(self._graph)
+        self._planned, self._taken = planned, list[Decision]()
+        self._knowledge = Knowledge(self._graph, None if self._around is None else self._around._knowledge)
+        self._inside, self._calls = (), 0
 
-    def _result(self, run: Callable[[], Any]) -> Any:
+    def _value(self, run: Callable[[], Any]) -> Any:
         start = noted()
         try:
             value = run()
         except Exception as error:
+            if self._taken and not self._hidden and not isinstance(error, LimitError):
+                raise _NotFollowedError from error
             if self._has_no_value(error):
                 if self._knowledge.leaves_only_nan():
                     excuse(start)
@@ -129,54 +207,103 @@ class Paths:
         )
         return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
 
-    def _merged(self, paths: list[Decisions], trees: list[Tree | None]) -> Tree:
+    def _merged(self, paths: list[Decisions], results: list[_Result]) -> Tree:
         """Merge the results of neighbouring paths, which differ in their last decision, until one is left."""
-        whole = [tree for tree in trees if tree is not None]
+        whole = [result.tree for result in results if result.tree is not None]
         if not whole:
             raise ArgumentError(f"{self._name} raises an error on every path", do="call it on numbers to see the error")
-        nan = self._graph.number(math.nan)
-        stack: list[tuple[Decisions, Tree]] = []
-        for path, tree in zip(paths, trees, strict=True):
-            tree = whole[0].refill([nan] * len(whole[0].flat)) if tree is None else tree
-            self._check_alike(whole[0], tree, paths[0], path)
-            stack.append((path, tree.refill(self._stripped(tree.flat))))
+        stack: list[tuple[Decisions, _Result]] = []
+        for path, result in zip(paths, results, strict=True):
+            if result.tree is not None and len(paths) > 1:
+                self._check_alike(whole[0], result.tree, paths[0], path)
+                plain = without_aliases(self._graph, result.tree.flat, self._plain)
+                result = replace(result, tree=result.tree.refill(plain))
+            stack.append((path, result))
             while len(stack) > 1 and stack[-2][0][:-1] == stack[-1][0][:-1]:
                 (decisions, holds), (_, fails) = stack[-2:]
                 del stack[-2:]
-                stack.append((decisions[:-1], merged(self._graph, decisions[-1].condition, holds, fails)))
-        return stack[0][1]
+                stack.append((decisions[:-1], self._either(decisions[-1].condition, holds, fails)))
+        ((_, one),) = stack
+        self.raised = one.raised
+        assert one.tree is not None
+        return one.tree
+
+    def _either(self, condition: int, holds: _Result, fails: _Result) -> _Result:
+        """Return the result of two paths; where one of them has no value, any will do."""
+        build = Builder(self._graph)
+        sides = ((condition, holds.raised), (build.negate(condition), fails.raised))
+        found = [build.both(side, guard) for side, guards in sides for guard in guards]
+        raised: Guards = (reduce(build.either, found),) if found else ()
+        if holds.tree is None or fails.tree is None:
+            return _Result(fails.tree if holds.tree is None else holds.tree, raised)
+        return _Result(merged(self._graph, condition, holds.tree, fails.tree), raised)
 
     def _check_alike(self, first: Tree, other: Tree, path: Decisions, other_path: Decisions) -> None:
         if first.is_like(other):
             return
         met, expected = (other.shapes, first.shapes) if first.structure == other.structure else (other, first)
-        raise ArgumentError(
+        self.unlike = ArgumentError(
             f"{self._name} returns {_form(met)} where {_text(other_path)}",
             why=f"it returns {_form(expected)} where {_text(path)}",
             do="return the same structure and shapes on every path",
         )
-
-    def _stripped(self, nodes: Sequence[int]) -> list[int]:
-        """Return nodes without aliases: inner levels make new ones in each run, and the values are the same."""
-        memo, graph, stack = self._without_aliases, self._graph, list(nodes)
-        while stack:
-            node = stack[-1]
-            operands = graph.operands[node]
-            missing = [operand for operand in operands if operand not in memo]
-            stack += missing
-            if not missing:
-                copy_rows(graph, [stack.pop()], graph, memo, lambda leaf: leaf)
-        return [memo[node] for node in nodes]
+        raise self.unlike
 
     def _too_many(self) -> LimitError:
         place, count = Counter(decision.place for decision in self._taken).most_common(1)[0]
         return LimitError(
-            f"{self._name} has more than {self._limit} paths through its conditions",
+            f"{self._name} has more than {self.limit} paths through its conditions",
             where=place,
             why=f"the condition there was decided {count} times on one path, about different values each time",
             do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
             "or raise max_paths",
         )
+
+
+def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
+    """Return a tree with NaN where a condition holds."""
+    if condition is None:
+        return tree
+    nan = graph.number(math.nan)
+    return tree.refill([op.select(graph, condition, nan, node) for node in tree.flat])
+
+
+def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
+    """Return the tree of what `run` returns, which calls a function that is differentiated in a scope.
+
+    Where paths are followed around it, those of the function are followed here, and merged before it is differentiated.
+    They are left to the paths around where that would show: where the user's code is around, and the function changes
+    something outside of itself or raises an error on a path; or where paths return different shapes.
+    """
+    around = scope.paths
+    if not isinstance(around, Paths):
+        return lift(run())
+    call = around.next_call()
+    hidden = not called_by_user(Paths._value.__code__)
+    surroundings = None if hidden or call in around.not_followed else Surroundings(f)
+    if call in around.not_followed or (surroundings is not None and _is_out_of_sight(surroundings)):
+        return lift(run())
+    scope.paths = paths = Paths(scope, around.limit, name_of(f), around, hidden=hidden)
+    try:
+        tree = paths.explore(run, lift)
+        if surroundings is None or paths.explored == 1 or surroundings.unchanged():
+            around.has_no_value(paths.raised)
+            return tree
+    except (_NotFollowedError, ArgumentError) as error:
+        if isinstance(error, ArgumentError) and error is not paths.unlike:
+            raise
+        forgive(error)
+    finally:
+        scope.paths = around
+    if surroundings is not None:
+        surroundings.restore()
+    around.not_followed.add(call)
+    return lift(run())
+
+
+def _is_out_of_sight(surroundings: Surroundings) -> bool:
+    """Whether what a function changes cannot be told, or not be put back."""
+    return surroundings.runs_out or not surroundings.complete
 
 
 def _next_plan(taken: Sequence[Decision]) -> Decisions | None:

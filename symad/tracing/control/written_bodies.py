@@ -29,7 +29,7 @@ from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.gathers import gathered
-from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
 from symad.tracing.control.results import Flat
 from symad.tracing.control.surroundings import Surroundings
@@ -155,14 +155,17 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
         raise NotOneBodyError(*reason(changed, failure)) from failure
 
 
-def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any]) -> Tree:
-    """Return the tree of what a body returns, merged over the paths through its conditions."""
-    paths = Paths(inner.graph, MAX_PATHS, name_of(f))
-    inner.decide = paths.decide
+def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of_captured: bool = False) -> Tree:
+    """Return the tree of what a body returns, merged over the paths through its conditions.
+
+    Conditions on values that it captures are those of the function around, unless they are decided here.
+    """
+    around = inner.paths if isinstance(inner.paths, Paths) else None
+    inner.paths = paths = Paths(inner, MAX_PATHS, name_of(f), around, of_captured=of_captured)
     tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
     for scope in inner.chain():
         scope.raises = scope.raises or paths.raises
-    return tree
+    return with_nan(inner.graph, tree, paths.without_value())
 
 
 def write_down(

@@ -73,9 +73,10 @@ def truth_of(scope: Scope, node: int) -> bool:
         with forgiving():
             return bool(value_of(scope, node, _TRUTH))
     except SymbolicValueError:
-        if scope.decide is None:
+        paths = scope.deciding()
+        if paths is None:
             raise symbolic_error(scope.graph, node, _TRUTH) from None
-        return scope.decide(node)
+        return paths.decide(node)
 
 
 def shown_value(scope: Scope, node: int) -> float | bool | str:

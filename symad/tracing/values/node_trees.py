@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
 import symad.tracing.values.containers as containers
-import symad.tracing.values.node_builders as op
 from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
@@ -55,12 +54,6 @@ class Tree:
             arrays.append(flat[start : start + array.size].reshape(array.shape))
             start += array.size
         return Tree(self.structure, arrays)
-
-
-def merged(graph: Graph, condition: int, holds: Tree, fails: Tree) -> Tree:
-    """Return one of two trees that are alike, leaf by leaf the first where a condition holds, else the second."""
-    pairs = zip(holds.flat, fails.flat, strict=True)
-    return holds.refill([a if a == b else op.select(graph, condition, a, b) for a, b in pairs])
 
 
 def lift(

@@ -128,7 +128,7 @@ def test_levels_inside_a_recalled_function_stay_apart():
         assert kernel(3.0) == expected
 
 
-def test_functions_that_one_trace_does_not_say_all_about_are_run_again():
+def test_each_path_is_run_once_and_rules_are_not_recalled():
     calls = []
 
     def bent(x):
@@ -137,7 +137,7 @@ def test_functions_that_one_trace_does_not_say_all_about_are_run_again():
 
     kernel = sa.compile(sa.grad(bent), np.ones(3))
     np.testing.assert_allclose(kernel(np.array([-1.0, 2.0, 3.0])), [3.0, 12.0, 27.0])
-    assert len(calls) > 2
+    assert len(calls) == 2
 
     @sa.custom_derivative(derivative=lambda primals, tangents: 5.0 * tangents[0])
     def ruled(x):
