@@ -1,5 +1,7 @@
 """Calls of foreign code: the public functions of a package with numbers to differentiate.
 
+A function is one of the package where it is defined there; what a package shows of others is not drawn.
+
 The numbers are those of the first example in a function's docstring that gives it any. Where there is none, numbers
 are drawn, in several shapes, until the function answers with a number. Functions are those of the package's modules,
 static methods of its classes, and the METHODS of its instances: those that its modules hold, and those that its
@@ -174,8 +176,8 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 
 def _is_of(package: str, value: Any) -> bool:
-    """Whether a function, a class or an instance comes from a package, or from one that it shows as its own."""
-    return not str(getattr(value, "__module__", type(value).__module__)).startswith(("numpy", "builtins", "typing"))
+    """Whether a function, a class or an instance is defined in a package: what it only shows is another's to test."""
+    return f"{getattr(value, '__module__', type(value).__module__)}.".startswith(f"{package}.")
 
 
 def _functions(name: str, value: Any) -> Iterator[tuple[str, Function]]:

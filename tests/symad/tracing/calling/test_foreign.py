@@ -158,3 +158,13 @@ def test_a_wrong_derivative_is_found():
 def test_functions_of_a_package_are_found():
     names = {call.name for call in calls_of("tests.symad.tracing.calling.test_foreign")}
     assert {name.rpartition(".")[2] for name in names} >= {function.__name__ for function in EXPECTED}
+
+
+def test_what_a_package_only_shows_is_not_drawn(tmp_path, monkeypatch):
+    """SciPy's functions are SciPy's to test: with drawn numbers some of them end the process."""
+    package = tmp_path / "shows_others"
+    package.mkdir()
+    (package / "__init__.py").write_text("from statistics import fmean, NormalDist\nfrom .own import doubled\n")
+    (package / "own.py").write_text("def doubled(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [call.name for call in calls_of("shows_others")] == ["shows_others.own.doubled"]
