@@ -294,6 +294,8 @@ def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
 
 def _explain(error: BaseException) -> None:
     """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
+    if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in _STORES):
+        raise error.__cause__  # NumPy takes what has indices for a sequence, and says so in place of our error
     if any(text in str(error) for text in _ASKED_OF_SYMPY):
         raise TraceError(
             f"a SymPy expression was asked for a number or a truth value ({error})",

@@ -260,10 +260,20 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
     return wrap(np.full(shape, nodes), scope)
 
 
+def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Any:
+    """np.arange of traced bounds: how many elements there are follows the values, and has no derivative."""
+    first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
+    length = (last - first) / step
+    if isinstance(length, Scalar):
+        length = value_of(length.scope, length.node, "the length of np.arange")
+    first, second = _array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
+    return first + np.arange(max(math.ceil(length), 0)) * (second - first)
+
+
 _MAKERS: dict[Function, Function | None] = {
     np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array, np.ascontiguousarray: _as_array,
     np.asfortranarray: _as_array, np.require: _as_array,
-    np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: None,
+    np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: _arange,
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
     np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,
     np.kron: None, np.concatenate: None, np.stack: None, np.vstack: None, np.hstack: None, np.column_stack: None,

@@ -154,7 +154,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
     """The function applied to each 1-D slice; the axes of its result take the place of the axis."""
-    axis, arr = axis % np.ndim(arr), traced(arr)
+    axis, arr = np.lib.array_utils.normalize_axis_index(axis, np.ndim(arr)), traced(arr)
     rows = np.moveaxis(arr, axis, -1)
     outer = rows.shape[:-1]
     made = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
