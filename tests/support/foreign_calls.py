@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import functools
 import importlib
 import inspect
 import io
@@ -191,10 +192,20 @@ def _functions(name: str, value: Any) -> Iterator[tuple[str, Function]]:
             yield f"{name}.{key}", getattr(value, key)
         wanted = [key for key in METHODS if key not in statics and callable(getattr(value, key, None))]
         for made in _instances(value) if wanted else ():
-            yield from ((f"{name}.{key}", getattr(made, key)) for key in wanted)
+            yield from ((f"{name}.{key}", _method(made, key)) for key in wanted)
     elif type(value).__module__ != "builtins":
-        members = ((key, inspect.getattr_static(value, key, None) and getattr(value, key)) for key in METHODS)
+        members = ((key, inspect.getattr_static(value, key, None) and _method(value, key)) for key in METHODS)
         yield from ((f"{name}.{key}", member) for key, member in members if callable(member))
+
+
+def _method(instance: Any, name: str) -> Function:
+    """Return a method that is looked up whenever it is called, as code that uses an instance does."""
+
+    @functools.wraps(getattr(instance, name))
+    def call(*args: Any, **keywords: Any) -> Any:
+        return getattr(instance, name)(*args, **keywords)
+
+    return call
 
 
 def _instances(kind: type) -> list[Any]:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from itertools import islice
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -344,7 +344,18 @@ class _Module(ModuleType):
 
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
-    return _table(tuple(name for name in ("scipy.special", "scipy") if name in sys.modules))
+    return _table(tuple(name for name in _OPTIONAL if name in sys.modules))
+
+
+def replacement(value: Any) -> Any:
+    """Return the stand-in of a function, a module or a bound method, None where there is none."""
+    table = replacements()
+    if isinstance(value, MethodType) and id(value.__func__) in table:
+        return MethodType(table[id(value.__func__)][1], value.__self__)
+    return table[id(value)][1] if id(value) in table else None
+
+
+_OPTIONAL = ("scipy._lib.array_api_extra", "scipy.special", "scipy.stats", "scipy")  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)
@@ -372,8 +383,9 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     """The functions of optional packages, as far as those are imported."""
     found = []
     for full_name, form in STAND_INS.items():
-        module, _, name = full_name.rpartition(".")
-        original = getattr(sys.modules.get(module), name, None)
+        owner, _, name = full_name.rpartition(".")
+        module, _, kind = owner.rpartition(".")
+        original = getattr(sys.modules.get(owner, getattr(sys.modules.get(module), kind, None)), name, None)
         if original is not None:
             found.append((original, form))
     return found

@@ -19,8 +19,15 @@ import optree
 from codegen.ir.copy_rows import copy_rows
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.graph import Graph
-from symad.tracing.calling.swallowed import excuse, noted
-from symad.tracing.calling.user_place import is_defect, raised_by_user, user_place
+from symad.tracing.calling.swallowed import excuse, library_refusal, noted
+from symad.tracing.calling.user_place import (
+    is_defect,
+    library_function,
+    raised_by_user,
+    raised_place,
+    scipy_calls,
+    user_place,
+)
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
@@ -35,11 +42,12 @@ _MATHS = ("math domain error", "expected a ")  # how the math module words its V
 
 @dataclass(frozen=True)
 class Decision:
-    """A condition (a node without aliases), its outcome, and the user's file and line."""
+    """A condition (a node without aliases), its outcome, the user's file and line, and SciPy's function there."""
 
     condition: int
     outcome: bool
     place: str
+    library: str = ""
 
 
 Decisions = tuple[Decision, ...]
@@ -67,7 +75,7 @@ class Paths:
         known = self._knowledge.truth(condition)
         if known is not None:
             return known
-        decision = Decision(condition, True, user_place())
+        decision = Decision(condition, True, user_place(), next(reversed(scipy_calls()), ""))
         if len(self._taken) < len(self._planned):
             planned = self._planned[len(self._taken)]
             if planned.condition != condition:
@@ -117,6 +125,9 @@ class Paths:
                 return _RAISED
             if self._taken:
                 error.add_note(f"This happened on the path where {_text(self._taken)}.")
+            library = library_function(error)
+            if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):
+                raise library_refusal(library, error, raised_place(error)) from error  # no number takes this path
             raise
         return _RAISED if value is None and self._knowledge.leaves_only_nan() else value
 
