@@ -115,6 +115,8 @@ def _settle(error: Exception | None, watch: Watch) -> None:
         if error is not None:
             if isinstance(error, _RETRIED):
                 _explain(error)
+            if spoilt is not None and not isinstance(error, WorkbenchError):
+                raise swallowed_error(spoilt) from error  # one of the function's own, while it handled ours
             raise error
     finally:
         del error  # its traceback holds this frame

@@ -25,6 +25,7 @@ import sympy as sp
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.shape import IN_PLACE
@@ -355,7 +356,7 @@ def replacement(value: Any) -> Any:
     return table[id(value)][1] if id(value) in table else None
 
 
-_OPTIONAL = ("scipy._lib.array_api_extra", "scipy.special", "scipy.stats", "scipy")  # inner modules first
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy")  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)

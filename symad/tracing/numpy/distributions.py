@@ -20,6 +20,7 @@ from symad.tracing.values.node_operands import holds_traced
 Method = Callable[..., Any]
 
 MODULES = tuple(f"scipy.stats.{name}" for name in ("_distn_infrastructure", "_continuous_distns", "_discrete_distns"))
+EXTRAS = ("scipy._lib.array_api_extra", "scipy._external.array_api_extra")  # its place since SciPy 1.18
 BASES = ("rv_continuous", "rv_discrete")  # classes of the first of them
 
 # What a method answers below and above the support.
@@ -115,7 +116,7 @@ stands_in_for(f"{MODULES[0]}.{BASES[0]}._logcdf")(_log_tail("_cdf", "_sf"))
 stands_in_for(f"{MODULES[0]}.{BASES[0]}._logsf")(_log_tail("_sf", "_cdf"))
 
 
-@stands_in_for("scipy._lib.array_api_extra.apply_where")
+@stands_in_for(*[f"{module}.apply_where" for module in EXTRAS])
 def apply_where(
     cond: Any, args: Any, f1: Method, f2: Method | None = None, /, *, fill_value: Any = None, **_: Any
 ) -> Any:
