@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -18,14 +17,13 @@ import sympy as sp
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
-from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
 from codegen.ir.row_table import Table
-from codegen.ir.tables import Affine, Indexed, table
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
-from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
+from symad.tracing.control.array_products import matrix_product, program_of, slots_on, sums_of_products
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
@@ -189,9 +187,9 @@ class ArrayLoops:
     def chain(self, build: Build, rows: Nodes) -> tuple[Nodes, Nodes]:
         """Return the last values of a reduction of rows, and all of them but the first: one loop carries them."""
         graph, (terms, places) = self.scope.graph, rows.shape
-        body, slots = _slots(2 * places)
+        body, slots = slots_on(2 * places)
         wanted = [build(body, carried, term) for term, carried in zip(slots[:places], slots[places:], strict=True)]
-        program = _program(body, 2 * places, *wanted)
+        program = program_of(body, 2 * places, *wanted)
         reads = tuple(self.column(column) for column in rows[1:].T)
 
         def made() -> Loop:
@@ -240,14 +238,14 @@ class ArrayLoops:
             shape = number, rows, columns
             parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]
             parts += [np.broadcast_to(right[:, None, k], shape).ravel() for k in range(inner)]
-            return self.written(_sum_of_products(inner), list(map(self.column, parts)), "each")
+            return self.written(sums_of_products(1, inner), list(map(self.column, parts)), "each")
         sides = [self.column(left), self.column(right)]
         values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
         sizes = number, rows, inner, columns
 
         reads = [side for side in sides if is_nodes(side)]
         constants = tuple(digest(side) for side in sides if not is_nodes(side))
-        return self.block(("product", *sizes, constants), lambda: _matrix_product(*sizes, values), reads)[0]
+        return self.block(("product", *sizes, constants), lambda: matrix_product(*sizes, values), reads)[0]
 
     def cholesky(self, matrix: Nodes) -> Nodes:
         """Return the lower factor of a matrix."""
@@ -318,63 +316,14 @@ def _body(template: Template, slots: Sequence[int], result: int) -> Program:
     }
     others = [row for row in range(len(template)) if row not in row_of]
     add_rows(rows, row_of, template, others, template.atoms.__getitem__)
-    return _program(rows, len(slots), row_of[result])
-
-
-def _program(rows: Table, slots: int, *results: int) -> Program:
-    inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
-    outputs = tuple(Output((), (result,)) for result in results)
-    return Program(rows.heads, rows.operands, rows.atoms, inputs, outputs, "body")
+    return program_of(rows, len(slots), row_of[result])
 
 
 def _one_after_the_other(build: Build) -> Build:
     return lambda graph, *operands: reduce(partial(build, graph), operands)
 
 
-def _slots(number: int) -> tuple[Graph, list[int]]:
-    graph = Graph(lines=False)
-    return graph, [graph.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(number)]
-
-
 def _passed_on() -> Program:
     """Return the body that has its slot as it is."""
-    graph, (slot,) = _slots(1)
-    return _program(graph, 1, slot)
-
-
-def _sum_of_products(terms: int) -> Program:
-    """Return the sum of products of the first slots with the others, from left to right."""
-    graph, slots = _slots(2 * terms)
-    products = [op.multiply(graph, *pair) for pair in zip(slots[:terms], slots[terms:], strict=True)]
-    return _program(graph, 2 * terms, reduce(partial(op.add, graph), products))
-
-
-def _matrix_product(
-    number: int, rows: int, inner: int, columns: int, values: Sequence[NDArray[np.float64] | None]
-) -> RolledProgram:
-    """Return the products of some matrices, row by row; those with values are constants, the others inputs.
-
-    >>> [(nest.count, nest.steps[0].count) for nest in _matrix_product(1, 5, 3, 4, [None, None]).steps]
-    [(5, 12)]
-    """
-    sizes = number * rows * inner, number * inner * columns
-    inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in range(2) if values[k] is None)
-    given = [Buffer("constant", found.size, found) for found in values if found is not None]
-    numbers = {True: count(), False: count(len(inputs))}
-    left, right = (next(numbers[found is None]) for found in values)
-    product = len(inputs) + len(given)
-    one = inner * columns  # repetitions for a row: of each inner index all columns
-    stacked = number > 1
-
-    def moving(found: Affine | Indexed, each: int, row: int) -> Affine | Indexed:
-        return replace(found, shifts=(each, row) if stacked else (row,))
-
-    by_inner = moving(table(np.repeat(np.arange(inner), columns)), rows * inner, inner)
-    by_column = moving(table(np.tile(np.arange(columns), inner)), rows * columns, columns)
-    gathers = Gather(left, by_inner), Gather(right, moving(Affine(0, 1, one), one, 0))
-    step = Region(_sum_of_products(1), one, gathers, (Result(0, product, by_column, "add"),))
-    nest = Nest(rows, (step,))
-    size = number * rows * columns
-    buffers = *(Buffer("input", array.size) for array in inputs), *given, Buffer("output", size)
-    steps = (Nest(number, (nest,)) if stacked else nest,)
-    return RolledProgram(inputs, (Output((size,), ()),), buffers, steps, "matrix product")
+    graph, (slot,) = slots_on(1)
+    return program_of(graph, 1, slot)
