@@ -1,6 +1,6 @@
 """Foreign code: every public function of installed packages that takes numbers, differentiated and compared.
 
-python -m tests.foreign chemicals lmfit.lineshapes scipy.stats [--only NAME] [--all]
+python -m tests.foreign chemicals lmfit.lineshapes scipy.stats [--only NAME] [--all] [--seconds N]
 
 Every number among the arguments (see `tests.support.foreign_calls`) is differentiated: the value is compared with the
 plain call, the gradient with extrapolated central differences of plain calls, interpreted and as a kernel. Each
@@ -146,16 +146,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("packages", nargs="+")
     parser.add_argument("--only", default="", help="functions with this in their names")
     parser.add_argument("--all", action="store_true", help="also name what is refused or slow")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="for each package: where it ends")
     options = parser.parse_args(arguments)
-    return sum(_package(package, options.only, options.all) for package in options.packages)
+    sa.verify(sa.compile(sa.value_and_grad(np.sin), 1.0), 1.0)  # imports all that a limit of time must not cut off
+    return sum(_package(package, options.only, options.all, options.seconds) for package in options.packages)
 
 
-def _package(package: str, only: str, everything: bool) -> int:
+def _package(package: str, only: str, everything: bool, seconds: float) -> int:
     """Differentiate the functions of a package, print what became of them, and return how many are wrong."""
     counts: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
     causes: Counter[str] = Counter()
     started = time.monotonic()
     for call in calls_of(package, only):
+        if time.monotonic() - started > seconds:
+            print(f"{package}: ended before {call.name}")
+            break
         for way in WAYS:
             found = outcome(call, way)
             counts[way][found.kind] += 1

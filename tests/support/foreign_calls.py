@@ -1,5 +1,7 @@
 """Calls of foreign code: the public functions of a package with numbers to differentiate.
 
+A function is one of the package where it is defined there; what a package shows of others is not drawn.
+
 The numbers are those of the first example in a function's docstring that gives it any. Where there is none, numbers
 are drawn, in several shapes, until the function answers with a number. Functions are those of the package's modules,
 static methods of its classes, and the METHODS of its instances: those that its modules hold, and those that its
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import functools
 import importlib
 import inspect
 import io
@@ -174,8 +177,8 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 
 def _is_of(package: str, value: Any) -> bool:
-    """Whether a function, a class or an instance comes from a package, or from one that it shows as its own."""
-    return not str(getattr(value, "__module__", type(value).__module__)).startswith(("numpy", "builtins", "typing"))
+    """Whether a function, a class or an instance is defined in a package: what it only shows is another's to test."""
+    return f"{getattr(value, '__module__', type(value).__module__)}.".startswith(f"{package}.")
 
 
 def _functions(name: str, value: Any) -> Iterator[tuple[str, Function]]:
@@ -189,10 +192,20 @@ def _functions(name: str, value: Any) -> Iterator[tuple[str, Function]]:
             yield f"{name}.{key}", getattr(value, key)
         wanted = [key for key in METHODS if key not in statics and callable(getattr(value, key, None))]
         for made in _instances(value) if wanted else ():
-            yield from ((f"{name}.{key}", getattr(made, key)) for key in wanted)
+            yield from ((f"{name}.{key}", _method(made, key)) for key in wanted)
     elif type(value).__module__ != "builtins":
-        members = ((key, inspect.getattr_static(value, key, None) and getattr(value, key)) for key in METHODS)
+        members = ((key, inspect.getattr_static(value, key, None) and _method(value, key)) for key in METHODS)
         yield from ((f"{name}.{key}", member) for key, member in members if callable(member))
+
+
+def _method(instance: Any, name: str) -> Function:
+    """Return a method that is looked up whenever it is called, as code that uses an instance does."""
+
+    @functools.wraps(getattr(instance, name))
+    def call(*args: Any, **keywords: Any) -> Any:
+        return getattr(instance, name)(*args, **keywords)
+
+    return call
 
 
 def _instances(kind: type) -> list[Any]:

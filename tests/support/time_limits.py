@@ -23,7 +23,7 @@ def limited(seconds: int) -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.001)  # again and again: bare `except`s catch it
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)  # again: bare `except`s catch it; cleaning up takes time
     try:
         yield
     finally:

@@ -10,25 +10,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
-import sysconfig
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
-from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from symad.errors import TraceError, WorkbenchError
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replacements
+from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replacement
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
-from symad.tracing.calling.user_place import is_library, library_function, raised_place, user_globals
+from symad.tracing.calling.user_place import library_function, raised_place, user_globals
 from symad.tracing.values.object_arrays import ObjectArrayError
 from symad.tracing.values.traced import NumberError, StoreError
-
-Namespace = dict[str, Any]
 
 _ABSENT = object()
 _CACHED = functools._lru_cache_wrapper
@@ -120,6 +115,8 @@ def _settle(error: Exception | None, watch: Watch) -> None:
         if error is not None:
             if isinstance(error, _RETRIED):
                 _explain(error)
+            if spoilt is not None and not isinstance(error, WorkbenchError):
+                raise swallowed_error(spoilt) from error  # one of the function's own, while it handled ours
             raise error
     finally:
         del error  # its traceback holds this frame
@@ -145,7 +142,7 @@ class _Attempt:
     objects: bool = False
 
     def holds(self, namespace: Names) -> bool:
-        return any(_identity(namespace) == _identity(known) for known in self.namespaces)
+        return any(identity(namespace) == identity(known) for known in self.namespaces)
 
 
 _PLAIN = _Attempt()
@@ -156,13 +153,13 @@ def _better(
     attempt: _Attempt, error: Exception | None, watch: Watch, f: Callable[..., Any], retries: int
 ) -> _Attempt | None:
     """Return the next thing to try, None when nothing is left or the errors are of another kind."""
-    cells = [cell for function in (f, *watch.functions) for cell in _enclosed(function)]
+    cells = [cell for function in (f, *watch.functions) for cell in enclosed(function)]
     if error is not None and isinstance(error, _RETRIED):
-        better = _helped(attempt, error, [*user_globals(error), *cells], retries)
+        better = _helped(attempt, error, [*user_globals(error), *of_distributions(error), *cells], retries)
         if better is not None:
             return better
     for note in watch.notes:
-        names: list[Names] = [*user_globals(note.error), *note.namespaces, *cells]
+        names = [*user_globals(note.error), *note.namespaces, *of_distributions(note.error), *cells]
         better = _helped(attempt, note.error, names, retries)
         if better is not None:
             return better
@@ -175,7 +172,7 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
     found = _new(attempt, namespaces)
     stores = _has(error, StoreError) or any(text in str(error) for text in _STORES)
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
-        found += _new(_Attempt((*attempt.namespaces, *found)), _reached((*attempt.namespaces, *found)))
+        found += _new(_Attempt((*attempt.namespaces, *found)), reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
     last = (not found and attempt.arrays) or retries == _RETRIES - 1
     objects = attempt.objects or (last and _has(error, ObjectArrayError))
@@ -185,81 +182,8 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
 
 
 def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
-    fresh = {_identity(namespace): namespace for namespace in namespaces if not attempt.holds(namespace)}
+    fresh = {identity(namespace): namespace for namespace in namespaces if not attempt.holds(namespace)}
     return tuple(fresh.values())
-
-
-class _Cell:
-    """A variable of an enclosing function, in the form of a namespace with one name."""
-
-    def __init__(self, cell: CellType) -> None:
-        self.cell = cell
-
-    def items(self) -> list[tuple[str, Any]]:
-        return [("", self.cell.cell_contents)]
-
-    def values(self) -> list[Any]:
-        return [self.cell.cell_contents]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.cell.cell_contents
-
-    def update(self, names: dict[str, Any]) -> None:
-        for value in names.values():
-            self.cell.cell_contents = value
-
-    def __contains__(self, name: str) -> bool:
-        return True  # so that no name of a builtin is added
-
-
-Names = Namespace | _Cell
-
-
-def _identity(namespace: Names) -> int:
-    return id(namespace.cell if isinstance(namespace, _Cell) else namespace)
-
-
-def _enclosed(f: Any) -> list[_Cell]:
-    """Return the variables of enclosing functions that hold something with a stand-in."""
-    table, found, seen, waiting = replacements(), list[_Cell](), set[int](), [f]
-    while waiting:
-        function = waiting.pop()
-        if not isinstance(function, FunctionType) or id(function) in seen:
-            continue
-        seen.add(id(function))
-        for cell in function.__closure__ or ():
-            with contextlib.suppress(ValueError):  # an empty cell
-                waiting.append(cell.cell_contents)
-                if id(cell.cell_contents) in table and not is_library(function.__code__.co_filename):
-                    found.append(_Cell(cell))
-    return found
-
-
-def _reached(namespaces: Sequence[Names]) -> list[Names]:
-    """Return the namespaces of the user's modules whose functions, classes or names these ones use."""
-    found, waiting = list(namespaces), deque(namespaces)
-    while waiting:
-        for value in list(waiting.popleft().values()):
-            namespace = _namespace_of(value)
-            if namespace is not None and not any(namespace is known for known in found):
-                found.append(namespace)
-                waiting.append(namespace)
-    return found
-
-
-def _namespace_of(value: Any) -> Namespace | None:
-    if isinstance(value, FunctionType):
-        namespace: Namespace | None = value.__globals__
-    elif isinstance(value, type):
-        namespace = getattr(sys.modules.get(value.__module__), "__dict__", None)
-    else:
-        namespace = vars(value) if isinstance(value, ModuleType) else None
-    file = namespace and namespace.get("__file__")
-    users = isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
-    return namespace if users else None
-
-
-_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def _is_conversion(error: BaseException) -> bool:
@@ -294,6 +218,8 @@ def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
 
 def _explain(error: BaseException) -> None:
     """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
+    if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in _STORES):
+        raise error.__cause__  # NumPy takes what has indices for a sequence, and says so in place of our error
     if any(text in str(error) for text in _ASKED_OF_SYMPY):
         raise TraceError(
             f"a SymPy expression was asked for a number or a truth value ({error})",
@@ -330,8 +256,8 @@ class _Patch:
 
     def __init__(self, namespace: Names) -> None:
         self.namespace, self.calls = namespace, 0
-        table = replacements()
-        self.names = {name: table[id(value)][1] for name, value in namespace.items() if id(value) in table}
+        forms = [(name, replacement(value)) for name, value in namespace.items()]
+        self.names = {name: form for name, form in forms if form is not None}
         self.names |= {name: form for name, form in BUILTINS.items() if name not in namespace}
         self.names |= {name: memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}
         self.former = {name: namespace.get(name, _ABSENT) for name in self.names}
@@ -352,19 +278,19 @@ _patches: dict[int, _Patch] = {}  # by id of the namespace; an entry lives as lo
 
 def _enter(namespace: Names) -> None:
     with _lock:
-        patch = _patches.get(_identity(namespace))
+        patch = _patches.get(identity(namespace))
         if patch is None:
-            patch = _patches[_identity(namespace)] = _Patch(namespace)
+            patch = _patches[identity(namespace)] = _Patch(namespace)
             namespace.update(patch.names)
         patch.calls += 1
 
 
 def _leave(namespace: Names) -> None:
     with _lock:
-        patch = _patches[_identity(namespace)]
+        patch = _patches[identity(namespace)]
         patch.calls -= 1
         if patch.calls == 0:
-            _patches.pop(_identity(namespace)).restore()
+            _patches.pop(identity(namespace)).restore()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from itertools import islice
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ import sympy as sp
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.shape import IN_PLACE
@@ -260,10 +261,20 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
     return wrap(np.full(shape, nodes), scope)
 
 
+def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Any:
+    """np.arange of traced bounds: how many elements there are follows the values, and has no derivative."""
+    first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
+    length = (last - first) / step
+    if isinstance(length, Scalar):
+        length = value_of(length.scope, length.node, "the length of np.arange")
+    first, second = _array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
+    return first + np.arange(max(math.ceil(length), 0)) * (second - first)
+
+
 _MAKERS: dict[Function, Function | None] = {
     np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array, np.ascontiguousarray: _as_array,
     np.asfortranarray: _as_array, np.require: _as_array,
-    np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: None,
+    np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: _arange,
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
     np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,
     np.kron: None, np.concatenate: None, np.stack: None, np.vstack: None, np.hstack: None, np.column_stack: None,
@@ -334,7 +345,18 @@ class _Module(ModuleType):
 
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
-    return _table(tuple(name for name in ("scipy.special", "scipy") if name in sys.modules))
+    return _table(tuple(name for name in _OPTIONAL if name in sys.modules))
+
+
+def replacement(value: Any) -> Any:
+    """Return the stand-in of a function, a module or a bound method, None where there is none."""
+    table = replacements()
+    if isinstance(value, MethodType) and id(value.__func__) in table:
+        return MethodType(table[id(value.__func__)][1], value.__self__)
+    return table[id(value)][1] if id(value) in table else None
+
+
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy")  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)
@@ -362,8 +384,9 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     """The functions of optional packages, as far as those are imported."""
     found = []
     for full_name, form in STAND_INS.items():
-        module, _, name = full_name.rpartition(".")
-        original = getattr(sys.modules.get(module), name, None)
+        owner, _, name = full_name.rpartition(".")
+        module, _, kind = owner.rpartition(".")
+        original = getattr(sys.modules.get(owner, getattr(sys.modules.get(module), kind, None)), name, None)
         if original is not None:
             found.append((original, form))
     return found

@@ -30,8 +30,16 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.swallowed import excuse, forgive, noted
-from symad.tracing.calling.user_place import called_by_user, is_defect, raised_by_user, user_place
+from symad.tracing.calling.swallowed import excuse, forgive, library_refusal, noted
+from symad.tracing.calling.user_place import (
+    called_by_user,
+    is_defect,
+    library_function,
+    raised_by_user,
+    raised_place,
+    scipy_calls,
+    user_place,
+)
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.merging import merged, without_aliases
 from symad.tracing.control.surroundings import Surroundings
@@ -48,11 +56,12 @@ _MATHS = ("math domain error", "expected a ")  # how the math module words its V
 
 @dataclass(frozen=True)
 class Decision:
-    """A condition (a node without aliases), its outcome, and the user's file and line."""
+    """A condition (a node without aliases), its outcome, the user's file and line, and SciPy's function there."""
 
     condition: int
     outcome: bool
     place: str
+    library: str = ""
 
 
 Guards = tuple[int | None, ...]  # of which one holds; None always does
@@ -119,7 +128,7 @@ class Paths:
         known = self._knowledge.truth(condition)
         if known is not None:
             return known
-        decision = Decision(condition, True, user_place())
+        decision = Decision(condition, True, user_place(), next(reversed(scipy_calls()), ""))
         if len(self._taken) < len(self._planned):
             planned = self._planned[len(self._taken)]
             if planned.condition != condition:
@@ -195,6 +204,9 @@ class Paths:
                 return _RAISED
             if self._taken:
                 error.add_note(f"This happened on the path where {_text(self._taken)}.")
+            library = library_function(error)
+            if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):
+                raise library_refusal(library, error, raised_place(error)) from error  # no number takes this path
             raise
         return _RAISED if value is None and self._knowledge.leaves_only_nan() else value
 

@@ -157,6 +157,8 @@ def linspace(
     axis: int = 0, **_: Any,
 ) -> Any:  # fmt: skip
     """Evenly spaced numbers between two traced ends."""
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
     first, last = np.broadcast_arrays(*together(start, stop))
     count = num - 1 if endpoint else num
     step = (last - first) / count if count else last - first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -121,14 +122,19 @@ def var(
 
 @implements(np.std)
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any, **keywords: Any) -> Any:
-    """The square root of the variance."""
-    return delivered(np.sqrt(var(a, axis, dtype, None, *args, **keywords)), out)
+    """The square root of the variance, which of one number is 0 (or NaN) wherever it is: so is the root of it."""
+    a = traced(a)
+    variance = var(a, axis, dtype, None, *args, **keywords)
+    is_whole = keywords.keys().isdisjoint(("where", "mean"))
+    is_single = is_whole and _count(a.shape, axis, False, np._NoValue) == 1
+    return delivered(variance if is_single else np.sqrt(variance), out)
 
 
 @implements(np.average)
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     """The weighted mean: sum(a * weights) / sum(weights)."""
     shape = np.shape(a)
+    node_arrays.normalized_axes(axis, len(shape))
     if weights is None:
         weights = np.ones(shape)
     elif np.shape(weights) != shape:
@@ -152,8 +158,8 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any
 def _running(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         node_arrays.require_float(name, dtype)
-        a = np.ravel(traced(a)) if axis is None else traced(a)
-        return ufunc.accumulate(a, axis=0 if axis is None else axis, **given(out=out))
+        a = np.ravel(traced(a)) if axis is None else np.atleast_1d(traced(a))
+        return ufunc.accumulate(a, axis=0 if axis is None else operator.index(axis), **given(out=out))
 
     return handler
 

@@ -154,7 +154,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **keywords: Any) -> Any:
     """The function applied to each 1-D slice; the axes of its result take the place of the axis."""
-    axis, arr = axis % np.ndim(arr), traced(arr)
+    axis, arr = np.lib.array_utils.normalize_axis_index(axis, np.ndim(arr)), traced(arr)
     rows = np.moveaxis(arr, axis, -1)
     outer = rows.shape[:-1]
     made = np.stack([func1d(rows[index], *args, **keywords) for index in np.ndindex(*outer)])
@@ -296,13 +296,24 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
     _write(arr, values, lambda nodes, new: np.put_along_axis(nodes, plain_index(indices), new, axis))
 
 
+def _is_choice(target: Any, mask: Any, values: Any) -> bool:
+    """Whether one value is written wherever a traced mask holds: a choice, which asks for no values."""
+    return isinstance(target, Array) and isinstance(mask, Array) and np.size(values) == 1
+
+
 @implements(np.place)
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Write the first values where the mask (by its values) holds, one after the other."""
+    if _is_choice(arr, mask, vals):
+        arr[mask] = np.ravel(traced(vals))[0]
+        return
     _write(arr, vals, lambda nodes, new: np.place(nodes, plain_index(mask), new.ravel()))
 
 
 @implements(np.putmask)
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Write the values at the same flat positions where the mask (by its values) holds."""
+    if _is_choice(a, mask, values):
+        a[mask] = np.ravel(traced(values))[0]
+        return
     _write(a, values, lambda nodes, new: np.putmask(nodes, plain_index(mask), new))

@@ -80,6 +80,23 @@ def _chi_square(head: Head) -> Build:
     return composed(build)
 
 
+def _beta_density(graph: Graph, u: int, a: int, b: int) -> int:
+    """The density of the beta distribution, by its logarithm."""
+    one = graph.number(1)
+    left = graph.node(h.xlogy, op.subtract(graph, a, one), u)
+    right = graph.node(s.xlog1py, op.subtract(graph, b, one), op.negative(graph, u))
+    return graph.node(sp.exp, op.subtract(graph, op.add(graph, left, right), graph.node(s.betaln, a, b)))
+
+
+def _binomial_mass(graph: Graph, k: int, n: int, p: int) -> int:
+    """The probability of k successes of n, by its logarithm."""
+    one, others = graph.number(1), op.subtract(graph, n, k)
+    left, right = graph.node(h.xlogy, k, p), graph.node(s.xlog1py, others, op.negative(graph, p))
+    ways = graph.node(s.betaln, op.add(graph, k, one), op.add(graph, others, one))
+    ways = op.add(graph, graph.node(sp.log, op.add(graph, n, one)), ways)
+    return graph.node(sp.exp, op.subtract(graph, op.add(graph, left, right), ways))
+
+
 def _radian(graph: Graph, degrees: int, minutes: int, seconds: int) -> int:
     sixtieth = op.divide(graph, op.add(graph, minutes, op.divide(graph, seconds, graph.number(60))), graph.number(60))
     return op.multiply(graph, op.add(graph, degrees, sixtieth), graph.number(math.pi / 180))
@@ -129,6 +146,9 @@ UFUNCS |= {
     "ndtri": composed(_normal_quantile),
     "chdtr": _chi_square(s.gammainc),
     "chdtrc": _chi_square(s.gammaincc),
+    # densities that SciPy's distributions have ufuncs for
+    "_beta_pdf": composed(_beta_density),
+    "_binom_pmf": composed(_binomial_mass),
     # gamma and beta functions
     "psi": function(sp.digamma),
     "poch": composed(_rising),

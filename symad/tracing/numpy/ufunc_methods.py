@@ -63,6 +63,8 @@ def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     scope = scope_of(*inputs, keywords.get("initial"), where, *targets)
     graph = scope.graph
     nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    if not nodes.ndim and not isinstance(axis, tuple | None) and axis in (0, -1):
+        axis = ()  # as NumPy: a number is reduced along its first or last axis, which it lacks
     if isinstance(axis, tuple | None) and nodes.ndim > 1 and len(node_arrays.normalized_axes(axis, nodes.ndim)) > 1:
         _check_order_free(ufunc)
     start = keywords.get("initial", np._NoValue)
@@ -103,6 +105,8 @@ def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> An
     node_arrays.require_float(f"np.{ufunc.__name__}.accumulate", keywords.get("dtype"))
     scope = scope_of(*inputs, *keywords.get("out", ()))
     nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    if not nodes.ndim:
+        raise TypeError("cannot accumulate on a scalar")
     result = node_arrays.accumulate(scope.graph, builder(ufunc), nodes, keywords.get("axis", 0))
     return _deliver(ufunc, scope, result, keywords.get("out", ()), True)
 

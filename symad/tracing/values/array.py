@@ -282,6 +282,10 @@ class Array(Traced, NDArrayOperatorsMixin):
         """Sort in place, following the values."""
         self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
 
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """Return the slices for which the condition (by its values) holds."""
+        return np.compress(condition, self, axis, out)
+
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
         """Partition in place, following the values."""
         self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
@@ -305,7 +309,7 @@ class _Method:
 
 
 _METHODS = frozenset(
-    {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "diagonal", "dot", "max"}
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max"}
     | {"mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"}
     | {"swapaxes", "take", "trace", "var", "put", "argpartition", "choose"}
 )

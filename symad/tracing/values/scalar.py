@@ -26,6 +26,7 @@ from symad.tracing.values.object_arrays import boxed, check_making, check_order,
 from symad.tracing.values.traced import (
     IndexNumberError,
     NumberError,
+    ScalarIndexError,
     Traced,
     refuse_attribute,
     refuse_number,
@@ -171,6 +172,7 @@ class Scalar(Traced):
     __eq__, __ne__ = _equality(np.equal), _equality(np.not_equal)
     __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
     __invert__ = _unary(np.invert)
+    __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
     __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
@@ -283,6 +285,20 @@ class Scalar(Traced):
             return np.dtype(bool if is_boolean(self.scope.graph, self.node) else np.float64)
         refuse_attribute("a traced scalar", np.float64, name)
 
+    def __getitem__(self, key: Any) -> Any:
+        """Return the scalar for () and ..., an array for None and truth values, as NumPy's numbers do."""
+        keys = key if isinstance(key, tuple) else (key,)
+        try:
+            found = np.ravel(self)[(0, *keys)]
+        except IndexError:
+            raise ScalarIndexError(
+                f"index {key!r} of a traced number",
+                where=user_place(),
+                why="a number has no axis",
+                do="(), ... and None are its indices; np.atleast_1d(x) makes an array of it",
+            ) from None
+        return found if found.shape else self
+
     def __copy__(self) -> Scalar:
         return self
 
@@ -300,6 +316,22 @@ class Scalar(Traced):
         return self
 
     @property
+    def flat(self) -> Any:
+        """An array of one element."""
+        return np.ravel(self)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of the number that it stands for."""
+        return np.dtype(self.apparent_kind()).itemsize
+
+    nbytes = itemsize
+
+    def is_integer(self) -> Any:
+        """Return whether it is a whole number: a traced truth value."""
+        return np.isfinite(self) & np.equal(np.floor(self), self)
+
+    @property
     def real(self) -> Scalar:
         """The scalar itself: traced values are real."""
         check_real(".real")
@@ -315,9 +347,17 @@ class Scalar(Traced):
         """Return an array of one element."""
         return np.ravel(self)
 
-    def item(self) -> Scalar:
-        """Return the scalar itself (an element stays traced)."""
-        return self
+    def reshape(self, *shape: Any, order: Any = "C") -> Any:
+        """Return an array of one element in this shape, the scalar for ()."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def compress(self, condition: Any, axis: Any = None) -> Any:
+        """Return an array of one element, or of none where the condition does not hold."""
+        return np.compress(condition, self, axis)
+
+    def item(self, *index: Any) -> Any:
+        """Return the scalar itself (an element stays traced); an index is 0 or ()."""
+        return np.ravel(self).item(*index) if index else self
 
     tolist = copy = item
 
@@ -359,7 +399,7 @@ def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
 
 # NumPy sees no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
 _ARRAY_METHODS = frozenset(
-    {"all", "any", "argmax", "argmin", "argsort", "clip", "compress", "cumprod", "cumsum", "dot", "max", "mean", "min"}
-    | {"prod", "ravel", "repeat", "reshape", "round", "searchsorted", "squeeze", "std", "sum", "take", "transpose"}
-    | {"var"}
+    {"all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max"}
+    | {"mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"}
+    | {"swapaxes", "take", "trace", "transpose", "var"}
 )

@@ -42,6 +42,12 @@ class IndexNumberError(NumberError):
     of_tracing = False
 
 
+class ScalarIndexError(TraceError, IndexError):
+    """An element of a traced number was asked for, which numbers refuse: floats by TypeError, NumPy's by IndexError."""
+
+    of_tracing = False
+
+
 class MissingAttributeError(TraceError, AttributeError):
     """A traced value has no such attribute, and NumPy's value has."""
 

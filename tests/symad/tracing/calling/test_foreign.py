@@ -6,7 +6,7 @@ from math import exp, isclose, log
 import numpy as np
 import pytest
 
-from tests.foreign import WAYS, outcome
+from tests.foreign import WAYS, main, outcome
 from tests.support.foreign_calls import call_of, calls_of
 
 TABLE = [(0.0, 1.0), (0.5, 1.4), (1.0, 2.2), (2.0, 2.9)]
@@ -158,3 +158,18 @@ def test_a_wrong_derivative_is_found():
 def test_functions_of_a_package_are_found():
     names = {call.name for call in calls_of("tests.symad.tracing.calling.test_foreign")}
     assert {name.rpartition(".")[2] for name in names} >= {function.__name__ for function in EXPECTED}
+
+
+def test_what_a_package_only_shows_is_not_drawn(tmp_path, monkeypatch):
+    """SciPy's functions are SciPy's to test: with drawn numbers some of them end the process."""
+    package = tmp_path / "shows_others"
+    package.mkdir()
+    (package / "__init__.py").write_text("from statistics import fmean, NormalDist\nfrom .own import doubled\n")
+    (package / "own.py").write_text("def doubled(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [call.name for call in calls_of("shows_others")] == ["shows_others.own.doubled"]
+
+
+def test_the_campaign_counts_what_became_of_functions(capsys):
+    assert main(["tests.symad.tracing.calling.test_foreign", "--only", "looked_up", "--seconds", "60"]) == 0
+    assert ", compiled: 1 right" in capsys.readouterr().out

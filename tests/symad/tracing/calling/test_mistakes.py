@@ -124,7 +124,7 @@ MISTAKES = {
         "argument, of its structure and shape, such as np.zeros(3), 1.0",
     ),
     "a kernel called with another shape": (
-        lambda: sa.compile(np.sin, X)(np.zeros(4)),
+        lambda: sa.compile(lambda x: np.sin(x), X)(np.zeros(4)),
         sa.ArgumentError,
         "argument 0 (x): shape (4,): the kernel was compiled for (3,)",
     ),

@@ -61,6 +61,33 @@ def test_what_does_not_converge_is_said_as_scipy_says_it():
         sa.grad(f)(X)
 
 
+NEWTONS = {
+    "secant": lambda x: optimize.newton(lambda t: t**3 - x, 1.0),
+    "newton": lambda x: optimize.newton(lambda t: t**3 - x, 1.0, lambda t: 3 * t**2),
+    "halley": lambda x: optimize.newton(lambda t: t**3 - x, 1.0, lambda t: 3 * t**2, fprime2=lambda t: 6 * t),
+}
+
+
+@pytest.mark.parametrize("name", NEWTONS)
+def test_iterations_in_python_are_followed_at_a_point_and_refused_by_name_when_compiled(name):
+    """Symbols take paths that no number takes, on which SciPy says that there is no convergence."""
+    f = NEWTONS[name]
+    assert sa.derivative(f)(2.0) == pytest.approx(2 ** (-2 / 3) / 3, rel=1e-6)
+    with pytest.raises(TraceError, match=r"test_scipy_refusals\.py:\d+: scipy\.optimize\.newton.*symad\.root"):
+        sa.compile(sa.derivative(f), 2.0)
+
+
+def test_what_does_not_converge_is_said_as_scipy_says_it_on_symbols():
+    def f(x):
+        if x > 0:
+            optimize.newton(lambda t: t**2 + 1, 1.0, lambda t: 2 * t, maxiter=3)
+        return x
+
+    with pytest.raises(RuntimeError, match="Failed to converge") as caught:
+        sa.compile(f, 2.0)
+    assert not isinstance(caught.value, TraceError)
+
+
 def test_system_and_runtime_errors_of_the_users_own_come_out():
     def f(x):
         raise SystemError("mine")

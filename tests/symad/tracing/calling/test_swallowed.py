@@ -380,3 +380,17 @@ def test_errors_of_other_threads_do_not_count():
         stop.set()
         thread.join()
     assert len(runs) == 20
+
+
+@pytest.mark.parametrize("made", [sa.derivative, lambda f: sa.compile(f, 0.5)], ids=["derivative", "compile"])
+def test_an_error_that_is_raised_while_one_of_ours_is_handled_is_refused(made):
+    """Numbers would have raised neither."""
+
+    def f(x):
+        try:
+            return complex(x).real
+        except TypeError:
+            raise KeyError("no such number") from None
+
+    with pytest.raises(TraceError, match="an error was caught that plain numbers would not have raised"):
+        made(f)(0.5)

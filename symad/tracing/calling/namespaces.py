@@ -1,0 +1,131 @@
+"""Namespaces: where names stand that stand-ins may take the place of: modules, enclosing functions, classes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+from symad.tracing.calling.stand_ins import replacement
+from symad.tracing.calling.user_place import is_library, library_function
+from symad.tracing.numpy.distributions import BASES, MODULES
+
+Namespace = dict[str, Any]
+
+
+class Cell:
+    """A variable of an enclosing function, in the form of a namespace with one name."""
+
+    def __init__(self, cell: CellType) -> None:
+        self.cell = cell
+
+    def items(self) -> list[tuple[str, Any]]:
+        return [("", self.cell.cell_contents)]
+
+    def values(self) -> list[Any]:
+        return [self.cell.cell_contents]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.cell.cell_contents
+
+    def update(self, names: dict[str, Any]) -> None:
+        for value in names.values():
+            self.cell.cell_contents = value
+
+    def __contains__(self, name: str) -> bool:
+        return True  # so that no name of a builtin is added
+
+
+class Members:
+    """The attributes of a class, in the form of a namespace."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def items(self) -> list[tuple[str, Any]]:
+        return list(vars(self.kind).items())
+
+    def values(self) -> list[Any]:
+        return list(vars(self.kind).values())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return vars(self.kind).get(name, default)
+
+    def update(self, names: dict[str, Any]) -> None:
+        for name, value in names.items():
+            setattr(self.kind, name, value)
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
+Names = Namespace | Cell | Members
+
+
+def identity(namespace: Names) -> int:
+    """Return what tells namespaces apart."""
+    if isinstance(namespace, Cell):
+        return id(namespace.cell)
+    return id(namespace.kind if isinstance(namespace, Members) else namespace)
+
+
+def of_distributions(error: BaseException) -> list[Names]:
+    """Return the names in SciPy's modules of distributions, and those of their methods, if an error came out of them.
+
+    Their formulas are Python code like a user's.
+    """
+    if not library_function(error).startswith("scipy.stats."):
+        return []
+    names: list[Names] = [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
+    infrastructure = sys.modules.get(MODULES[0])
+    return names + [Members(getattr(infrastructure, base)) for base in BASES] if infrastructure else []
+
+
+def enclosed(f: Any) -> list[Cell]:
+    """Return the variables of enclosing functions that hold something with a stand-in."""
+    found, seen, waiting = list[Cell](), set[int](), [f]
+    while waiting:
+        function = waiting.pop()
+        if isinstance(function, partial):
+            waiting.append(function.func)
+        if not isinstance(function, FunctionType) or id(function) in seen:
+            continue
+        seen.add(id(function))
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # an empty cell
+                waiting.append(cell.cell_contents)
+                if replacement(cell.cell_contents) is not None and not is_library(function.__code__.co_filename):
+                    found.append(Cell(cell))
+    return found
+
+
+def reached(namespaces: Sequence[Names]) -> list[Names]:
+    """Return the namespaces of the user's modules whose functions, classes or names these ones use."""
+    found, waiting = list(namespaces), deque(namespaces)
+    while waiting:
+        for value in list(waiting.popleft().values()):
+            namespace = _namespace_of(value)
+            if namespace is not None and not any(namespace is known for known in found):
+                found.append(namespace)
+                waiting.append(namespace)
+    return found
+
+
+def _namespace_of(value: Any) -> Namespace | None:
+    if isinstance(value, FunctionType):
+        namespace: Namespace | None = value.__globals__
+    elif isinstance(value, type):
+        namespace = getattr(sys.modules.get(value.__module__), "__dict__", None)
+    else:
+        namespace = vars(value) if isinstance(value, ModuleType) else None
+    file = namespace and namespace.get("__file__")
+    users = isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
+    return namespace if users else None
+
+
+_INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -1,0 +1,137 @@
+"""SciPy's distributions on traced values: their own formulas, chosen where they hold by selects.
+
+A method such as `scipy.stats.norm.logpdf` checks its arguments and calls the formula (`_logpdf`) for those elements
+that pass. It extracts and places them by their values, which traced arrays do not know when they are compiled; here
+the formula is evaluated for all, and selected: its derivative is that of the side which is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.values.node_operands import holds_traced
+
+Method = Callable[..., Any]
+
+MODULES = tuple(f"scipy.stats.{name}" for name in ("_distn_infrastructure", "_continuous_distns", "_discrete_distns"))
+EXTRAS = ("scipy._lib.array_api_extra", "scipy._external.array_api_extra")  # its place since SciPy 1.18
+BASES = ("rv_continuous", "rv_discrete")  # classes of the first of them
+
+# What a method answers below and above the support.
+_OUTSIDE = {
+    "pdf": (0.0, 0.0), "logpdf": (-math.inf, -math.inf), "pmf": (0.0, 0.0), "logpmf": (-math.inf, -math.inf),
+    "cdf": (0.0, 1.0), "logcdf": (-math.inf, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -math.inf),
+}  # fmt: skip
+
+
+def _array(value: Any) -> Any:
+    return traced(value) if holds_traced((value,)) else np.asarray(value)
+
+
+def _arrays(args: Any, loc: Any, scale: Any) -> tuple[tuple[Any, ...], Any, Any]:
+    return tuple(map(_array, args)), _array(loc), _array(scale)
+
+
+def _formula(self: Any, name: str, *args: Any) -> Any:
+    """Return a formula, which takes arrays of one axis and of one length, in the shape of its arguments."""
+    arrays = np.broadcast_arrays(*args)
+    shape = np.shape(arrays[0])
+    rows = [np.ravel(array) for array in arrays]
+    return np.reshape(np.broadcast_to(getattr(self, name)(*rows), np.shape(rows[0])), shape)
+
+
+def _selected(name: str, valid: Any, inside: Any, is_above: Any, inner: Any) -> Any:
+    below, above = _OUTSIDE[name]
+    outside = below if below == above else np.where(is_above, above, below)
+    return np.where(valid, np.where(inside, inner, outside), math.nan)
+
+
+def _continuous(name: str) -> Method:
+    def method(self: Any, x: Any, *args: Any, **keywords: Any) -> Any:
+        args, loc, scale = _arrays(*self._parse_args(*args, **keywords))
+        x = (_array(x) - loc) / scale
+        valid = np.logical_and(np.logical_and(self._argcheck(*args), scale > 0), x == x)
+        inside = _formula(self, "_support_mask" if name.endswith("pdf") else "_open_support_mask", x, *args)
+        inner = _formula(self, f"_{name}", x, *args)
+        inner = inner / scale if name == "pdf" else inner - np.log(scale) if name == "logpdf" else inner
+        return _selected(name, valid, inside, x >= self._get_support(*args)[1], inner)
+
+    return method
+
+
+def _discrete(name: str) -> Method:
+    def method(self: Any, k: Any, *args: Any, **keywords: Any) -> Any:
+        args, loc, _ = _arrays(*self._parse_args(*args, **keywords))
+        k = _array(k) - loc
+        first, last = self._get_support(*args)
+        inside = np.logical_and(k >= first, k <= last if name.endswith("pmf") else k < last)
+        if name.endswith("pmf") and not hasattr(self, "xk"):  # those of given values may have them anywhere
+            inside = np.logical_and(inside, _formula(self, "_nonzero", k, *args))
+        inner = _formula(self, f"_{name}", k, *args)
+        inner = inner if name.startswith("log") else np.clip(inner, 0, 1)
+        return _selected(name, np.logical_and(self._argcheck(*args), k == k), inside, k >= last, inner)
+
+    return method
+
+
+def _quantile(name: str) -> Method:
+    def method(self: Any, q: Any, *args: Any, **keywords: Any) -> Any:
+        args, loc, scale = _arrays(*self._parse_args(*args, **keywords))
+        q = _array(q)
+        valid = np.logical_and(np.logical_and(self._argcheck(*args), scale > 0), loc == loc)
+        ends = [end * scale + loc for end in self._get_support(*args)]
+        at_0, at_1 = ends if name == "ppf" else ends[::-1]
+        inner = _formula(self, f"_{name}", q, *args) * scale + loc
+        inner = np.where((q > 0) & (q < 1), inner, np.where(q == 0, at_0, np.where(q == 1, at_1, math.nan)))
+        return np.where(valid, inner, math.nan)
+
+    return method
+
+
+for _name in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"):
+    stands_in_for(f"{MODULES[0]}.{BASES[0]}.{_name}")(_continuous(_name))
+for _name in ("ppf", "isf"):
+    stands_in_for(f"{MODULES[0]}.{BASES[0]}.{_name}")(_quantile(_name))
+for _name in ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"):
+    stands_in_for(f"{MODULES[0]}.{BASES[1]}.{_name}")(_discrete(_name))
+
+
+def _log_tail(name: str, other: str) -> Method:
+    """The default logarithm of `_cdf` or `_sf`, which has no cancellation; SciPy's asks for the median, by `_ppf`."""
+
+    def method(self: Any, x: Any, *args: Any) -> Any:
+        tail = getattr(self, name)(x, *args)
+        return np.where(tail < 0.5, np.log(tail), np.log1p(-getattr(self, other)(x, *args)))
+
+    return method
+
+
+stands_in_for(f"{MODULES[0]}.{BASES[0]}._logcdf")(_log_tail("_cdf", "_sf"))
+stands_in_for(f"{MODULES[0]}.{BASES[0]}._logsf")(_log_tail("_sf", "_cdf"))
+
+
+@stands_in_for(*[f"{module}.apply_where" for module in EXTRAS])
+def apply_where(
+    cond: Any, args: Any, f1: Method, f2: Method | None = None, /, *, fill_value: Any = None, **_: Any
+) -> Any:
+    """f1 of the arguments where the condition holds, f2 of them or a number elsewhere: both are evaluated."""
+    args = args if isinstance(args, tuple) else (args,)
+    return np.where(cond, f1(*args), fill_value if f2 is None else f2(*args))
+
+
+@stands_in_for("scipy._lib._util._lazywhere")
+def lazywhere(cond: Any, arrays: Any, f: Method, fillvalue: Any = None, f2: Method | None = None) -> Any:
+    """The same, by the name that it has in older versions of SciPy."""
+    return apply_where(cond, tuple(arrays), f, f2, fill_value=fillvalue)
+
+
+@stands_in_for("scipy._lib._util._lazyselect")
+def lazyselect(condlist: Any, choicelist: Any, arrays: Any, default: Any = 0) -> Any:
+    """The first of several functions of the arguments whose condition holds."""
+    return np.select(condlist, [choice(*arrays) for choice in choicelist], default)
