@@ -41,7 +41,7 @@ from tests.support.rolling_fuzz import rolled_of
 Way = tuple[str, Callable[[Numbers], Numbers]]
 STEPS = (1e-3, 5e-4)
 NATIVE = 4  # one of so many programs becomes kernels
-SECONDS = 6.0  # for one transform
+SECONDS = 20.0  # for one transform
 TRUE_SIZES = (4096, 4900, 6144, 8190)
 SIZES = (12, 18, 24, 36)
 
@@ -259,7 +259,7 @@ def transform_of(mode: str, f: Callable[[Numbers], Numbers], v: Numbers) -> Call
 def check(text: str) -> str:
     """Compare loops with NumPy's values, what is written out, and differences; AssertionError where they differ."""
     case = case_of(text)
-    with quietly(SECONDS * (5 if case.true else 1)):
+    with quietly(SECONDS * (3 if case.true else 1)):
         given = points(case.size, case.seed)
         right = [x for x in given if (value := plain(case.f, x)) is not None and abs(value) < LARGEST]
         if not right:
