@@ -1,8 +1,8 @@
 """Ctrl-C at random moments, in every stage: it comes out as KeyboardInterrupt, and nothing is broken afterwards.
 
-Each try is a process that does one thing again and again. It is sent SIGINT, and after each one it computes and compiles
+Each try is a process that does one thing again and again. It is sent SIGINT; after each one it computes and compiles
 something small, calls the kernels that it had, and looks through its cache; then it goes on. An abort, a signal that
-does not come through, a wrong number, a file of the cache that cannot be read: any of them is a failure.
+does not come through, a wrong number, or a file of the cache that cannot be read is a failure.
 """
 
 from __future__ import annotations
