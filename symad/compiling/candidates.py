@@ -29,6 +29,7 @@ from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
 from symad.tracing.calling.function_names import argument_names
+from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.array_loops import ArrayLoops
@@ -104,13 +105,18 @@ def traced_with_loops(
     args: tuple[Any, ...],
     max_paths: int = MAX_PATHS,
     checkpoints: Checkpoints = "all",
-    recipes: Sequence[Recipe] = (),
+    *,
+    arrays: bool = True,
 ) -> StructuredTrace:
     """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code.
 
-    Operations on large arrays are loops too, unless a matrix of derivatives is taken of it: the pattern of a matrix
-    follows from what its loops have in one body, which operation by operation is little.
+    Operations on large arrays are loops too, unless they are to be written out.
     """
+    writers: list[ArrayLoops] = []
+
+    def writer(scope: Scope) -> ArrayLoops:
+        writers.append(ArrayLoops(scope))
+        return writers[0]
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
@@ -122,8 +128,15 @@ def traced_with_loops(
                 inner.scope.carried_out[user_place()] = why
             return None
 
-    arrays = None if any(recipe.transform in ("Jacobian", "Hessian") for recipe in recipes) else ArrayLoops
-    return trace_structured(f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate), arrays=arrays)
+    traced = trace_structured(
+        f,
+        *args,
+        max_paths=max_paths,
+        differentiate=Differentiation(differentiate),
+        arrays=writer if arrays else None,
+    )
+    traced.of_arrays = any(found.has_written for found in writers)
+    return traced
 
 
 def _differentiated(

@@ -15,6 +15,7 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
@@ -31,6 +32,7 @@ from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
     Primal,
+    Rolled,
     differentiated_loops,
     primal_of,
     seeded_program,
@@ -59,6 +61,8 @@ Strategy = Literal["auto", "straight", "sweep"]
 
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
+MATRICES = ("Jacobian", "Hessian")
+FEW_BODIES = 4  # loops over arrays whose matrices of derivatives are taken
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
 LEFT_OUT = "SYMAD_BISECT leaves it out"
@@ -149,6 +153,7 @@ class _Search:
         self.base, self.recipes = taken_apart(f)
         self.refused: dict[Way, str] = {}
         self.primal: Primal | None = None
+        self.notes: tuple[str, ...] = ()
         self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
 
     @cached_property
@@ -156,7 +161,10 @@ class _Search:
         """The one trace of the function below all transforms."""
         if self.asked.without_loops:
             return trace(self.base, *self.args, max_paths=self.asked.max_paths)
-        return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints, self.recipes)
+        return self.with_loops(arrays=True)
+
+    def with_loops(self, *, arrays: bool) -> StructuredTrace:
+        return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays)
 
     @property
     def has_columns(self) -> bool:
@@ -194,7 +202,7 @@ class _Search:
             self.refused,
             chosen.way,
             self.reason(chosen, ways),
-            unrolled_lines(self.traced) if isinstance(self.traced, StructuredTrace) else (),
+            [*unrolled_lines(self.traced), *self.notes] if isinstance(self.traced, StructuredTrace) else [],
             self.primal,
         )
 
@@ -214,12 +222,12 @@ class _Search:
             self.refused["rolled"] = LEFT_OUT
             return None
         try:
-            self.primal = primal_of(self.traced, self.name, bool(self.recipes))
-            found = differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
+            found = self.differentiated()
         except StraightError as reason:
             self.refuse("rolled", str(reason))
             return None
         program = found.program
+        assert self.primal is not None
         if not self.asked.needs_loops and not repeats_enough(program):
             self.refuse(
                 "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
@@ -228,6 +236,26 @@ class _Search:
         return Candidate(
             "rolled", program.executed, program.operations, price_rolled(program, self.primal.operations), rolled=found
         )
+
+    def differentiated(self) -> Rolled:
+        """Return the loops of the function with its transforms; StraightError where there are none.
+
+        The pattern of a matrix follows from what loops have in one body: where large arrays leave more than a few
+        bodies, what is done to them is written out, and what repeats in it is found.
+        """
+        assert isinstance(self.traced, StructuredTrace)
+        of_matrix = self.traced.of_arrays and any(recipe.transform in MATRICES for recipe in self.recipes)
+        try:
+            self.primal = primal_of(self.traced, self.name, bool(self.recipes))
+            if of_matrix and not few_bodies(self.primal.program):
+                raise StraightError(f"operations on large arrays are more than {FEW_BODIES} loops")
+            return differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
+        except StraightError as reason:
+            if not of_matrix:
+                raise
+            self.traced = self.with_loops(arrays=False)
+            self.notes = (f"what is done to large arrays is written out: {reason}",)
+            return self.differentiated()
 
     def refuse(self, way: Way, reason: str) -> None:
         """Note why a way is none; ArgumentError where it was asked for."""
@@ -350,3 +378,9 @@ _TRANSFORMS: dict[str, Callable[[Function, Recipe], Function]] = {
     "Jacobian": lambda f, recipe: jacobian(f, recipe.argnums, sparse=bool(recipe.sparse), format=recipe.format),
     "Hessian": lambda f, recipe: hessian(f, recipe.argnums, sparse=recipe.sparse, format=recipe.format),
 }
+
+
+def few_bodies(program: RolledProgram) -> bool:
+    """Return whether a program is a few loops one after the other."""
+    found = list(regions_of(program.steps))
+    return len(found) <= FEW_BODIES and not any(counts for _, counts in found)

@@ -106,8 +106,11 @@ class Trace(Shown):
 class StructuredTrace(Trace):
     """A trace in which loops written down by constructs stand as they are: their results are leaves of the graph.
 
-    `carried_out` has the reasons why others are carried out repetition by repetition, by the user's lines.
+    `carried_out` has the reasons why others are carried out repetition by repetition, by the user's lines;
+    `of_arrays` says whether some are operations on large arrays.
     """
+
+    of_arrays = False
 
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
         super().__init__(traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths, raises=traced.raises)

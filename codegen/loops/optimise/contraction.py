@@ -45,19 +45,25 @@ def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
     8
     """
     steps, buffers = program.steps, list(program.buffers)
+    uses = _large(uses_of(steps), buffers, saved)
     for number in range(sum(isinstance(visit.step, Nest) for visit in visits(steps))):  # outer ones before inner ones
         windows: dict[int, Window] = {}
-        for buffer, uses in uses_of(steps).items():
-            if buffers[buffer].kind == "workspace":
-                window = window_of(uses, number)
-                if window is not None and buffers[buffer].size - window.size >= saved:
-                    windows[buffer] = window
-                    buffers[buffer] = Buffer("workspace", window.size)
+        for buffer, its in uses.items():
+            window = window_of(its, number)
+            if window is not None and buffers[buffer].size - window.size >= saved:
+                windows[buffer] = window
+                buffers[buffer] = Buffer("workspace", window.size)
         if windows:
             begins = [zeros(buffer, len(w.old), w.old.start) for buffer, w in windows.items() if w.begin]
             steps = (*begins, *_Mover(number, windows).steps(steps))
+            uses = _large(uses_of(steps), buffers, saved)
     made = program if steps is program.steps else replace(program, steps=steps, buffers=tuple(buffers))
     return checked(made, "keeping windows of buffers", program)
+
+
+def _large(uses: dict[int, list[Use]], buffers: Sequence[Buffer], saved: int) -> dict[int, list[Use]]:
+    """Return the uses of those buffers in which so many numbers may be saved."""
+    return {k: found for k, found in uses.items() if buffers[k].kind == "workspace" and buffers[k].size > saved}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -18,35 +17,51 @@ import sympy as sp
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
-from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
 from codegen.ir.row_table import Table
-from codegen.ir.tables import Affine, table
-from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
-from symad.graph.graph import Graph
+from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.tracing.calling.scope import Scope
+from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
+from symad.tracing.control.array_products import matrix_product, program_of, slots_on, sums_of_products
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
 from symad.tracing.values.array_blocks import Template, kinds_of, template_of
+from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
 
-LARGE = 4096  # elements; smaller arrays are written out, and what repeats in them is found
+LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
+SMALL = 256  # elements of those after it: what is between loops should not be written out
 SHORT = 32  # a product of a matrix and a vector has sums of so few terms in one body
 NARROW = 64  # sums side by side; fewer are added one after the other
 
 
-@dataclass(frozen=True)
+@dataclass
 class ArrayLoops:
-    """What writes the operations on large arrays of one scope; each answers None where they are written out."""
+    """What writes the operations on large arrays of one scope; each answers None where they are written out.
+
+    Truth values are numbers in a loop: their nodes compare these with 0.
+    """
 
     scope: Scope
+    least: int = LARGE
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
+    truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
+
+    @property
+    def has_written(self) -> bool:
+        """Whether any operation is a loop."""
+        return self.least < LARGE
+
+    def within(self, inner: Scope) -> ArrayLoops:
+        """Return what does the same in a scope inside, on the same graph: a function that is differentiated there."""
+        return replace(self, scope=inner)
 
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
         """Return the leaves of an array of numbers, whose atoms are made when they are asked for."""
         zeros = values == 0
-        if values.size < LARGE or not np.isfinite(values).all() or np.signbit(values[zeros]).any():
+        if values.size < self.least or not np.isfinite(values).all() or np.signbit(values[zeros]).any():
             return None  # -0.0 and what is not finite have atoms of other kinds
         flat = values.ravel()
         key = digest(flat)
@@ -59,27 +74,139 @@ class ArrayLoops:
 
     def elementwise(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element of operands that broadcast to a shape."""
-        size = math.prod(shape)
-        if size < LARGE or not self.moves(operands):
+        if build is op.select and (chosen := self.chosen(*operands)) is not None:
+            return np.broadcast_to(chosen, shape).copy()
+        if math.prod(shape) < self.least:
+            return None
+        return (
+            self.powers(operands[0], operands[1], shape) if build is op.power else self.mapped(build, operands, shape)
+        )
+
+    def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
+        """The same, however few they are."""
+        numbers = [self.numbers_of(nodes) for nodes in operands]
+        if any(nodes is None for nodes in numbers) or not self.moves(operands):
             return None
         template, slots, result = template_of(self.scope.graph, build, operands)
         varied = [slot for slot in slots if slot not in template.atoms]
-        if result in slots or not template.operands[result] or template.is_boolean(result):
+        if result in slots or not template.operands[result]:
             return None
         if any(template.heads[row] is sp.Pow and template.operands[row][1] in varied for row in range(len(template))):
             return None  # an exponent is a constant that says which derivative there is, or has a logarithm in its own
         columns = [
-            self.column(np.broadcast_to(nodes, shape))
-            for slot, nodes in zip(slots, operands, strict=True)
+            self.column(np.broadcast_to(cast(Nodes, nodes), shape))
+            for slot, nodes in zip(slots, numbers, strict=True)
             if slot in varied
         ]
-        return self.written(_body(template, varied, result), columns, "each").reshape(shape)
+        body = _body(template, varied, as_number(template, result))
+        made = self.written(body, columns, "each").reshape(shape)
+        return self.as_truths(made) if template.is_boolean(result) else made
 
-    def total(self, rows: Nodes) -> Nodes | None:
-        """Return the sums of an array along its first axis, from left to right."""
-        terms, places = rows.shape
-        if rows.size < LARGE or terms < 2 or kinds_of(self.scope.graph, [rows]) != ["number"]:
+    def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:
+        """Return powers, one loop for each different exponent."""
+        kinds = kinds_of(self.scope.graph, [base, exponents])
+        if exponents.size == 1 or kinds != ["number", "constant"]:
+            return self.mapped(op.power, (base, exponents), shape)
+        base, column = np.broadcast_to(base, shape), self.column(np.broadcast_to(exponents, shape))
+        found, which = np.unique(column, return_inverse=True)
+        if len(found) > SHORT:
             return None
+        made = np.empty(shape, dtype=np.int64)
+        for k, exponent in enumerate(found.tolist()):
+            node = exponent if is_nodes(column) else self.scope.graph.number(exponent)
+            its = which.reshape(shape) == k
+            if (power := self.mapped(op.power, (base[its], np.array(node)), (int(its.sum()),))) is None:
+                return None
+            made[its] = power
+        return made
+
+    def chosen(self, conditions: Nodes, first: Nodes, second: Nodes) -> Nodes | None:
+        """Return what a choice by truth values that are known comes to: nothing is computed."""
+        true, false = map(self.scope.graph.number, (True, False))
+        if conditions.size < 2 or not np.isin(conditions, (true, false)).all():
+            return None
+        kinds = kinds_of(self.scope.graph, [first, second])
+        return np.where(conditions == true, first, second) if set(kinds) <= {"number", "constant"} else None
+
+    def as_truths(self, numbers: Nodes) -> Nodes:
+        """Return the truth values that the numbers of a loop stand for."""
+        graph, first = self.scope.graph, int(numbers.flat[0])
+        if first not in self.truths:
+            nodes = graph.rows(sp.Unequality, [numbers.ravel(), graph.number(0)])
+            self.truths[first] = range(int(nodes[0]), int(nodes[-1]) + 1)
+        return numbers - first + self.truths[first].start
+
+    def numbers_of(self, nodes: Nodes) -> Nodes | None:
+        """Return the numbers that stand for truth values, and numbers as they are; None for truth values of others."""
+        if kinds_of(self.scope.graph, [nodes]) != ["truth"]:
+            return nodes
+        lowest, highest = int(nodes.min()), int(nodes.max())
+        for first, made in self.truths.items():
+            if lowest in made and highest in made:
+                return nodes - made.start + first
+        return None
+
+    def reduction(self, build: Build, rows: Nodes) -> Nodes | None:
+        """Return build(...build(first, second)...) of an array along its first axis, from left to right."""
+        terms, places = rows.shape
+        if rows.size < self.least or terms < 2:
+            return None
+        kinds = kinds_of(self.scope.graph, [rows])
+        if kinds != ["number"]:
+            return self.counted(build, rows) if kinds == ["truth"] else None
+        if build is op.add:
+            return self.total(rows)
+        if places < NARROW and terms > SHORT:
+            return self.chain(build, rows)[0]
+        total: Nodes | None = rows[0]
+        for k in range(1, terms, SHORT):
+            operands = [cast(Nodes, total), *rows[k : k + SHORT]]
+            total = self.mapped(_one_after_the_other(build), operands, (places,))
+            if total is None:
+                return None
+        return total
+
+    def counted(self, build: Build, rows: Nodes) -> Nodes | None:
+        """Return whether any, or all, of some truth values hold: how many of them do is a sum."""
+        graph = self.scope.graph
+        template, _, result = template_of(graph, build, (rows[0], rows[1]))
+        wanted = {sp.Or: (sp.Unequality, 0), sp.And: (sp.Equality, len(rows))}.get(template.heads[result])
+        numbers = self.numbers_of(rows)
+        if wanted is None or numbers is None:
+            return None
+        head, count = wanted
+        return np.array([graph.node(head, node, graph.number(count)) for node in self.total(numbers).tolist()])
+
+    def running(self, build: Build, rows: Nodes) -> Nodes | None:
+        """Return what a reduction along the first axis has after each of its terms."""
+        terms, places = rows.shape
+        if rows.size < self.least or terms < 2 or places >= NARROW or kinds_of(self.scope.graph, [rows]) != ["number"]:
+            return None
+        return np.concatenate([rows[:1], self.chain(build, rows)[1]])
+
+    def chain(self, build: Build, rows: Nodes) -> tuple[Nodes, Nodes]:
+        """Return the last values of a reduction of rows, and all of them but the first: one loop carries them."""
+        graph, (terms, places) = self.scope.graph, rows.shape
+        body, slots = slots_on(2 * places)
+        wanted = [build(body, carried, term) for term, carried in zip(slots[:places], slots[places:], strict=True)]
+        program = program_of(body, 2 * places, *wanted)
+        reads = tuple(self.column(column) for column in rows[1:].T)
+
+        def made() -> Loop:
+            nodes = np.array(leaves(graph, terms * places), dtype=np.int64).reshape(places, terms)
+            results = [LoopResult(k, "last", nodes[k, -1:]) for k in range(places)]
+            results += [LoopResult(k, "each", nodes[k, :-1]) for k in range(places)]
+            carries = tuple(LoopCarry(k, rows[0, k : k + 1].copy()) for k in range(places))
+            return Loop(program, terms - 1, reads, tuple(results), carries, origin=origin())
+
+        found = self.loop(("chain", rows_of(program), digest(rows[0].copy()), *map(digest, reads)), made).results
+        return np.concatenate([use.nodes for use in found[:places]]), np.stack(
+            [use.nodes for use in found[places:]], axis=-1
+        )
+
+    def total(self, rows: Nodes) -> Nodes:
+        """Return the sums of an array along its first axis, from left to right."""
+        places = rows.shape[1]
         if places == 1:
             return self.written(_passed_on(), [self.column(rows)], "sum")
         at = np.broadcast_to(np.arange(places), rows.shape)
@@ -89,31 +216,65 @@ class ArrayLoops:
         return nodes.reshape(rows.shape)[:, 0] if places < NARROW else nodes[:places]
 
     def matmul(self, left: Nodes, right: Nodes) -> Nodes | None:
-        """Return the product of two matrices, its sums from left to right."""
-        (rows, inner), columns = left.shape, right.shape[1]
-        if rows * inner * columns < LARGE or not self.moves((left, right)):
+        """Return the products of matrices, or of stacks of them, their sums from left to right."""
+        stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        rows, inner, columns = *left.shape[-2:], right.shape[-1]
+        number = math.prod(stack)
+        if number * rows * inner * columns < self.least or not self.moves((left, right)):
             return None
-        if inner <= SHORT and 1 in (rows, columns):
-            pairs = (left, right.T) if columns == 1 else (right.T, left)
-            parts = [np.broadcast_to(side[:, k], rows * columns) for side in pairs for k in range(inner)]
-            body = _sum_of_products(inner)
-            return self.written(body, [self.column(part) for part in parts], "each").reshape(rows, columns)
+        if "truth" in kinds_of(self.scope.graph, (left, right)):
+            return None
+        shape = *stack, rows, columns
+        left = np.broadcast_to(left, (*stack, rows, inner))
+        if math.prod(right.shape[:-2]) == 1:  # one matrix for all: their rows are those of one product
+            return self.product(left.reshape(1, -1, inner), right.reshape(1, inner, columns)).reshape(shape)
+        right = np.broadcast_to(right, (*stack, inner, columns))
+        return self.product(left.reshape(-1, rows, inner), right.reshape(-1, inner, columns)).reshape(shape)
+
+    def product(self, left: Nodes, right: Nodes) -> Nodes:
+        """Return the products of as many matrices on the right as on the left."""
+        (number, rows, inner), columns = left.shape, right.shape[2]
+        if inner <= SHORT and (1 in (rows, columns) or inner * columns < NARROW):
+            shape = number, rows, columns
+            parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]
+            parts += [np.broadcast_to(right[:, None, k], shape).ravel() for k in range(inner)]
+            return self.written(sums_of_products(1, inner), list(map(self.column, parts)), "each")
         sides = [self.column(left), self.column(right)]
         values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
+        sizes = number, rows, inner, columns
+
+        reads = [side for side in sides if is_nodes(side)]
+        constants = tuple(digest(side) for side in sides if not is_nodes(side))
+        return self.block(("product", *sizes, constants), lambda: matrix_product(*sizes, values), reads)[0]
+
+    def cholesky(self, matrix: Nodes) -> Nodes:
+        """Return the lower factor of a matrix."""
+        n = len(matrix)
+        (nodes,) = self.block(("cholesky", n), lambda: cholesky_program(n), [matrix])
+        return np.where(np.tri(n, dtype=bool), nodes.reshape(n, n), self.scope.graph.number(0))
+
+    def eliminated(self, matrix: Nodes, right: Nodes) -> tuple[Nodes, Nodes, Nodes]:
+        """Return the solutions of linear systems, the pivots, and the rows in which they stood."""
+        n, m = right.shape
+        made = self.block(("elimination", n, m), lambda: elimination_program(n, m), [matrix, right])
+        return made[0].reshape(n, m), made[1], made[2]
+
+    def block(self, key: tuple[Any, ...], make: Callable[[], RolledProgram], arrays: Sequence[Nodes]) -> list[Nodes]:
+        """Return the nodes of the outputs of a program between nodes."""
+        graph, reads = self.scope.graph, tuple(nodes.flatten() for nodes in arrays)
 
         def made() -> Loop:
-            program = _matrix_product(rows, inner, columns, values)
-            nodes = np.array(leaves(self.scope.graph, rows * columns), dtype=np.int64)
-            reads = tuple(np.ascontiguousarray(side) for side in sides if is_nodes(side))
-            return Block(NOTHING, 1, reads, (LoopResult(0, "each", nodes),), origin=origin(), program=program)
+            program = make()
+            outputs = [np.array(leaves(graph, output.size), dtype=np.int64) for output in program.outputs]
+            results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
+            return Block(NOTHING, 1, reads, results, origin=origin(), program=program)
 
-        key = "matrix product", rows, inner, columns, *map(digest, sides)
-        return self.kept(key, made).reshape(rows, columns)
+        return [use.nodes.copy() for use in self.loop((*key, *map(digest, reads)), made).results]
 
     def moves(self, operands: Sequence[Nodes]) -> bool:
-        """Whether operands are numbers, and not all of them constants."""
-        kinds = kinds_of(self.scope.graph, operands)
-        return "number" in kinds and set(kinds) <= {"number", "constant"}
+        """Whether operands are numbers or truth values, and not all of them constants."""
+        kinds = set(kinds_of(self.scope.graph, operands))
+        return None not in kinds and kinds != {"constant"}
 
     def column(self, nodes: Nodes) -> Reads:
         """Return what a slot reads: nodes, or the numbers that they stand for, as they are now."""
@@ -136,62 +297,33 @@ class ArrayLoops:
             return Loop(body, size, tuple(columns), (result,), origin=origin())
 
         key = rows_of(body), size, tuple(map(digest, columns)), kind, places is not None and digest(places)
-        return self.kept(key, made)
+        return self.loop(key, made).results[0].nodes.copy()
 
-    def kept(self, key: Any, make: Callable[[], Loop]) -> Nodes:
-        """Return the nodes of a loop's result, in an array of their own: the user may store into it."""
-        return keep(self.scope, key, make).results[0].nodes.copy()
+    def loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
+        """Return the loop that computes what a key says; its nodes are copied for users, who may store into arrays."""
+        self.least = SMALL
+        return keep(self.scope, key, make)
 
 
 def _body(template: Template, slots: Sequence[int], result: int) -> Program:
-    """Return the rows of a template as a program of its slots."""
+    """Return the rows of a template as a program of its slots; those of truth values are numbers."""
     rows = Table()
-    row_of = {slot: rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
+    leaves_of = {slot: rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
+    zero = rows.leaf(sp.Integer(0)) if any(map(template.is_boolean, slots)) else 0
+    row_of = {
+        slot: rows.row(sp.Unequality, (leaf, zero)) if template.is_boolean(slot) else leaf
+        for slot, leaf in leaves_of.items()
+    }
     others = [row for row in range(len(template)) if row not in row_of]
     add_rows(rows, row_of, template, others, template.atoms.__getitem__)
-    return _program(rows, len(slots), row_of[result])
+    return program_of(rows, len(slots), row_of[result])
 
 
-def _program(rows: Table, slots: int, result: int) -> Program:
-    inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
-    return Program(rows.heads, rows.operands, rows.atoms, inputs, (Output((), (result,)),), "body")
-
-
-def _slots(number: int) -> tuple[Graph, list[int]]:
-    graph = Graph(lines=False)
-    return graph, [graph.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(number)]
+def _one_after_the_other(build: Build) -> Build:
+    return lambda graph, *operands: reduce(partial(build, graph), operands)
 
 
 def _passed_on() -> Program:
     """Return the body that has its slot as it is."""
-    graph, (slot,) = _slots(1)
-    return _program(graph, 1, slot)
-
-
-def _sum_of_products(terms: int) -> Program:
-    """Return the sum of products of the first slots with the others, from left to right."""
-    graph, slots = _slots(2 * terms)
-    products = [op.multiply(graph, *pair) for pair in zip(slots[:terms], slots[terms:], strict=True)]
-    return _program(graph, 2 * terms, reduce(partial(op.add, graph), products))
-
-
-def _matrix_product(rows: int, inner: int, columns: int, values: Sequence[NDArray[np.float64] | None]) -> RolledProgram:
-    """Return the product of two matrices, row by row; those with values are constants, the others inputs.
-
-    >>> [(nest.count, nest.steps[0].count) for nest in _matrix_product(5, 3, 4, [None, None]).steps]
-    [(5, 12)]
-    """
-    sizes = rows * inner, inner * columns
-    inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in range(2) if values[k] is None)
-    given = [Buffer("constant", found.size, found) for found in values if found is not None]
-    numbers = {True: count(), False: count(len(inputs))}
-    left, right = (next(numbers[found is None]) for found in values)
-    product = len(inputs) + len(given)
-    one = inner * columns  # repetitions for a row: of each inner index all columns
-    by_inner = replace(table(np.repeat(np.arange(inner), columns)), shifts=(inner,))
-    by_column = replace(table(np.tile(np.arange(columns), inner)), shifts=(columns,))
-    gathers = Gather(left, by_inner), Gather(right, Affine(0, 1, one, (0,)))
-    step = Region(_sum_of_products(1), one, gathers, (Result(0, product, by_column, "add"),))
-    buffers = *(Buffer("input", array.size) for array in inputs), *given, Buffer("output", rows * columns)
-    outputs = (Output((rows * columns,), ()),)
-    return RolledProgram(inputs, outputs, buffers, (Nest(rows, (step,)),), "matrix product")
+    graph, (slot,) = slots_on(1)
+    return program_of(graph, 1, slot)

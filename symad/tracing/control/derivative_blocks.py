@@ -188,6 +188,7 @@ def _traced(
     with open_scope() as inner:
         parameters = given.refill(leaves(graph, len(given.flat)))
         inner.parameters, inner.loops = frozenset(parameters.flat), {}
+        inner.arrays = None if scope.arrays is None else scope.arrays.within(inner)
         result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)))
         loops = tuple(inner.loops.values())
     if any(map(graph.is_boolean, result.flat)):

@@ -23,6 +23,8 @@ from symad.tracing.values.traced import refuse_function
 
 _LETTERS = string.ascii_letters
 
+Lettered = tuple[str, Nodes]  # an array, and a letter for each of its axes
+
 
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
@@ -111,11 +113,10 @@ def einsum(*operands: Any, **keywords: Any) -> Any:
     letters = "".join(dict.fromkeys(terms[0]))
     made = _spread(terms[0], letters, arrays[0])
     for k in range(1, len(terms)):
-        union = letters + "".join(sorted(set(terms[k]) - set(letters)))
-        parts = (_spread(letters, union, made), _spread(terms[k], union, arrays[k]))
-        made = elementwise(scope.graph, op.multiply, *parts)
         needed = output + "".join(terms[k + 1 :])
-        letters, made = _summed(scope.graph, union, made, needed)
+        others = "".join(dict.fromkeys(terms[k]))
+        right = others, _spread(terms[k], others, arrays[k])
+        letters, made = _summed(scope.graph, *_multiplied(scope.graph, (letters, made), right, needed), needed)
     letters, made = _summed(scope.graph, letters, made, output)
     made = np.transpose(made, [letters.index(letter) for letter in output])
     return delivered(wrap(made, scope), keywords.get("out"))
@@ -138,6 +139,26 @@ def _summed(graph: Graph, letters: str, made: Nodes, needed: str) -> tuple[str, 
     kept = "".join(letter for letter in letters if letter in needed)
     start = None if made.size else graph.number(0)
     return kept, node_arrays.reduce(graph, op.add, made, axes, initial=start) if axes else made
+
+
+def _multiplied(graph: Graph, left: Lettered, right: Lettered, needed: str) -> Lettered:
+    """Return the product of two arrays, summed over what both have and nothing needs any more: stacks of matrices."""
+    (letters, a), (others, b) = left, right
+    both = [letter for letter in letters if letter in others]
+    stack, inner = ("".join(letter for letter in both if (letter in needed) == kept) for kept in (True, False))
+    if not inner or any(a.shape[letters.index(letter)] != b.shape[others.index(letter)] for letter in inner):
+        union = letters + "".join(sorted(set(others) - set(letters)))
+        return union, elementwise(graph, op.multiply, _spread(letters, union, a), _spread(others, union, b))
+    rows, columns = ("".join(letter for letter in side if letter not in both) for side in (letters, others))
+    a, b = _spread(letters, stack + rows + inner, a), _spread(others, stack + inner + columns, b)
+    first, second, third = len(stack), len(stack + rows), len(stack + inner)
+    product = node_arrays.matmul(
+        graph,
+        a.reshape(*a.shape[:first], math.prod(a.shape[first:second]), math.prod(a.shape[second:])),
+        b.reshape(*b.shape[:first], math.prod(b.shape[first:third]), math.prod(b.shape[third:])),
+    )
+    shape = *product.shape[:first], *a.shape[first:second], *b.shape[third:]
+    return stack + rows + columns, product.reshape(shape)
 
 
 def _letters(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:

@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
+import symad.tracing.values.node_arrays as node_arrays
 from symad.errors import LimitError, TraceError
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import implements
+from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.known_numbers import values_of
 
 LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
+LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized by loops
+_LARGEST_LOOPED = 320  # rows of such a matrix: its loops keep n**3 numbers, 260 MB
 _LARGEST_BY_MINORS = 10  # rows of a matrix with a zero pivot whose determinant is expanded: n * 2**(n - 1) operations
 
 _SLOGDET_RESULT = type(np.linalg.slogdet(np.eye(1)))  # NumPy's named tuple has no public name
@@ -31,6 +35,9 @@ def det(a: Any) -> Any:
 
 def _det_one(a: Any) -> Any:
     _check("det", a)
+    if loops_for(a) is not None:
+        _, pivots, sign = _by_loops(a)
+        return np.prod(pivots) * sign
     if len(a) <= 3:
         return _by_minors(a)
     try:
@@ -80,6 +87,9 @@ def slogdet(a: Any) -> Any:
 
 def _slogdet_one(a: Any) -> tuple[Any, Any]:
     _check("slogdet", a)
+    if loops_for(a) is not None:
+        _, pivots, sign = _by_loops(a)
+        return np.prod(np.sign(pivots)) * sign, np.sum(np.log(np.abs(pivots)))
     try:
         reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)
     except np.linalg.LinAlgError:
@@ -154,10 +164,27 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
     if not is_traced(a):
         return _solve_ordinary(a, b)
+    if loops_for(a) is not None:
+        return np.reshape(_by_loops(a, np.reshape(b, (n, -1)))[0], np.shape(b))
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
     return np.reshape(back_substituted(rows), np.shape(b))
+
+
+def loops_for(a: Any) -> Any:
+    """Return what factorizes a traced matrix by loops; None for a small one, and where no loops are written down."""
+    return node_arrays.loops_on(a.scope.graph) if is_traced(a) and len(a) >= LOOPED else None
+
+
+def _by_loops(a: Any, b: Any = None) -> tuple[Any, Any, Any]:
+    """Return the solution of a x = b, the pivots, and the sign of the order in which rows gave them."""
+    a, b = together(a, np.zeros((len(a), 1)) if b is None else b)
+    found = loops_for(a).eliminated(a.nodes, b.nodes)
+    solution, pivots, places = (Array(nodes, a.scope) for nodes in found)
+    first, second = np.triu_indices(len(a), 1)
+    swaps = np.sum(places[first] > places[second])
+    return solution, pivots, 1 - 2 * np.mod(swaps, 2)
 
 
 def _solve_ordinary(a: Any, b: Any) -> Any:
@@ -200,11 +227,12 @@ def _check(name: str, a: Any) -> None:
 
 def check_size(name: str, a: Any) -> None:
     """Raise LimitError for a matrix that is too large to be written out."""
-    if is_traced(a) and max(a.shape) > LARGEST:
+    largest = LARGEST if loops_for(a) is None else _LARGEST_LOOPED
+    if is_traced(a) and max(a.shape) > largest:
         raise LimitError(
             f"np.linalg.{name} of a traced {a.shape[0]} x {a.shape[1]} matrix",
             where=user_place(),
-            why=f"it is written out in scalar operations, about n**3 / 3 of them; the limit is n = {LARGEST}",
+            why=f"it is written out in scalar operations, about n**3 / 3 of them; the limit is n = {largest}",
             do="use the structure of the matrix (blocks, bands), or write the derivative of the solution by hand",
         )
 
@@ -301,6 +329,8 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 def _cholesky_one(a: Any) -> Any:
     _check("cholesky", a)
+    if (loops := loops_for(a)) is not None:
+        return wrap(loops.cholesky(a.nodes), a.scope)
     lower = np.zeros_like(a)
     for i in range(len(a)):
         for j in range(i + 1):

@@ -33,7 +33,7 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
-    if (loops := _loops(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
+    if (loops := loops_on(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
         return written  # type: ignore[no-any-return]
     if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
         return block
@@ -68,8 +68,8 @@ def reduce(
         rows = np.concatenate([np.full((1, rows.shape[1]), initial), rows])
     if not len(rows):
         raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
-    loops = _loops(graph) if build is op.add and where is None else None
-    if loops is not None and (written := loops.total(rows)) is not None:
+    loops = loops_on(graph) if where is None else None
+    if loops is not None and (written := loops.reduction(build, rows)) is not None:
         total = written
     elif where is None:
         total = _totals(graph, build, rows)[-1]
@@ -118,7 +118,9 @@ def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
     moved = np.moveaxis(nodes, axis, 0)
     if not moved.size:
         return nodes.copy()
-    totals = _totals(graph, build, moved.reshape(len(moved), -1))
+    rows, loops = moved.reshape(len(moved), -1), loops_on(graph)
+    totals = None if loops is None else loops.running(build, rows)
+    totals = _totals(graph, build, rows) if totals is None else totals
     return np.moveaxis(totals.reshape(moved.shape), 0, axis)
 
 
@@ -130,8 +132,7 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     b = right[:, None] if right.ndim == 1 else right
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
-    loops = _loops(graph) if a.ndim == b.ndim == 2 else None
-    if loops is not None and (written := loops.matmul(a, b)) is not None:
+    if (loops := loops_on(graph)) is not None and (written := loops.matmul(a, b)) is not None:
         return _without_axes(written, left, right)
     products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
     start = None if products.shape[-1] else graph.number(0)
@@ -144,7 +145,7 @@ def _without_axes(product: Nodes, left: Nodes, right: Nodes) -> Nodes:
     return (total[..., 0, :] if right.ndim > 1 else total[..., 0]) if left.ndim == 1 else total
 
 
-def _loops(graph: Graph) -> Any:
+def loops_on(graph: Graph) -> Any:
     """Return what writes down operations on large arrays, where the innermost scope has it."""
     scope = innermost_scope()
     return None if scope is None or scope.graph is not graph else scope.arrays
@@ -198,7 +199,7 @@ def homogeneous(graph: Graph, parts: Sequence[Nodes]) -> list[Nodes]:
 def constants(graph: Graph, values: Any) -> Nodes:
     """Return the constant leaves of an ordinary array of bools, ints or floats."""
     array = np.asarray(values)
-    loops = _loops(graph) if array.dtype == np.float64 else None
+    loops = loops_on(graph) if array.dtype == np.float64 else None
     if loops is not None and (written := loops.constants(array)) is not None:
         return written  # type: ignore[no-any-return]
     return np.array([graph.number(value) for value in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)

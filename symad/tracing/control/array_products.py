@@ -1,0 +1,112 @@
+"""Products of matrices as nests: some rows a round, over blocks of terms and all columns.
+
+A block of rows and terms reads each number of the matrix on the right once for all its rows, and adds to each number of
+the product once for all its terms. Terms are added from left to right in each block, and then block by block.
+
+Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM Trans. Math. Softw. 34 (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import count
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+import symad.tracing.values.node_builders as op
+from codegen.ir.program import Input, Output, Program
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
+from codegen.ir.row_table import Table
+from codegen.ir.tables import Places, Table as Tables, table
+from symad.graph.graph import Graph
+
+ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
+
+
+def slots_on(number: int) -> tuple[Graph, list[int]]:
+    """Return a graph with so many slots."""
+    graph = Graph(lines=False)
+    return graph, [graph.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(number)]
+
+
+def program_of(rows: Table, slots: int, *results: int) -> Program:
+    """Return rows, of which the first are slots, as a program of scalars."""
+    inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
+    outputs = tuple(Output((), (result,)) for result in results)
+    return Program(rows.heads, rows.operands, rows.atoms, inputs, outputs, "body")
+
+
+def sums_of_products(rows: int, terms: int) -> Program:
+    """Return the products of so many rows with one column, added from left to right; slots are the rows, the column.
+
+    >>> body = sums_of_products(2, 3)
+    >>> len(body.inputs), len(body.outputs), sum(map(bool, body.operands))
+    (9, 2, 10)
+    """
+    graph, slots = slots_on((rows + 1) * terms)
+    column, sums = slots[rows * terms :], []
+    for row in range(rows):
+        pairs = zip(slots[row * terms : (row + 1) * terms], column, strict=True)
+        sums.append(reduce(partial(op.add, graph), [op.multiply(graph, *pair) for pair in pairs]))
+    return program_of(graph, len(slots), *sums)
+
+
+def matrix_product(
+    number: int, rows: int, inner: int, columns: int, values: Sequence[NDArray[np.float64] | None]
+) -> RolledProgram:
+    """Return the products of some matrices; those with values are constants, the others inputs.
+
+    >>> program = matrix_product(1, 9, 6, 3, [None, None])
+    >>> [(nest.count, [(step.count, len(step.results)) for step in nest.steps]) for nest in program.steps]
+    [(2, [(3, 4), (3, 4)]), (1, [(3, 1), (3, 1)])]
+    """
+    sizes = number * rows * inner, number * inner * columns
+    inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in range(2) if values[k] is None)
+    given = [Buffer("constant", found.size, found) for found in values if found is not None]
+    numbers = {True: count(), False: count(len(inputs))}
+    left, right = (next(numbers[found is None]) for found in values)
+    size, product = number * rows * columns, len(inputs) + len(given)
+
+    def region(first: int, its: int, start: int, blocks: int, terms: int) -> Region:
+        """Return the loop over some blocks of terms, and all columns, of the first rows of a block."""
+        block, column = (axis.ravel() for axis in np.indices((blocks, columns)))
+        inside = start + block * terms
+
+        def moving(places: Places, each: int, row: int) -> Tables:
+            return replace(table(places), shifts=(each, row) if number > 1 else (row,))
+
+        rows_read = [
+            Gather(left, moving((first + row) * inner + inside + k, rows * inner, its * inner))
+            for row in range(its)
+            for k in range(terms)
+        ]
+        read = [Gather(right, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
+        results = tuple(
+            Result(row, product, moving((first + row) * columns + column, rows * columns, its * columns), "add")
+            for row in range(its)
+        )
+        return Region(sums_of_products(its, terms), blocks * columns, (*rows_read, *read), results)
+
+    nests = tuple(
+        Nest(rounds, tuple(region(first, its, *block) for block in _blocks(inner, TERMS)))
+        for first, rounds, its in _blocks(rows, ROWS)
+    )
+    buffers = *(Buffer("input", array.size) for array in inputs), *given, Buffer("output", size)
+    steps = nests if number == 1 else (Nest(number, nests),)
+    return RolledProgram(inputs, (Output((size,), ()),), buffers, steps, "matrix product")
+
+
+def _blocks(size: int, width: int) -> Iterator[tuple[int, int, int]]:
+    """Return where blocks begin, how many there are, and how wide they are: whole ones, and what is left.
+
+    >>> list(_blocks(9, 4)), list(_blocks(3, 4))
+    ([(0, 2, 4), (8, 1, 1)], [(0, 1, 3)])
+    """
+    if size >= width:
+        yield 0, size // width, width
+    if size % width:
+        yield size - size % width, 1, size % width

@@ -1,0 +1,102 @@
+"""Factorizations by loops: their numbers, and derivatives of every kind through them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import symad as sa
+from codegen.machine.build import compile_program
+from symad.compiling.candidates import traced_with_loops
+from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
+from symad.tracing.numpy.solve import LOOPED
+
+RNG = np.random.default_rng(17)
+N = LOOPED + 1
+SQUARE = RNG.normal(size=(N, N))
+POSITIVE = SQUARE @ SQUARE.T + N * np.eye(N)
+SIDES = RNG.normal(size=(N, 3))
+X = np.array([0.3, 1.2, 0.7])
+
+
+def kernel_matrix(x):
+    return x[0] * POSITIVE + x[1] * np.eye(N) + np.outer(SIDES[:, 0], SIDES[:, 0]) * x[2] ** 2
+
+
+def general_matrix(x):
+    return x[0] * SQUARE + x[1] * SQUARE.T**2 + x[2] * np.roll(np.eye(N), 3, axis=0)
+
+
+FUNCTIONS = {
+    "cholesky": lambda x: np.sum(np.sin(np.linalg.cholesky(kernel_matrix(x)))),
+    "solve": lambda x: np.sum(np.linalg.solve(general_matrix(x), SIDES * x[0]) ** 2),
+    "solve a vector": lambda x: np.sum(np.linalg.solve(general_matrix(x), SIDES[:, 0]) ** 2),
+    "inv": lambda x: np.sum(np.cos(np.linalg.inv(kernel_matrix(x)))),
+    "det": lambda x: np.log(np.linalg.det(kernel_matrix(x) * 0.02)),
+    "slogdet": lambda x: np.linalg.slogdet(general_matrix(x))[1],
+    "sign": lambda x: np.linalg.slogdet(general_matrix(x))[0] * x[0],
+    "likelihood": lambda x: (
+        SIDES[:, 1] @ np.linalg.solve(kernel_matrix(x), SIDES[:, 1]) + np.linalg.slogdet(kernel_matrix(x))[1]
+    ),
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+@pytest.mark.parametrize("m", [1, 4])
+def test_programs_are_numpys(n, m):
+    matrix, right = RNG.normal(size=(n, n)), RNG.normal(size=(n, m))
+    positive = matrix @ matrix.T + np.eye(n)
+    factor = compile_program(cholesky_program(n))(positive.ravel())
+    np.testing.assert_allclose(factor.reshape(n, n), np.linalg.cholesky(positive), rtol=1e-12, atol=1e-13)
+    solution, pivots, places = compile_program(elimination_program(n, m))(matrix.ravel(), right.ravel())
+    np.testing.assert_allclose(solution.reshape(n, m), np.linalg.solve(matrix, right), rtol=1e-9, atol=1e-11)
+    assert abs(np.prod(pivots)) == pytest.approx(abs(np.linalg.det(matrix)))
+    assert sorted(places) == list(range(n))
+
+
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_values_and_derivatives(f):
+    traced = traced_with_loops(f, (X,))
+    assert traced.count_ops() < 4 * N * N  # the entries of the matrix, and no elimination
+    value, gradient = sa.compile(sa.value_and_grad(f), X)(X)
+    assert value == pytest.approx(f(X), rel=1e-11)
+    wanted = [sa.derivative(lambda t, k=k: f(X + t * np.eye(3)[k]))(0.0) for k in range(3)]
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["solve a vector", "likelihood"])
+def test_second_derivatives(name):
+    f, v = FUNCTIONS[name], np.array([0.2, -0.4, 1.0])
+    product = sa.compile(lambda x: sa.hvp(f, (x,), (v,)), X)(X)
+    gradient = sa.compile(sa.grad(f), X)
+    wanted = (gradient(X + 1e-5 * v) - gradient(X - 1e-5 * v)) / 2e-5
+    np.testing.assert_allclose(product, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+
+
+def test_pivots_follow_the_numbers_of_the_call():
+    permuted = np.eye(N)[RNG.permutation(N)]
+    kernel = sa.compile(np.linalg.slogdet, np.eye(N))
+    for matrix in (permuted, permuted[::-1], SQUARE, SQUARE[[1, 0, *range(2, N)]]):
+        np.testing.assert_allclose(kernel(matrix), np.linalg.slogdet(matrix), rtol=1e-11)
+    np.testing.assert_allclose(sa.compile(np.linalg.inv, np.eye(N))(permuted), permuted.T)
+
+
+def test_what_has_no_factor_is_not_finite():
+    assert np.isnan(sa.compile(np.linalg.cholesky, np.eye(N))(-np.eye(N))).any()
+    assert not np.isfinite(sa.compile(np.linalg.inv, np.eye(N))(np.ones((N, N)))).any()
+    inverse = sa.compile(np.linalg.inv, np.eye(N))
+    for place in ((3, 4), (0, 0), (N - 1, N - 1), (N - 1, 0), (7, N - 1)):
+        spoiled = SQUARE.copy()
+        spoiled[place] = np.nan
+        assert np.isnan(inverse(spoiled)).all()
+
+
+def test_stacks_of_matrices():
+    kernel = sa.compile(np.linalg.solve, np.array([SQUARE, POSITIVE]), SIDES)
+    matrices = np.array([POSITIVE, SQUARE])
+    np.testing.assert_allclose(kernel(matrices, SIDES), np.linalg.solve(matrices, SIDES), rtol=1e-9, atol=1e-10)
+
+
+def test_a_matrix_that_is_too_large_is_refused():
+    with pytest.raises(sa.LimitError, match="the limit is n = 320"):
+        sa.compile(np.linalg.cholesky, np.eye(321))
