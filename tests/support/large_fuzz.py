@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -17,8 +18,10 @@ import numpy as np
 import codegen.loops.roll
 import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from symad.compiling import candidates
 from symad.compiling.native import compile_rolled
 from symad.tracing.control import array_loops
+from symad.tracing.numpy import solve
 from tests.support import array_forms as forms
 from tests.support.arrays_fuzz import (
     LARGEST,
@@ -41,6 +44,10 @@ from tests.support.rolling_fuzz import rolled_of
 
 Way = tuple[str, Callable[[Numbers], Numbers]]
 STEPS = (1e-3, 5e-4)
+PLACES_OF = (
+    *((array_loops, name) for name in ("LARGE", "SMALL", "SHORT", "NARROW")),
+    (solve, "LOOPED"),
+)
 NATIVE = 4  # one of so many programs becomes kernels
 SECONDS = 20.0  # for one transform
 TRUE_SIZES = (4096, 4900, 6144, 8190)
@@ -156,7 +163,18 @@ SLOW = (
 )  # fmt: skip
 
 
-MODES = ("value", "value and gradient", "jvp", "vjp", "hvp", "jvp of gradient", "gradient of gradient", "odd")
+MODES = (
+    "value",
+    "value and gradient",
+    "jvp",
+    "vjp",
+    "hvp",
+    "jvp of gradient",
+    "gradient of gradient",
+    "odd",
+    "Hessian",
+    "Jacobian",
+)
 
 
 class LargeText(Text):
@@ -198,7 +216,7 @@ class Case:
     f: Callable[[Numbers], Numbers]
     size: int
     seed: int
-    large: tuple[int, int, int]
+    large: tuple[int, ...]
     native: bool
     modes: Sequence[str]
 
@@ -213,14 +231,16 @@ def make(draw: Draw) -> str:
     true = draw.unit() > 0.96
     text = (TrueText if true else LargeText)(draw)
     lines = [*text.lines, f"return {text.result()}"]
-    modes = sorted(draw.sample(range(len(MODES)), 2 if true else 3))
-    large = f"{draw.choice([2, 6, 12, 24])}, {draw.choice([1, 3, 32])}, {draw.choice([2, 5, 64])}"
+    modes = sorted(draw.sample(range(len(MODES) - 2 if true else len(MODES)), 2 if true else 3))
+    some = [(3, 2), (6, 3), (12, 4), (24, 6)], [1, 3, 32], [2, 5, 64], [2, 4, 24]
+    (least, small), *others = (draw.choice(values) for values in some)
+    large = ", ".join(map(str, [least, small, *others]))
     return (
         "def f(x):\n"
         + "".join(f"    {line}\n" for line in "\n".join(lines).splitlines())
         + f"\nSIZE, POINTS, NATIVE = {text.size}, {text.seed}, {draw.below(NATIVE) == NATIVE - 1 or true}\n"
         + f"MODES = {[MODES[mode] for mode in modes]}\n"
-        + ("" if true else f"LARGE, SHORT, NARROW = {large}\n")
+        + ("" if true else f"LARGE, SMALL, SHORT, NARROW, LOOPED = {large}\n")
     )
 
 
@@ -228,17 +248,18 @@ def case_of(text: str) -> Case:
     """What a text says."""
     scope: dict[str, Any] = dict(LargeText.SCOPE)
     exec(compile(text, "<program>", "exec"), scope)
-    usual = tuple(getattr(array_loops, name) for name in ("LARGE", "SHORT", "NARROW"))
-    large = tuple(scope.get(name, value) for name, value in zip(("LARGE", "SHORT", "NARROW"), usual, strict=True))
+    large = tuple(scope.get(name, getattr(module, name)) for module, name in PLACES_OF)
     return Case(scope["f"], scope["SIZE"], scope["POINTS"], large, scope["NATIVE"], scope["MODES"])
 
 
 @contextmanager
-def thresholds(large: tuple[int, int, int]) -> Iterator[None]:
-    """Arrays of so many elements are large, sums of so many terms are short, and so many sums are few."""
+def thresholds(large: tuple[int, ...]) -> Iterator[None]:
+    """What is large, small after large, a short sum, few sums, and a matrix that is factorized by loops."""
     with ExitStack() as stack:
-        for name, value in zip(("LARGE", "SHORT", "NARROW"), large, strict=True):
-            stack.enter_context(patch.object(array_loops, name, value))
+        for (module, name), value in zip(PLACES_OF, large, strict=True):
+            stack.enter_context(patch.object(module, name, value))
+        writer = partial(array_loops.ArrayLoops, least=large[0])  # a default is that of the import
+        stack.enter_context(patch.object(candidates, "ArrayLoops", writer))
         stack.enter_context(patch.object(codegen.loops.roll, "FEWEST_ROWS", 0))
         yield
 
@@ -248,6 +269,8 @@ def transform_of(mode: str, f: Callable[[Numbers], Numbers], v: Numbers) -> Call
     made: dict[str, Callable[[Numbers], Numbers]] = {
         "value": f,
         "odd": f,
+        "Hessian": sa.hessian(f),
+        "Jacobian": sa.jacobian(lambda y: f(y) * y),
         "value and gradient": sa.value_and_grad(f),
         "jvp": lambda x: sa.jvp(lambda y: f(y) * y, (x,), (v,))[1],
         "vjp": lambda x: sa.vjp(lambda y: f(y) * y, x)[1](v)[0],
