@@ -11,13 +11,14 @@ import sys
 
 os.environ.setdefault("SYMAD_STRICT", "1")
 
-from tests.support import environments, extremes, kernel_threads, mutated_files, mutated_text
+from tests.support import environments, extremes, interruptions, kernel_threads, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 
 CAMPAIGNS = {
     "environments": environments.tries,
     "extremes": extremes.tries,
     "files": mutated_files.tries,
+    "interrupts": interruptions.tries,
     "text": mutated_text.tries,
     "threads": kernel_threads.tries,
 }

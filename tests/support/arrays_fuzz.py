@@ -10,10 +10,10 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from string import Formatter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,10 +23,10 @@ from codegen.limits import limits
 from symad.errors import EscapedValueError, TraceError
 from tests.support.array_forms import EXPRESSIONS, STATEMENTS
 from tests.support.draws import SEEDS, Draw
-from tests.support.fuzzing import cause
+from tests.support.fuzzing import cause, counted
 
 Numbers = Any
-LARGEST, MOST = 1e3, 40  # absolute values, and numbers in one array
+LARGEST = 1e3  # absolute values
 STEPS = (1e-3, 5e-4)  # of central differences; where both agree, the function is smooth there
 SMOOTH, TOLERANCE = 1e-7, 1e-6  # differences of sixth order against each other, and against derivatives
 SAME = 1e-9  # values and derivatives by different ways
@@ -63,10 +63,16 @@ SCOPE: dict[str, Any] = {
 class Text:
     """A function `f(x)`, growing, and the numbers that its names have at one point."""
 
+    SIZES: ClassVar[Sequence[int]] = (3, 4, 5, 6)
+    MOST: ClassVar[int] = 40  # numbers in one array
+    SCOPE: ClassVar[dict[str, Any]] = SCOPE
+    EXPRESSIONS: ClassVar[Sequence[Sequence[str]]] = EXPRESSIONS
+    STATEMENTS: ClassVar[Sequence[Sequence[str]]] = STATEMENTS
+
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
-        self.size, self.seed = draw.integer(3, 6), draw.below(SEEDS)
-        self.names: dict[str, Any] = dict(SCOPE)
+        self.size, self.seed = draw.choice(self.SIZES), draw.below(SEEDS)
+        self.names: dict[str, Any] = dict(self.SCOPE)
         self.lines: list[str] = []
         self.arrays: list[str] = ["x"]
         self.numbers = ["x[0]", "x[-1]", "0.3"]
@@ -78,9 +84,9 @@ class Text:
         """Draw a statement; it stays if NumPy can do it."""
         name = f"v{len(self.lines)}"
         if self.draw.chance(0.3):
-            lines = self.filled(self.draw.choice(self.draw.choice(STATEMENTS)), name).splitlines()
+            lines = self.filled(self.draw.choice(self.draw.choice(self.STATEMENTS)), name).splitlines()
         else:
-            lines = [f"{name} = {self.filled(self.draw.choice(self.draw.choice(EXPRESSIONS)), name)}"]
+            lines = [f"{name} = {self.filled(self.draw.choice(self.draw.choice(self.EXPRESSIONS)), name)}"]
         trial = {key: value.copy() if isinstance(value, np.ndarray) else value for key, value in self.names.items()}
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -89,7 +95,7 @@ class Text:
             value = np.asarray(trial[name], dtype=float)
         except Exception:
             return
-        if not 0 < value.size <= MOST or not np.all(np.abs(value) < LARGEST):
+        if not 0 < value.size <= self.MOST or not np.all(np.abs(value) < LARGEST):
             return
         self.lines += lines
         self.names = trial
@@ -155,9 +161,9 @@ def function_of(text: str) -> tuple[Callable[[Numbers], Numbers], int, int]:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def quietly(seconds: float = SECONDS) -> Iterator[None]:
     """NumPy says nothing of what is not finite, and no transform takes long."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"), limits(max_seconds=SECONDS):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), limits(max_seconds=seconds):
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
 
@@ -198,6 +204,7 @@ def check_odd(text: str) -> str:
             kernel = sa.compile(f, points(size, seed)[0])
             for x, value in given:
                 for how, found in (("interpreted", sa.value_and_grad(f)(x)[0]), ("kernel", kernel(x))):
+                    counted(f"value, {how}")
                     assert near(found, value, SAME), f"{how} at {x.tolist()}: {found} and not {value}"
         except REFUSED as error:
             return f"refused: {cause(error)}"
@@ -226,6 +233,8 @@ def interpreted(f: Callable[[Numbers], Numbers], right: list[tuple[Numbers, Numb
     for x, value, slope in right:
         same, reverse = sa.value_and_grad(f)(x)
         forward = sa.jacfwd(f)(x)
+        for mode in ("value", "forward") if slope is None else ("value", "forward", "gradient, differences"):
+            counted(mode)
         if not near(same, value, SAME):
             yield f"value at {x.tolist()}: {same} and not {value}"
         if slope is not None and not near(reverse, slope, TOLERANCE):
@@ -245,9 +254,13 @@ def compiled(f: Callable[[Numbers], Numbers], right: list[tuple[Numbers, Numbers
         if not near(gradient(x), reverse, SAME):
             yield f"kernel of the gradient at {x.tolist()}: {gradient(x).tolist()}, interpreted {reverse.tolist()}"
         second = sa.hessian(f, mode="fwd-rev")(x)
+        for mode in ("value", "gradient", "Hessian"):
+            counted(f"{mode}, kernel")
         if not near(matrix(x), second, SAME):
             yield f"kernel of the Hessian at {x.tolist()}: {matrix(x).tolist()}, interpreted {second.tolist()}"
         rows = None if slope is None else smooth_rows(sa.grad(f), x)
+        if rows is not None:
+            counted("Hessian, differences")
         if rows is not None and not near(second, rows, TOLERANCE):
             yield f"Hessian at {x.tolist()}: {second.tolist()} and not {rows.tolist()}"
 

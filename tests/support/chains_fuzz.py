@@ -18,6 +18,7 @@ from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from tests.support import chains_oracle, written as text
 from tests.support.draws import SEEDS, Draw
+from tests.support.fuzzing import counted
 
 CONSTANTS = (
     sp.Integer(0), sp.Integer(1), sp.Integer(-1), sp.Integer(2), sp.Float(0.5), sp.Float(-0.7), sp.Rational(1, 3),
@@ -200,6 +201,7 @@ def part_in_loops(case: Case) -> float:
 
 def check(case: Case) -> str:
     """Compare a program with and without loops; AssertionError where bits differ."""
+    counted("values")
     return "with loops" if part_in_loops(case) else "straight"
 
 

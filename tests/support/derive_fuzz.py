@@ -25,6 +25,7 @@ from tests.support.derive_cases import Made, region
 from tests.support.derive_flat import agree, flat_function, points
 from tests.support.derive_strict import run
 from tests.support.draws import SEEDS, Draw
+from tests.support.fuzzing import counted
 
 POLICIES: tuple[Checkpoints, ...] = ("all", "sqrt", "none")
 LARGEST = 1e6  # with larger derivatives a rounding of fused operations is seen in the twelfth digit
@@ -253,6 +254,14 @@ def check(case: Case, *, native: bool = False) -> str:
     inner = {"pullback": made, "pushforward": pushed}[case.inner]
     outers = {"pushforward": pushforward, "pullback": partial(pullback, checkpoints=case.policies[1])}
     second(inner, outers[case.outer], case.outer)
+    for mode in (
+        "gradient, checkpoints",
+        "gradient",
+        "gradient, contracted",
+        "pushforward",
+        f"{case.outer}, {case.inner}",
+    ):
+        counted(mode)
     return "right"
 
 

@@ -9,6 +9,7 @@ from tests.support import (
     bodies_fuzz,
     chains_fuzz,
     derive_fuzz,
+    large_fuzz,
     nested_fuzz,
     rolling_fuzz,
     second_fuzz,
@@ -23,6 +24,7 @@ _derive = {"written": derive_fuzz.written, "read": derive_fuzz.read}
 FUZZERS = {
     "arrays": Fuzzer(arrays_fuzz.make, arrays_fuzz.check),
     "arrays-odd": Fuzzer(arrays_fuzz.make, arrays_fuzz.check_odd),
+    "arrays-large": Fuzzer(large_fuzz.make, large_fuzz.check),
     "bodies": Fuzzer(bodies_fuzz.make, bodies_fuzz.check),
     "bodies-native": Fuzzer(bodies_fuzz.make, partial(bodies_fuzz.check, native=True)),
     "nested": Fuzzer(nested_fuzz.make, nested_fuzz.check),

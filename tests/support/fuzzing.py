@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +26,7 @@ from tests.support.draws import Choices, Draw, drawn, seeded
 TESTS = Path(__file__).parents[1]
 REGRESSIONS = TESTS / "regressions"
 OURS = (str(TESTS.parent / "symad"), str(TESTS.parent / "codegen"))
+COMPARED: ContextVar[Counter[str] | None] = ContextVar("COMPARED", default=None)  # of the campaign that is running
 MOST_RUNS, SHRINKING = 4000, 120.0  # runs and seconds for one program that is shrunk
 
 
@@ -39,6 +41,13 @@ class Fuzzer:
     check: Callable[[Any], str]
     written: Callable[[Any], str] = str
     read: Callable[[str], Any] = str
+
+
+def counted(mode: str, count: int = 1) -> None:
+    """Count comparisons of a program by one mode, in the campaign that is running, if one is."""
+    counts = COMPARED.get()
+    if counts is not None:
+        counts[mode] += count
 
 
 @dataclass(frozen=True)
@@ -59,15 +68,17 @@ class Failure:
 
 @dataclass
 class Campaign:
-    """What became of programs: counts by word, and failures."""
+    """What became of programs: counts by word, comparisons by mode, and failures."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
+    compared: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {word}" for word, count in self.outcomes.most_common())
+        modes = f"; {self.compared.total()} comparisons by {len(self.compared)} modes" if self.compared else ""
         return f"{self.outcomes.total() + len(self.failures)} programs: {counts or 'none right'}; " + (
-            f"{len(self.failures)} wrong"
+            f"{len(self.failures)} wrong{modes}"
         )
 
 
@@ -136,15 +147,20 @@ def campaign(
     for seed in seeds:
         draw = seeded(seed)
         case = fuzzer.make(draw)
+        counting = COMPARED.set(done.compared)
         try:
-            done.outcomes[fuzzer.check(case)] += 1
+            outcome = fuzzer.check(case)
         except Exception as error:
+            COMPARED.reset(counting)  # what is shrunk is not counted
             blame = blame_of(error)
             known = any(failure.blame == blame for failure in done.failures) and blame != "wrong number"
             small = shrunk(fuzzer, tuple(draw.choices), blame) if shrink and not known else case
             last = failure_of(fuzzer, small) or error
             done.failures.append(Failure(name, seed, blame, str(last), fuzzer.written(case), fuzzer.written(small)))
             report(done.failures[-1])
+        else:
+            COMPARED.reset(counting)
+            done.outcomes[outcome] += 1
     return done
 
 

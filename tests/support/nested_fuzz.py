@@ -23,6 +23,7 @@ from codegen.evaluation.interpret import evaluate
 from symad.checking.verification.verify import exact_values
 from tests.support.draws import Draw
 from tests.support.fuzz_programs import SIZE, Body, program_text
+from tests.support.fuzzing import counted
 from tests.support.mixes import HESSIAN_MODES
 
 DIGITS = 220  # second differences inside second differences leave 70 of them
@@ -155,6 +156,7 @@ def problems(f: Any, x: Any, right: Any, done: Counter[str], choose: Random | No
         exact = exact_values(sa.trace(transform, x), (x,))
         scale = max([1.0, *[abs(float(v)) for v in np.ravel(wanted)]])
         done["checks"] += 1
+        counted(f"{route}, 50 digits")
         worst = max(abs(float(a - b)) for a, b in zip(exact, np.ravel(wanted), strict=True))
         if not worst <= EXACT_TOLERANCE * scale:
             yield f"{route}, 50 digits: off by {worst:g}"
@@ -164,6 +166,7 @@ def problems(f: Any, x: Any, right: Any, done: Counter[str], choose: Random | No
             found[f"{tier}, fma={fma}"] = sa.compile(transform, x, tier=tier, fma=fma)(x)
         for how, numbers in found.items():
             done["checks"] += 1
+            counted(f"{route}, {how}")
             worst = float(np.max(np.abs(np.ravel(numbers) - np.array([float(v) for v in exact]))))
             if not worst <= TOLERANCE * scale:
                 yield f"{route}, {how}: off by {worst:g} of {scale:g}"
@@ -185,6 +188,7 @@ def routes(f: Any, right: Any) -> Iterator[tuple[str, Callable[..., Any], Any]]:
 def pattern_problems(f: Any, x: Any, matrix: Any, done: Counter[str], mode: Any) -> Iterator[str]:
     """Yield entries that are not zero and not in the sparsity pattern, or that differ from the right ones."""
     done["checks"] += 1
+    counted(f"sparsity, {mode}")
     sparse = sa.hessian(f, mode=mode, sparse="full")(x)
     present = set(zip(sparse.rows.tolist(), sparse.columns.tolist(), strict=True))
     missing = [place for place in np.ndindex(SIZE, SIZE) if abs(matrix[place]) > 1e-18 and place not in present]

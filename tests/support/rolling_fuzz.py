@@ -24,7 +24,7 @@ from symad.compiling.planning import plan
 from symad.errors import TraceError
 from symad.tracing.trace import to_program, trace
 from tests.support.draws import SEEDS, Draw
-from tests.support.fuzzing import cause
+from tests.support.fuzzing import cause, counted
 
 Point = np.ndarray
 SMALL = (
@@ -302,10 +302,11 @@ def compared(text: str, native: bool) -> int:
                 continue  # infinity times zero: products come in another order
             expected = interpreted(straight, point)
             finite[number] &= all(np.isfinite(part).all() for part in expected)
-            results = [[python[number]]] if name == "value" else []
-            results += [] if rolled is None else [evaluate_rolled(rolled.program, [point])]
-            results += [] if kernel is None else [flat(kernel(point))]
-            for numbers in results:
+            results = [("Python", [python[number]])] if name == "value" else []
+            results += [] if rolled is None else [("loops", evaluate_rolled(rolled.program, [point]))]
+            results += [] if kernel is None else [("kernel", flat(kernel(point)))]
+            for way, numbers in results:
+                counted(f"{name}, {way}")
                 wrong = difference(numbers, expected, matrix=name == "Hessian")
                 assert not wrong, f"{name} at {point.tolist()}: {wrong}"
         if rolled is None:

@@ -13,6 +13,7 @@ from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
 from tests.support import written as text
 from tests.support.draws import SEEDS
+from tests.support.fuzzing import counted
 from tests.support.second_cases import Rolled, flat_hessian, flat_jacobian, numbers_of, points_of
 
 TRIANGLES, FORMATS = ("lower", "upper", "full"), ("regions", "coo", "csr", "csc")
@@ -113,6 +114,8 @@ def check_hessian(case):
     found, dense = hessian(rolled, 0, triangle, format), hessian(rolled, 0, None)
     if found is None or dense is None:
         return "not in loops"
+    for mode in ("dense", "sparse", "pattern"):
+        counted(mode)
     scale = 1e-11 * (1 + np.abs(matrix).max(initial=0))
     pattern, (data,) = found.outputs[0].pattern, numbers_of(found, points)
     got = np.zeros((size, size))
@@ -137,6 +140,8 @@ def check_jacobian(case):
     found, dense = jacobian(rolled, 0, True, case.format), jacobian(rolled, 0, False)
     if found is None or dense is None:
         return "not in loops"
+    for mode in ("dense", "sparse", "pattern"):
+        counted(mode)
     scale = 1e-11 * (1 + np.abs(matrix).max(initial=0))
     pattern, (data,) = found.outputs[0].pattern, numbers_of(found, points)
     got = np.zeros(matrix.shape)

@@ -20,6 +20,7 @@ from codegen.loops.find.find import Found, find_sums
 from codegen.loops.loop import Loop
 from tests.support import written as text
 from tests.support.draws import SEEDS, Draw
+from tests.support.fuzzing import counted
 from tests.support.loop_values import flat_values, rolled_values
 
 CONSTANTS: tuple[sp.Basic, ...] = (
@@ -226,7 +227,9 @@ def loops_of(case: Case) -> int:
     if any("sum" in some for loop, some in kinds if "add" in some):
         adders = []
     done = adders + [loop for loop, some in kinds if some == {"each"} and random.random() < 0.5]
+    counted("values")
     if not answer and done:
+        counted("values, some loops given")
         again = find_sums(program, inputs, outputs, done, len(program))
         answer = wrong(program, again, done, seed)
     assert not answer, answer

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from symad.display.shown import Shown
 from symad.formulas import read
-from tests.support import environments, extremes, mutated_files, mutated_text
+from tests.support import environments, extremes, interruptions, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 
 
@@ -33,6 +36,26 @@ def test_other_environments_have_the_same_bits(name: str) -> None:
 def test_routes_agree_at_the_ends_of_the_range(name: str) -> None:
     for order in (0, 1):
         extremes.check(name, order)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("stage", ["loops", "store"])
+def test_interrupts_come_through_and_break_nothing(stage: str) -> None:
+    assert "interrupted" in interruptions.interrupted(stage, 0, 3)
+
+
+def test_a_damaged_or_unfinished_file_is_a_failure(tmp_path: Path) -> None:
+    stages = interruptions.Stages(tmp_path)
+    stages.store()
+    stages.check()
+    (path,) = stages.cache.folder.iterdir()
+    path.rename(path.with_suffix(".part"))
+    with pytest.raises(AssertionError, match="left over"):
+        stages.check()
+    path.with_suffix(".part").rename(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(AssertionError, match="damaged"):
+        stages.check()
 
 
 def test_the_page_of_differences_is_up_to_date() -> None:

@@ -9,7 +9,7 @@ from tests.support.draws import drawn
 from tests.support.fuzzers import FUZZERS
 from tests.support.fuzzing import campaign
 
-EXAMPLES = {"arrays": 8, "arrays-odd": 20, "bodies": 20, "bodies-native": 4, "words": 2}
+EXAMPLES = {"arrays": 8, "arrays-odd": 20, "arrays-large": 4, "bodies": 20, "bodies-native": 4, "words": 2}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -30,7 +30,9 @@ def test_random_programs_are_right(name: str) -> None:
     holds()
 
 
-@pytest.mark.parametrize(("name", "count", "outcome"), [("bodies", 16, "as loops"), ("arrays", 6, "right")])
+@pytest.mark.parametrize(
+    ("name", "count", "outcome"), [("bodies", 16, "as loops"), ("arrays", 6, "right"), ("arrays-large", 4, "as loops")]
+)
 def test_most_programs_are_what_they_are_for(name: str, count: int, outcome: str) -> None:
     done = campaign(name, FUZZERS[name], range(count), shrink=False)
     assert not done.failures

@@ -200,20 +200,30 @@ def _spread(term: str, letters: str, array: Nodes) -> Nodes:
 
 @implements(np.cross)
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
-    """The vector product of three-dimensional vectors."""
+    """The vector product of vectors of three components, or two: of two planar ones only the third component."""
     if axis is not None:
         axisa = axisb = axisc = axis
     u, v = together(a, b)
     u, v = np.moveaxis(u, axisa, 0), np.moveaxis(v, axisb, 0)
-    if len(u) != 3 or len(v) != 3:
-        raise ValueError("np.cross of traced values takes vectors of 3 components")
-    parts = [u[j] * v[k] - u[k] * v[j] for j, k in ((1, 2), (2, 0), (0, 1))]
+    if not {len(u), len(v)} <= {2, 3}:
+        raise ValueError("incompatible dimensions for cross product (dimension must be 2 or 3)")
+    third = u[0] * v[1] - u[1] * v[0]
+    if len(u) == len(v) == 2:
+        return third
+    if len(u) == 2:
+        parts = [u[1] * v[2], -(u[0] * v[2]), third]
+    elif len(v) == 2:
+        parts = [-(u[2] * v[1]), u[2] * v[0], third]
+    else:
+        parts = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], third]
     return np.moveaxis(np.stack(np.broadcast_arrays(*parts)), 0, axisc)
 
 
 @implements(np.linalg.cross)
 def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The vector product of three-dimensional vectors along an axis."""
+    if {np.shape(x1)[axis], np.shape(x2)[axis]} != {3}:
+        raise ValueError("Both input arrays must be (arrays of) 3-dimensional vectors")
     return cross(x1, x2, axis=axis)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symad.tracing.numpy.protocols  # noqa: F401 - what answers NumPy is there, whichever test comes first
 from codegen.evaluation.interpret import evaluate
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.values.containers import flatten, from_nodes, to_nodes

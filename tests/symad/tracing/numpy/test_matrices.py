@@ -294,3 +294,24 @@ def test_an_ordinary_matrix_costs_no_elimination():
     assert sa.trace(lambda b: np.linalg.solve(matrix, b), right).count_ops() < 10 * n
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
         sa.jvp(lambda b: np.linalg.solve(ZERO_COLUMN, b), (right[:4],), (right[:4],))
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (3, 3)])
+def test_vector_products_of_planar_vectors_are_those_of_numpy(sizes):
+    def f(x):
+        u, v = x[: 4 * sizes[0]].reshape(4, -1), x[-4 * sizes[1] :].reshape(4, -1)
+        return np.cross(u, v, axisc=0), np.cross(u[0], v)
+
+    x = GENERATOR.normal(size=20)
+    found, expected = sa.compile(f, x, fma=False)(x), f(x)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_vector_products_of_other_vectors_are_refused_as_by_numpy():
+    for f in (lambda x: np.cross(x, x), lambda x: np.linalg.cross(x[:2], x[:2])):
+        with pytest.raises(ValueError, match="dimension"):
+            f(np.ones(4))
+        with pytest.raises(ValueError, match="dimension"):
+            sa.trace(f, np.ones(4))
