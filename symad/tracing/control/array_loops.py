@@ -25,9 +25,9 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
 from symad.tracing.control.array_products import matrix_product, program_of, slots_on, sums_of_products
 from symad.tracing.control.derivative_blocks import NOTHING
-from symad.tracing.control.written_bodies import Kind, digest, keep, leaves, origin, rows_of
+from symad.tracing.control.written_bodies import Kind as ResultKind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
-from symad.tracing.values.array_blocks import Template, kinds_of, template_of
+from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, heads_of, kinds_of, template_of
 from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
 
@@ -101,8 +101,7 @@ class ArrayLoops:
 
     def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:
         """Return powers, one loop for each different exponent."""
-        kinds = kinds_of(self.scope.graph, [base, exponents])
-        if exponents.size == 1 or kinds != ["number", "constant"]:
+        if exponents.size == 1 or [self.kind(base), self.kind(exponents)] != ["number", "constant"]:
             return self.mapped(op.power, (base, exponents), shape)
         base, column = np.broadcast_to(base, shape), self.column(np.broadcast_to(exponents, shape))
         found, which = np.unique(column, return_inverse=True)
@@ -122,8 +121,8 @@ class ArrayLoops:
         true, false = map(self.scope.graph.number, (True, False))
         if conditions.size < 2 or not np.isin(conditions, (true, false)).all():
             return None
-        kinds = kinds_of(self.scope.graph, [first, second])
-        return np.where(conditions == true, first, second) if set(kinds) <= {"number", "constant"} else None
+        kinds = {self.kind(first), self.kind(second)}
+        return np.where(conditions == true, first, second) if kinds <= {"number", "constant"} else None
 
     def as_truths(self, numbers: Nodes) -> Nodes:
         """Return the truth values that the numbers of a loop stand for."""
@@ -135,7 +134,7 @@ class ArrayLoops:
 
     def numbers_of(self, nodes: Nodes) -> Nodes | None:
         """Return the numbers that stand for truth values, and numbers as they are; None for truth values of others."""
-        if kinds_of(self.scope.graph, [nodes]) != ["truth"]:
+        if self.kind(nodes) != "truth":
             return nodes
         lowest, highest = int(nodes.min()), int(nodes.max())
         for first, made in self.truths.items():
@@ -148,9 +147,9 @@ class ArrayLoops:
         terms, places = rows.shape
         if rows.size < self.least or terms < 2:
             return None
-        kinds = kinds_of(self.scope.graph, [rows])
-        if kinds != ["number"]:
-            return self.counted(build, rows) if kinds == ["truth"] else None
+        kind = self.kind(rows)
+        if kind != "number":
+            return self.counted(build, rows) if kind == "truth" else None
         if build is op.add:
             return self.total(rows)
         if places < NARROW and terms > SHORT:
@@ -177,7 +176,7 @@ class ArrayLoops:
     def running(self, build: Build, rows: Nodes) -> Nodes | None:
         """Return what a reduction along the first axis has after each of its terms."""
         terms, places = rows.shape
-        if rows.size < self.least or terms < 2 or places >= NARROW or kinds_of(self.scope.graph, [rows]) != ["number"]:
+        if rows.size < self.least or terms < 2 or places >= NARROW or self.kind(rows) != "number":
             return None
         return np.concatenate([rows[:1], self.chain(build, rows)[1]])
 
@@ -219,7 +218,7 @@ class ArrayLoops:
         number = math.prod(stack)
         if number * rows * inner * columns < self.least or not self.moves((left, right)):
             return None
-        if "truth" in kinds_of(self.scope.graph, (left, right)):
+        if "truth" in map(self.kind, (left, right)):
             return None
         shape = *stack, rows, columns
         left = np.broadcast_to(left, (*stack, rows, inner))
@@ -270,8 +269,15 @@ class ArrayLoops:
 
     def moves(self, operands: Sequence[Nodes]) -> bool:
         """Whether operands are numbers or truth values, and not all of them constants."""
-        kinds = set(kinds_of(self.scope.graph, operands))
+        kinds = set(map(self.kind, operands))
         return None not in kinds and kinds != {"constant"}
+
+    def kind(self, nodes: Nodes) -> Kind | None:
+        """Return what nodes are: "constant" where all of them are constants."""
+        (kind,) = kinds_of(self.scope.graph, [nodes])
+        if kind == "constant" and not all(issubclass(head, CONSTANTS) for head in heads_of(self.scope.graph, nodes)):
+            return "number"
+        return kind
 
     def column(self, nodes: Nodes) -> Reads:
         """Return what a slot reads: nodes, or the numbers that they stand for, as they are now."""
@@ -283,7 +289,7 @@ class ArrayLoops:
                 return values[flat - made.start]
         return flat
 
-    def written(self, body: Program, columns: Sequence[Reads], kind: Kind, places: Nodes | None = None) -> Nodes:
+    def written(self, body: Program, columns: Sequence[Reads], kind: ResultKind, places: Nodes | None = None) -> Nodes:
         """Write down a loop of one result, and return its nodes: of "add" one for each of the places."""
         size, graph = len(columns[0]), self.scope.graph
 

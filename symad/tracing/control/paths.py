@@ -29,7 +29,7 @@ from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.swallowed import excuse, forgive, library_refusal, noted
 from symad.tracing.calling.user_place import (
     called_by_user,
@@ -150,9 +150,13 @@ class Paths:
         """
         paths, values, raised = list[Decisions](), list[Any](), list[Guards]()
         planned: Decisions | None = ()
+        scope = innermost_scope()
+        least = None if scope is None or scope.arrays is None else scope.arrays.least
         while planned is not None:
             check(f"following the paths of {self._name}", self._graph.heads)
             self._start(planned)
+            if scope is not None and least is not None:
+                scope.arrays.least = least  # each run writes down what the first one did
             values.append(self._value(run))
             paths.append(tuple(self._taken))
             raised.append((None,) if values[-1] is _RAISED else self._inside)

@@ -26,7 +26,7 @@ Nodes = npt.NDArray[np.int64]
 Kind = Literal["number", "truth", "constant"]
 
 BLOCK = 64  # elements; below, a block costs more than it saves
-_CONSTANTS = (sp.Number, sp.NumberSymbol, NegativeZero)
+CONSTANTS = (sp.Number, sp.NumberSymbol, NegativeZero)
 _TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.BooleanFalse})
 # These write the same for all constants, if another operand is none; others may fold a constant, or ask what it is.
 _BLIND: frozenset[Build] = frozenset({op.add, op.multiply, op.divide, op.power})
@@ -131,7 +131,7 @@ def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
     truths = heads & MAYBE_BOOLEAN
     if truths:
         return "truth" if truths == heads and truths.isdisjoint(_TRUE_OR_FALSE) else None
-    return "constant" if any(issubclass(head, _CONSTANTS) for head in heads) else "number"
+    return "constant" if any(issubclass(head, CONSTANTS) for head in heads) else "number"
 
 
 def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:

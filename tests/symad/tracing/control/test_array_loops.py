@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import symad as sa
 from symad.compiling.candidates import traced_with_loops
-from symad.tracing.control.array_loops import LARGE
+from symad.tracing.control.array_loops import LARGE, ArrayLoops
 
 RNG = np.random.default_rng(5)
 DATA = RNG.normal(size=(300, 20))
 SIGNS = np.where(RNG.random(300) < 0.5, -1.0, 1.0)
-LONG = RNG.normal(size=4500)
-SPECIAL = np.where(np.arange(4500) % 9 == 0, -0.0, LONG)
+LONG = RNG.normal(size=450)
+SPECIAL = np.where(np.arange(450) % 9 == 0, -0.0, LONG)
 LEFT = RNG.normal(size=(70, 2))
 SQUARE = RNG.normal(size=(64, 64)) * 0.1
 WIDE = RNG.normal(size=(20, 20))
@@ -35,17 +37,17 @@ def both_sides_move(x):
 
 
 def stores_and_views(x):
-    y = np.exp(x[:4500] * 0.1)
+    y = np.exp(x[:450] * 0.1)
     y[::3] *= 2.0
     y[10:20] = x[:10] * x[1]
-    z = y.reshape(45, 100).T
+    z = y.reshape(9, 50).T
     z[5] = 0.0
-    return np.sum(np.cumsum(y)[::7]) + np.sum(z * z) + y[3] * y[4499]
+    return np.sum(np.cumsum(y)[::7]) + np.sum(z * z) + y[3] * y[449]
 
 
 def stores_after_a_use(x):
-    y = x[:4900] * 1.0
-    square = y.reshape(70, 70)
+    y = x[:490] * 1.0
+    square = y.reshape(7, 70)
     first, second, third = np.sin(y), square @ LEFT, np.sum(square * 2.0, axis=0)
     line = square[:, :20].T.copy().T @ x[:20]
     y[:] = 3.0
@@ -54,57 +56,57 @@ def stores_after_a_use(x):
 
 
 def sums_along_axes(x):
-    a = x[:4500].reshape(45, 100)
-    cube = x[:4500].reshape(5, 9, 100)
+    a = x[:450].reshape(9, 50)
+    cube = x[:450].reshape(5, 9, 10)
     first, last = np.sum(np.cos(a), axis=0), np.mean(a * a, axis=1, keepdims=True)
     return np.sum(first**3) + np.sum(last * a) + np.sum(np.sum(cube, axis=(0, 2)) ** 2)
 
 
 def choices(x):
-    y = x[:4500]
+    y = x[:450]
     chosen = np.where(y > LONG, y * LONG, np.maximum(y, 0.25))
     return np.sum(chosen) + np.max(y * 2.0) + np.sum(np.abs(y - LONG))
 
 
 def branches(x):
-    y = np.tanh(x[:4500])
+    y = np.tanh(x[:450])
     return np.sum(y * y) if x[0] > 0 else np.sum(np.sqrt(1 + y * y))
 
 
 def constants_of_all_kinds(x):
-    y = x[:4500]
-    powers = np.where(np.arange(4500) % 2 == 0, 2.0, 3.0)
-    return np.sum(y**powers) + np.sum(y * SPECIAL) + np.sum(y / (LONG + 10.0)) + np.sum(y * np.arange(4500)) * 1e-4
+    y = x[:450]
+    powers = np.where(np.arange(450) % 2 == 0, 2.0, 3.0)
+    return np.sum(y**powers) + np.sum(y * SPECIAL) + np.sum(y / (LONG + 10.0)) + np.sum(y * np.arange(450)) * 1e-4
 
 
 def vector_and_matrix(x):
-    return np.sum((x[:20] @ DATA.T) ** 3) + np.sum((x[:300] @ DATA) ** 2) + x[:4500] @ LONG + np.dot(LONG, x[:4500])
+    return np.sum((x[:20] @ DATA.T) ** 3) + np.sum((x[:300] @ DATA) ** 2) + x[:450] @ LONG + np.dot(LONG, x[:450])
 
 
 def used_again(x):
-    y = np.sin(x[:4500])
-    return np.sum(y) * np.sum(np.sin(x[:4500])) + np.sum(np.concatenate([y, LONG]) * 2.0)
+    y = np.sin(x[:450])
+    return np.sum(y) * np.sum(np.sin(x[:450])) + np.sum(np.concatenate([y, LONG]) * 2.0)
 
 
 def softmax_of_rows(x):
-    a = x[:4800].reshape(60, 80)
+    a = x[:480].reshape(6, 80)
     shifted = np.exp(a - np.max(a, axis=1, keepdims=True))
     shares = shifted / np.sum(shifted, axis=1, keepdims=True)
-    return np.sum(np.log(shares) * LEFT[:60, :1]) + np.sum(np.min(a, axis=0) ** 2) + np.max(a) * np.min(x[:4500])
+    return np.sum(np.log(shares) * LEFT[:6, :1]) + np.sum(np.min(a, axis=0) ** 2) + np.max(a) * np.min(x[:450])
 
 
 def products_and_running(x):
-    y = 1.0 + 0.1 * np.sin(x[:4800])
-    columns = np.prod(y.reshape(100, 48), axis=0)
-    return np.sum(columns) + np.sum(np.cumsum(y) * y) * 1e-3 + np.sum(np.cumprod(y.reshape(1200, 4) ** 0.01, axis=0))
+    y = 1.0 + 0.1 * np.sin(x[:480])
+    columns = np.prod(y.reshape(40, 12), axis=0)
+    return np.sum(columns) + np.sum(np.cumsum(y) * y) * 1e-3 + np.sum(np.cumprod(y.reshape(120, 4) ** 0.01, axis=0))
 
 
 def truth_values(x):
-    y = x[:4500]
+    y = x[:450]
     low, high = y < LONG, y > 0.5
     either, neither = low | high, ~low & ~high
     first = np.where(either, y * y, np.exp(y)) * neither
-    second = np.where(np.arange(4500) % 3 == 0, y, LONG * y) * (low.reshape(45, 100).T.T.ravel() * 2.0 - high)
+    second = np.where(np.arange(450) % 3 == 0, y, LONG * y) * (low.reshape(9, 50).T.T.ravel() * 2.0 - high)
     return np.sum(first) + np.sum(second**2) + np.sum(low) * y[0] + (np.sum(y) if np.any(high) else 0.0)
 
 
@@ -133,11 +135,19 @@ CASES = (
     network, both_sides_move, stores_and_views, stores_after_a_use, sums_along_axes, choices, branches,
     constants_of_all_kinds, vector_and_matrix, used_again,
 )  # fmt: skip
-X = RNG.normal(size=4900)
+X = RNG.normal(size=900)
+Y = RNG.normal(size=4900)
+
+
+@pytest.fixture
+def smaller(monkeypatch):
+    """Arrays of a tenth of the size are large: operations on numbers, which these are compared with, take long."""
+    monkeypatch.setattr("symad.compiling.candidates.ArrayLoops", partial(ArrayLoops, least=300))
+    monkeypatch.setattr("symad.tracing.control.array_loops.SMALL", 30)
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
-def test_compiled_loops_give_what_is_written_out(f):
+def test_compiled_loops_give_what_is_written_out(f, smaller):
     x = np.abs(X) if f is branches else X
     kernel = sa.compile(sa.value_and_grad(f), x)
     value, gradient = kernel(x)
@@ -150,7 +160,7 @@ def test_compiled_loops_give_what_is_written_out(f):
         assert np.dot(gradient, step) == pytest.approx((f(x + step) - f(x - step)) / 2, rel=2e-4)
 
 
-def test_the_other_path_is_compiled_too():
+def test_the_other_path_is_compiled_too(smaller):
     kernel = sa.compile(sa.grad(branches), X)
     for x in (np.abs(X), -np.abs(X)):
         np.testing.assert_allclose(kernel(x), sa.grad(branches)(x), rtol=1e-12)
@@ -170,7 +180,7 @@ def test_the_other_path_is_compiled_too():
     ],
     ids=lambda f: f.__name__,
 )
-def test_nothing_is_traced_element_by_element(f):
+def test_nothing_is_traced_element_by_element(f, smaller):
     traced = traced_with_loops(f, (X,))
     assert traced.count_ops() < 4000  # what is done to arrays of 300 and 400 elements
     assert all(loop.origin.startswith("test_array_loops.py:") for loop in traced.loops)
@@ -189,12 +199,12 @@ def test_what_is_done_twice_is_one_loop():
     def f(x):
         return np.sum(np.sin(x)) * np.sum(np.sin(x))
 
-    loops = traced_with_loops(f, (X,)).loops
+    loops = traced_with_loops(f, (Y,)).loops
     assert [(loop.count, loop.results[0].kind) for loop in loops] == [(4900, "each"), (4900, "sum")]
 
 
 def test_small_arrays_are_written_out():
-    assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (X[: LARGE - 1],)).loops
+    assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (Y[: LARGE - 1],)).loops
 
 
 def test_the_hessian_of_one_body_is_taken_of_loops():
@@ -221,7 +231,7 @@ def test_the_dense_hessian_of_many_loops_is_taken_by_columns():
 
 
 @pytest.mark.parametrize("f", [logistic, softmax_of_rows], ids=lambda f: f.__name__)
-def test_products_with_the_hessian_are_taken_of_the_same_loops(f):
+def test_products_with_the_hessian_are_taken_of_the_same_loops(f, smaller):
     v = RNG.normal(size=X.shape) * 1e-6
     kernel = sa.compile(lambda x, v: sa.hvp(f, (x,), (v,)), X, v)
     gradient = sa.compile(sa.grad(f), X)
@@ -234,21 +244,43 @@ def test_derivatives_inside_the_function_go_through_the_loops_around_them():
         inner = sa.grad(lambda t: np.sum(np.exp(0.1 * t * x)))(np.cos(x))
         return np.sum(inner * inner)
 
-    x = X[:4500] * 0.3
+    x = Y[:4500] * 0.3
     np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-10)
 
 
 @pytest.mark.parametrize("f", [np.max, np.min, lambda x: np.max(x.reshape(100, 45), axis=0)[0], np.cumsum])
 def test_nan_is_what_it_is_in_numpy(f):
-    x = X[:4500].copy()
+    x = Y[:4500].copy()
     x[90] = np.nan
-    np.testing.assert_array_equal(sa.compile(f, X[:4500])(x), f(x))
+    np.testing.assert_array_equal(sa.compile(f, Y[:4500])(x), f(x))
 
 
-@pytest.mark.parametrize("f", [np.max, np.min, lambda x: np.sum(np.max(x.reshape(45, 100), axis=0))])
-def test_ties_are_shared_as_where_it_is_written_out(f):
-    x = np.round(X[:4500])
+@pytest.mark.parametrize("f", [np.max, np.min, lambda x: np.sum(np.max(x.reshape(9, 50), axis=0))])
+def test_ties_are_shared_as_where_it_is_written_out(f, smaller):
+    x = np.round(X[:450])
     np.testing.assert_array_equal(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x))
+
+
+def test_all_paths_write_down_the_same_loops():
+    def f(x):
+        small = np.sum(np.sin(x[:300]))  # written out, as nothing large came before
+        return small * (np.sum(np.cos(x)) if small > 0 else np.sum(x * x))
+
+    kernel = sa.compile(sa.grad(f), Y[:4500])
+    for x in (Y[:4500], -Y[:4500]):
+        np.testing.assert_allclose(kernel(x), sa.grad(f)(x), rtol=1e-11, atol=1e-12)
+
+
+def test_constants_among_what_moves():
+    mask = np.tri(70, dtype=bool)
+
+    def f(x):
+        scores = np.where(mask, x[:4900].reshape(70, 70), -30.0)
+        joined = np.hstack([scores, np.ones((70, 1))])
+        return np.sum(np.log(np.sum(np.exp(scores), axis=1))) + np.sum(np.max(scores, axis=0) ** 2) + np.sum(joined**2)
+
+    assert traced_with_loops(f, (Y,)).count_ops() < 400
+    np.testing.assert_allclose(sa.compile(sa.grad(f), Y)(Y), sa.grad(f)(Y), rtol=1e-11)
 
 
 @pytest.mark.parametrize("test", [np.any, np.all], ids=["any", "all"])
@@ -256,6 +288,6 @@ def test_a_condition_of_all_elements_chooses_a_path(test):
     def f(x):
         return np.sum(x * x) if test(x > 0.5) else np.sum(x)
 
-    kernel = sa.compile(sa.grad(f), X[:4500])
-    for x in (np.abs(X[:4500]) + 0.6, -np.abs(X[:4500]), X[:4500]):
+    kernel = sa.compile(sa.grad(f), Y[:4500])
+    for x in (np.abs(Y[:4500]) + 0.6, -np.abs(Y[:4500]), Y[:4500]):
         np.testing.assert_array_equal(kernel(x), sa.grad(f)(x))
