@@ -12,11 +12,17 @@ from symad.tracing.control.array_eliminations import cholesky_program, eliminati
 from symad.tracing.numpy.solve import LOOPED
 
 RNG = np.random.default_rng(17)
-N = LOOPED + 1
+N = 10
 SQUARE = RNG.normal(size=(N, N))
 POSITIVE = SQUARE @ SQUARE.T + N * np.eye(N)
 SIDES = RNG.normal(size=(N, 3))
 X = np.array([0.3, 1.2, 0.7])
+
+
+@pytest.fixture(autouse=True)
+def fewer_rows(monkeypatch):
+    """Matrices of 8 rows are large: elimination on numbers, which these are compared with, takes long."""
+    monkeypatch.setattr("symad.tracing.numpy.solve.LOOPED", 8)
 
 
 def kernel_matrix(x):
@@ -71,6 +77,13 @@ def test_second_derivatives(name):
     gradient = sa.compile(sa.grad(f), X)
     wanted = (gradient(X + 1e-5 * v) - gradient(X - 1e-5 * v)) / 2e-5
     np.testing.assert_allclose(product, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+
+
+def test_large_matrices_are_factorized_by_loops(monkeypatch):
+    monkeypatch.undo()
+    for n, by_loops in ((LOOPED - 1, False), (LOOPED, True)):
+        traced = traced_with_loops(lambda a: np.linalg.cholesky(a), (np.eye(n),))
+        assert (traced.count_ops() < n) == by_loops == (len(traced.loops) == 1)
 
 
 def test_pivots_follow_the_numbers_of_the_call():
