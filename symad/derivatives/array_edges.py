@@ -7,7 +7,6 @@ the operands, and what they write there is entered into the graph as array nodes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -32,20 +31,13 @@ _DEPTH = 2
 Form: TypeAlias = tuple[Any, ...]  # ("slot", k), ("constant", atom) or (head, form, form...)
 
 
-@dataclass(frozen=True)
-class ArrayEdge:
-    """An edge of all elements of an array node: to its tangent, `coefficient` times that of `source`, where it holds.
+def array_edges(
+    graph: Graph, array: ArrayNode, is_active: Callable[[Reading], bool]
+) -> list[tuple[Nodes | None, Reading, Nodes | None]]:
+    """Return the edges from the active operands of an operation on each element: coefficient, source, guard.
 
-    `source` and `coefficient` (None is 1) broadcast to the shape of the array node; `guard` says where the edge is.
+    All of them broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds.
     """
-
-    coefficient: Nodes | None
-    source: Nodes
-    guard: Nodes | None
-
-
-def array_edges(graph: Graph, array: ArrayNode, is_active: Callable[[Nodes], bool]) -> list[ArrayEdge]:
-    """Return the edges from the active operands of an operation on each element."""
     described = _Described(graph)
     form = described.node(array, 0)
     active = tuple(is_active(slot) for slot in described.slots)
@@ -53,14 +45,16 @@ def array_edges(graph: Graph, array: ArrayNode, is_active: Callable[[Nodes], boo
     template, rows, found_edges = _edges_of(form, kinds, active)
     found: dict[int, Nodes | Reading] = {rows[part]: reading for part, reading in described.readings.items()}
     found[rows[form]] = array.ids
+    parts = {row: part for part, row in rows.items()}
     wanted = [row for c, _, g in found_edges for row in (c, g) if row is not None]
     enter(graph, template, found, reachable(template, wanted) if wanted else ())
 
-    def ids(row: int | None) -> Nodes | None:
-        part = None if row is None else found[row]
-        return part.ids if isinstance(part, Reading) else part
+    return [(_nodes(found, c), described.readings[parts[source]], _nodes(found, g)) for c, source, g in found_edges]
 
-    return [ArrayEdge(ids(c), np.asarray(ids(source)), ids(g)) for c, source, g in found_edges]
+
+def _nodes(found: dict[int, Nodes | Reading], row: int | None) -> Nodes | None:
+    part = None if row is None else found[row]
+    return part.ids if isinstance(part, Reading) else part
 
 
 class _Described:
@@ -68,7 +62,7 @@ class _Described:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.slots: list[Nodes] = []
+        self.slots: list[Reading] = []
         self.kinds: list[str] = []
         self.readings: dict[Form, Reading] = {}
 
@@ -92,15 +86,16 @@ class _Described:
             ):
                 form = self.node(inner, depth)
             else:
-                form = ("slot", self._slot(ids))
+                form = ("slot", self._slot(reading))
         self.readings[form] = reading
         return form
 
-    def _slot(self, ids: Nodes) -> int:
+    def _slot(self, reading: Reading) -> int:
+        ids = reading.ids
         for k, other in enumerate(self.slots):
-            if other is ids or (other.shape == ids.shape and np.array_equal(other, ids)):
+            if other.ids.shape == ids.shape and other.ids.flat[0] == ids.flat[0] and np.array_equal(other.ids, ids):
                 return k
-        self.slots.append(ids)
+        self.slots.append(reading)
         self.kinds.append("truth" if self.graph.is_boolean(int(ids.flat[0])) else "number")
         return len(self.slots) - 1
 

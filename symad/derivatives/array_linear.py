@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.heads import Alias
-from symad.derivatives.array_edges import ArrayEdge, array_edges
+from symad.derivatives.array_edges import array_edges
 from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, SolveRow
 from symad.derivatives.array_rows import (
     ABSENT,
+    Activity,
+    ArrayEdge,
     ArrayRow,
     Carried,
     EachRow,
@@ -30,9 +32,10 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_nodes import ArrayNode, Nodes
+from symad.graph.array_nodes import ELEMENTS, ArrayNode, Nodes, Reading
 from symad.graph.array_values import Values, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from symad.rules.partials import edges
 from symad.tracing.calling.user_place import located
 from symad.tracing.values.node_arrays import constants
@@ -42,11 +45,10 @@ from symad.tracing.values.node_arrays import constants
 class ArrayLinear:
     """A linear map between nodes of one graph, of whole arrays; sources come before the rows that use them."""
 
-    inputs: Nodes
-    outputs: Nodes
+    inputs: Reading
+    outputs: Reading
     rows: tuple[ArrayRow, ...] = field(repr=False)
-    first: int
-    active: NDArray[np.bool_] = field(repr=False)  # of the nodes from `first` on
+    active: Activity = field(repr=False)
     transposed: bool = False
 
     def transpose(self) -> ArrayLinear:
@@ -62,16 +64,14 @@ class ArrayLinear:
         others = iter(found)
         return replace(self, rows=tuple(row.with_coefficients(others) for row in self.rows))
 
-    def apply(self, build: Builder, seeds: Nodes | Sequence[int]) -> Nodes:
+    def apply(self, build: Builder, seeds: Nodes) -> Nodes:
         """Return the image of seeds, one node for each input; `ABSENT` for a structural zero."""
-        carried = Carried(build, self.first, len(self.active))
-        everywhere = np.ones(len(self.active), dtype=bool)
-        carried.add(self.inputs, np.asarray(seeds, dtype=np.int64), self.active if self.transposed else everywhere)
-        if self.transposed:
-            for row in reversed(self.rows):
-                row.pull(carried, self.active)
-        else:
-            for row in self.rows:
+        carried = Carried(build, self.active)
+        carried.add(self.inputs, seeds)
+        for row in reversed(self.rows) if self.transposed else self.rows:
+            if self.transposed:
+                row.pull(carried)
+            else:
                 row.push(carried)
         found = carried.at(self.outputs)
         return np.full(self.outputs.shape, ABSENT) if found is None else found
@@ -82,176 +82,173 @@ def array_linearize(build: Builder, outputs: Nodes, parameters: Nodes, values: V
 
     RuleError when an active operand has no derivative.
     """
-    return _Linearization(build, outputs, parameters, values).made()
+    arrays = build.graph.arrays
+    into, out = arrays.reading(parameters), arrays.reading(outputs)
+    active = Activity(dict.fromkeys(node.first for node in into.array_nodes), set(into.single_nodes))
+    given, linearization = {*active.arrays, *active.singles}, _Linearization(build, active, values)
+    rows: list[ArrayRow] = []
+    for item in _needed(build.graph, out, min(given)):
+        if item not in given:
+            rows += linearization.rows(item)
+    return ArrayLinear(into, out, tuple(rows), active)
+
+
+def _needed(graph: Graph, outputs: Reading, first: int) -> list[int]:
+    """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
+    heads, operands, at = graph.heads, graph.operands, graph.arrays.at
+    found, stack, waiting = set[int](), outputs.single_nodes.copy(), outputs.array_nodes
+    while stack or waiting:
+        while waiting:
+            array = waiting.pop()
+            if array.first >= first and array.first not in found:
+                found.add(array.first)
+                for reading in array.operands:
+                    waiting += reading.array_nodes
+                    stack += reading.single_nodes
+        while stack:
+            node = stack.pop()
+            if node >= first and node not in found:
+                its = at(node) if heads[node] in ELEMENTS else None
+                if its is not None:
+                    waiting.append(its)
+                else:
+                    found.add(node)
+                    stack += operands[node]
+    return sorted(found)
 
 
 class _Linearization:
-    def __init__(self, build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> None:
-        self.build, self.graph, self.values = build, build.graph, values
-        self.outputs, self.parameters = outputs, parameters
-        self.first = int(min(parameters.min(), outputs.min()))
-        self.count = len(self.graph) - self.first
-        self.active = np.zeros(self.count, dtype=bool)
-        self.arrays = [array for array in self.graph.arrays.nodes if array.first >= self.first]
+    def __init__(self, build: Builder, active: Activity, values: Values) -> None:
+        self.build, self.graph, self.active, self.values = build, build.graph, active, values
 
-    def made(self) -> ArrayLinear:
-        """Return the map."""
-        self.active[self.parameters.ravel() - self.first] = True
-        given, rows = set(self.graph.arrays.roots(self.parameters)), list[ArrayRow]()
-        for item in self._needed():
-            if (item if isinstance(item, int) else item.first) not in given:
-                rows += self._single(item) if isinstance(item, int) else self._array(item)
-        return ArrayLinear(self.parameters, self.outputs, tuple(rows), self.first, self.active)
-
-    def _needed(self) -> list[ArrayNode | int]:
-        """Return the array nodes and the other nodes that outputs need, in their order."""
-        first, operands = self.first, self.graph.operands
-        marks = bytearray(self.count)
-        needed: NDArray[np.bool_] = np.frombuffer(marks, dtype=bool)
-        needed[self.outputs.ravel() - first] = True
-        found, stop = list[ArrayNode | int](), self.count
-        for array in [*sorted(self.arrays, key=attrgetter("first"), reverse=True), None]:
-            after = 0 if array is None else array.first + array.size - first
-            for inside in range(stop - 1, after - 1, -1):
-                if marks[inside]:
-                    found.append(inside + first)
-                    for operand in operands[inside + first]:
-                        if operand >= first:
-                            marks[operand - first] = True
-            if array is not None:
-                stop = array.first - first
-                if needed[stop:after].any():
-                    found.append(array)
-                    for reading in array.operands:
-                        ids = reading.ids[reading.ids >= first] - first
-                        needed[ids] = True
-        return found[::-1]
-
-    def _is_active(self, ids: Nodes) -> bool:
-        inside = ids[ids >= self.first] - self.first
-        return bool(self.active[inside].any())
-
-    def _activity(self, ids: Nodes) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self.active[np.maximum(ids - self.first, 0)] & (ids >= self.first)
-        return found
-
-    def _single(self, node: int) -> list[ArrayRow]:
-        """Return the row of a node that is no element."""
-        first, active = self.first, self.active
-        if not any(operand >= first and active[operand - first] for operand in self.graph.operands[node]):
-            return []
+    def rows(self, item: int) -> list[ArrayRow]:
+        """Return the row of an array node or another node, unless it does not depend on the parameters."""
+        array = self.graph.arrays.at(item)
         try:
-            found = edges(self.build, node, lambda operand: operand >= first and bool(active[operand - first]))
+            row = self._single(item) if array is None else self._array(array)
         except RuleError as error:
-            raise located(error, self.graph, node) from error
+            raise located(error, self.graph, item) from error
+        return [] if row is None else [row]
+
+    def _single(self, node: int) -> ArrayRow | None:
+        """Return the row of a node that is no element."""
+        if not any(map(self._moves, self.graph.operands[node])):
+            return None
+        found = edges(self.build, node, self._moves)
         kept = [(c, source) for c, source, guard in found if guard is None or self._holds(guard)]
         if not kept:
-            return []
-        active[node - first] = True
-        return [SingleRow(node, tuple(sorted(kept, key=itemgetter(1))))]
+            return None
+        self.active.singles.add(node)
+        return SingleRow(node, tuple((c, self._source(source)) for c, source in sorted(kept, key=itemgetter(1))))
+
+    def _moves(self, node: int) -> bool:
+        source = self._source(node)
+        return node in self.active.singles if isinstance(source, int) else bool(self.active.of(source))
+
+    def _source(self, node: int) -> int | Reading:
+        is_element = self.graph.heads[node] in ELEMENTS
+        return self.graph.arrays.reading(np.array(node)) if is_element else node
 
     def _holds(self, guard: int) -> bool:
         return bool(values_of_nodes(self.graph, [guard], self.values)[0])
 
-    def _array(self, array: ArrayNode) -> list[ArrayRow]:
-        """Return the rows of an array node, and note which of its elements are active."""
-        operands = [reading.ids for reading in array.operands]
-        if array.kind != "each":
-            operands = [np.broadcast_to(reading.ids, reading.shape) for reading in array.operands]
-        if not any(map(self._is_active, operands)):
-            return []
-        try:
-            row = _ROWS[array.kind](self, array, *operands)
-        except RuleError as error:
-            raise located(error, self.graph, array.first) from error
-        return [] if row is None else [row]
+    def _is_active(self, reading: Reading) -> bool:
+        return bool(self.active.of(reading).any())
 
-    def note(self, target: Nodes, moves: NDArray[np.bool_]) -> None:
-        """Note which elements of an array node are active."""
-        self.active[target.ravel() - self.first] |= np.broadcast_to(moves, target.shape).ravel()
+    def _array(self, array: ArrayNode) -> ArrayRow | None:
+        """Return the row of an array node, and note which of its elements are active."""
+        if not any(map(self._is_active, array.operands)):
+            return None
+        return _ROWS[array.kind](self, array, *array.operands)
 
-    def each(self, array: ArrayNode, *operands: Nodes) -> ArrayRow | None:
+    def _moving(self, reading: Reading) -> NDArray[np.bool_]:
+        """Return which elements of an operand are active, in its whole shape."""
+        return np.broadcast_to(self.active.of(reading), reading.shape)
+
+    def each(self, array: ArrayNode, *operands: Reading) -> ArrayRow | None:
         """Return the row of an operation on each element."""
-        target, found = array.ids, list[tuple[Nodes | None, Nodes, Nodes | None]]()
         if array.head is Alias:
-            given = [ArrayEdge(None, operands[0], None)]
-        else:
-            given = array_edges(self.graph, array, self._is_active)
-        for edge in given:
-            source, coefficient, where = edge.source, edge.coefficient, None
-            if edge.guard is not None:
-                holds = np.broadcast_to(self._values(edge.guard), target.shape).ravel()
-                if not holds.all():
-                    where = np.flatnonzero(holds)
-                    source = np.broadcast_to(source, target.shape).ravel()[where]
-                    if coefficient is not None:
-                        coefficient = np.broadcast_to(coefficient, target.shape).ravel()[where]
-            if source.size and self._is_active(source):
-                found.append((coefficient, source, where))
-                self.note(target if where is None else target.ravel()[where], self._activity(source))
-        return EachRow(target, tuple(found)) if found else None
+            self.active.note(array, self.active.of(operands[0]))
+            return EachRow(array, (ArrayEdge(None, operands[0]),))
+        found = []
+        for coefficient, source, guard in array_edges(self.graph, array, self._is_active):
+            edge = ArrayEdge(coefficient, source)
+            if guard is not None:
+                holds = values_of_array(self.graph, guard, self.values)
+                edge = edge if holds.all() else self._where(array, edge, holds)
+            if edge.source.ids.size and self._is_active(edge.source):
+                found.append(edge)
+                self.active.note(array, self.active.of(edge.source), edge.where)
+        return EachRow(array, tuple(found)) if found else None
 
-    def _values(self, ids: Nodes) -> NDArray[np.bool_]:
-        return values_of_array(self.graph, ids, self.values)
+    def _where(self, array: ArrayNode, edge: ArrayEdge, holds: NDArray[np.bool_]) -> ArrayEdge:
+        """Return an edge for the elements for which its guard holds."""
+        where = np.flatnonzero(np.broadcast_to(holds, array.shape))
+        source, coefficient = np.broadcast_to(edge.source.ids, array.shape).ravel()[where], edge.coefficient
+        if coefficient is not None and coefficient.size > 1:
+            coefficient = np.broadcast_to(coefficient, array.shape).ravel()[where]
+        return ArrayEdge(coefficient, self.graph.arrays.reading(source), where)
 
-    def sum(self, array: ArrayNode, terms: Nodes) -> ArrayRow:
+    def sum(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums."""
-        self.note(array.ids, np.asarray(self._activity(terms).any(axis=0)))
-        return SumRow(array.ids, terms)
+        self.active.note(array, np.asarray(self._moving(terms).any(axis=0)))
+        return SumRow(array, terms)
 
-    def extremum(self, array: ArrayNode, terms: Nodes) -> ArrayRow | None:
+    def extremum(self, array: ArrayNode, terms: Reading) -> ArrayRow | None:
         """Return the row of the largest or smallest elements: their tangents, those of equal ones by halves in turn."""
         if array.head not in (sp.Max, sp.Min):
             return None
-        values, target = values_of_array(self.graph, terms, self.values), array.ids
-        best = values_of_array(self.graph, target, self.values)
+        ids = np.broadcast_to(terms.ids, terms.shape)
+        values, best = (values_of_array(self.graph, nodes, self.values) for nodes in (ids, array.ids))
         ties = (values == best).reshape(len(values), -1)
         before = np.cumsum(ties, axis=0)
-        shares = np.where(ties, 0.5 ** (before[-1] - np.maximum(before - 1, 1)), 0.0)
+        shares = 0.5 ** (before[-1] - np.maximum(before - 1, 1))
         rows, columns = np.nonzero(ties)
         if not len(rows):
             return None
-        source = terms.reshape(ties.shape)[rows, columns]
-        coefficient = None if (shares[ties] == 1.0).all() else constants(self.graph, shares[rows, columns])
-        self.note(target.ravel()[columns], self._activity(source))
-        return EachRow(target, ((coefficient, source, columns),))
+        source = self.graph.arrays.reading(ids.reshape(ties.shape)[rows, columns])
+        alone = (before[-1] == 1).all()
+        coefficient = None if alone else constants(self.graph, shares[rows, columns])
+        self.active.note(array, self.active.of(source), columns)
+        return EachRow(array, (ArrayEdge(coefficient, source, columns),))
 
-    def running(self, array: ArrayNode, terms: Nodes) -> ArrayRow:
+    def running(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of running sums."""
-        self.note(array.ids, np.logical_or.accumulate(self._activity(terms)))
-        return RunningRow(array.ids, terms)
+        self.active.note(array, np.logical_or.accumulate(self._moving(terms)))
+        return RunningRow(array, terms)
 
-    def product(self, array: ArrayNode, left: Nodes, right: Nodes) -> ArrayRow:
+    def product(self, array: ArrayNode, left: Reading, right: Reading) -> ArrayRow:
         """Return the row of products of matrices."""
-        moves = self._activity(left), self._activity(right)
-        rows, columns = moves[0].any(axis=-1, keepdims=True), moves[1].any(axis=-2, keepdims=True)
-        self.note(array.ids, np.logical_or(rows, columns))
-        return ProductRow(array.ids, (left, right), (left, right), (bool(rows.any()), bool(columns.any())))
+        rows = self._moving(left).any(axis=-1, keepdims=True)
+        columns = self._moving(right).any(axis=-2, keepdims=True)
+        self.active.note(array, np.broadcast_to(np.logical_or(rows, columns), array.shape))
+        sides = np.broadcast_to(left.ids, left.shape), np.broadcast_to(right.ids, right.shape)
+        return ProductRow(array, (left, right), sides, (bool(rows.any()), bool(columns.any())))
 
-    def scatter(self, array: ArrayNode, terms: Nodes) -> ArrayRow:
+    def scatter(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums at places."""
         assert array.places is not None
         moves = np.zeros(array.shape, dtype=bool)
-        moves[array.places[self._activity(terms)]] = True
-        self.note(array.ids, moves)
-        return ScatterRow(array.ids, terms, array.places)
+        moves[array.places[self._moving(terms)]] = True
+        self.active.note(array, moves)
+        return ScatterRow(array, terms, array.places)
 
-    def solve(self, array: ArrayNode, matrix: Nodes, right: Nodes) -> ArrayRow:
+    def solve(self, array: ArrayNode, matrix: Reading, right: Reading) -> ArrayRow:
         """Return the row of the solutions of a linear system."""
-        active = self._is_active(matrix)
-        columns = np.asarray(self._activity(right).any(axis=0))
-        self.note(array.ids, np.broadcast_to(True if active else columns, array.shape))
-        return SolveRow(array.ids, matrix, right, matrix, array.ids, active)
+        moves = self._is_active(matrix)
+        self.active.note(array, np.broadcast_to(moves | self._moving(right).any(axis=0), array.shape))
+        return SolveRow(array, matrix, right, np.broadcast_to(matrix.ids, matrix.shape), array.ids, moves)
 
-    def determinant(self, array: ArrayNode, matrix: Nodes) -> ArrayRow:
+    def determinant(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
         """Return the row of a determinant, or of its logarithm."""
-        self.note(array.ids, np.array(True))
-        return DeterminantRow(array.ids, matrix, matrix, array.ids if array.kind == "determinant" else None)
+        self.active.note(array, np.ones((), dtype=bool))
+        factor = array.ids if array.kind == "determinant" else None
+        return DeterminantRow(array, matrix, np.broadcast_to(matrix.ids, matrix.shape), factor)
 
-    def cholesky(self, array: ArrayNode, matrix: Nodes) -> ArrayRow:
+    def cholesky(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
         """Return the row of a factor of a positive definite matrix."""
-        self.note(array.ids, np.tri(len(matrix), dtype=bool))
-        return CholeskyRow(array.ids, matrix, array.ids)
+        self.active.note(array, np.tri(len(array.ids), dtype=bool))
+        return CholeskyRow(array, matrix, array.ids)
 
 
 _ROWS: dict[str, Callable[..., ArrayRow | None]] = {

@@ -1,20 +1,20 @@
 """Rows of linear maps of whole arrays: what an array node does to tangents, and its transpose to cotangents.
 
-Both are carried out by array nodes. A structural zero is an element of `ABSENT` in an array of nodes: where some of the
-elements have one, only the others take part.
+Both are carried out by array nodes. What is carried for an array node is an array of nodes, of which an element that is
+a structural zero is `ABSENT`; for an array node that has only structural zeros there is none.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
-from symad.graph.array_nodes import Nodes, once
+from symad.graph.array_nodes import ArrayNode, Nodes, Reading
 from symad.graph.builder import Builder
 from symad.tracing.control.array_graph import LEAST
 from symad.tracing.values.node_arrays import elementwise, reduce
@@ -22,77 +22,147 @@ from symad.tracing.values.node_arrays import elementwise, reduce
 ABSENT = -1
 
 
+@dataclass
+class Activity:
+    """Which nodes depend on the parameters: all or some of the elements of array nodes, and other nodes."""
+
+    arrays: dict[int, NDArray[np.bool_] | None] = field(default_factory=dict)  # by first node; None: all elements
+    singles: set[int] = field(default_factory=set)
+
+    def of(self, reading: Reading) -> NDArray[np.bool_]:
+        """Return which elements of an operand are active; an array that broadcasts to its shape."""
+        if reading.view is not None:
+            if reading.view.node.first not in self.arrays:
+                return np.False_  # type: ignore[return-value]
+            its = self.arrays[reading.view.node.first]
+            return np.True_ if its is None else reading.view.of(its, reading.ids.shape)  # type: ignore[return-value]
+        found = np.zeros(reading.ids.size, dtype=bool)
+        for part in reading.parts:
+            if part.node.first in self.arrays:
+                its = self.arrays[part.node.first]
+                found[part.where] = True if its is None else its[part.places]
+        if reading.singles is not None:
+            moves = np.array([node in self.singles for node in reading.singles.nodes])
+            found[reading.singles.where] = moves[reading.singles.numbers]
+        return found.reshape(reading.ids.shape)
+
+    def note(self, node: ArrayNode, moves: NDArray[np.bool_], where: Nodes | None = None) -> None:
+        """Note which elements of an array node are active, or which of those `where`."""
+        if where is None and moves.all():
+            self.arrays[node.first] = None
+            return
+        its = self.arrays.get(node.first, np.zeros(node.size, dtype=bool))
+        if its is not None:
+            at = slice(None) if where is None else where
+            its[at] |= np.broadcast_to(moves, node.shape if where is None else where.shape).ravel()
+            self.arrays[node.first] = its
+
+
+@dataclass
 class Carried:
-    """What the nodes of a range have of an image: nodes, `ABSENT` for structural zeros."""
+    """The tangents or cotangents of nodes: those of array nodes by their first node, and those of other nodes."""
 
-    def __init__(self, build: Builder, first: int, count: int) -> None:
-        self.build, self.graph, self.first = build, build.graph, first
-        self.nodes = np.full(count, ABSENT)
+    build: Builder
+    active: Activity
+    arrays: dict[int, Nodes] = field(default_factory=dict)  # flat; not to be changed in place
+    singles: dict[int, int] = field(default_factory=dict)
 
-    def at(self, ids: Nodes) -> Nodes | None:
-        """Return what nodes have; None where all are structural zeros."""
-        view = self.graph.arrays.untouched_view(ids)
-        if view is not None and view.node.first >= self.first:
-            found = view.of(self.nodes[view.node.first - self.first :], ids.shape)
-            there = found >= 0
-            return found.copy() if there.any() else None
-        inside = ids - self.first
-        if inside.size and int(inside.min()) < 0:
-            found = np.where(inside < 0, ABSENT, self.nodes[np.maximum(inside, 0)])
+    def at(self, reading: Reading) -> Nodes | None:
+        """Return what the nodes of an operand have; None where all are structural zeros."""
+        if reading.view is not None:
+            its = self.arrays.get(reading.view.node.first)
+            found = None if its is None else reading.view.of(its, reading.ids.shape)
         else:
-            found = self.nodes[inside]
+            found = np.full(reading.ids.size, ABSENT)
+            for part in reading.parts:
+                if part.node.first in self.arrays:
+                    found[part.where] = self.arrays[part.node.first][part.places]
+            if reading.singles is not None:
+                nodes = np.array([self.singles.get(node, ABSENT) for node in reading.singles.nodes])
+                found[reading.singles.where] = nodes[reading.singles.numbers]
+            found = found.reshape(reading.ids.shape)
+        return found if found is not None and (found >= 0).any() else None
+
+    def of(self, node: ArrayNode, where: Nodes | None = None) -> Nodes | None:
+        """Return what an array node has, or what its elements `where` have."""
+        its = self.arrays.get(node.first)
+        if its is None:
+            return None
+        found = its.reshape(node.shape) if where is None else its[where]
         return found if (found >= 0).any() else None
 
-    def put(self, ids: Nodes, values: Nodes | None) -> None:
-        """Add values to those of nodes, among which some may be the same."""
+    def put(self, node: ArrayNode, values: Nodes | None, where: Nodes | None = None) -> None:
+        """Add values to those of an array node, or of its elements `where`."""
         if values is not None:
-            self._put(ids.ravel() - self.first, values.ravel())
+            values = np.broadcast_to(values, node.shape if where is None else where.shape).ravel()
+            self._put(node, values, slice(None) if where is None else where)
 
-    def add(self, ids: Nodes, values: Nodes | None, active: NDArray[np.bool_]) -> None:
-        """Add values to those of nodes that are active, among which some may be the same."""
+    def add(self, reading: Reading, values: Nodes | None) -> None:
+        """Add values to those of the nodes of an operand that are active, among which some may be the same."""
+        values = None if values is None else self.summed_to(values, reading.ids.shape)
         if values is None:
             return
-        ids = once(ids)
-        values = self.summed_to(values, ids.shape)
-        if values is None:
+        if reading.view is not None:
+            node = reading.view.node
+            if node.first in self.active.arrays:
+                places = slice(None) if reading.is_whole else (reading.ids - node.first).ravel()
+                self._put(node, values.ravel(), places)
             return
-        flat, given = ids.ravel() - self.first, values.ravel()
-        kept = (given >= 0) & (flat >= 0)
-        kept &= active[np.maximum(flat, 0)]
-        self._put(flat[kept], given[kept])
+        flat = values.ravel()
+        for part in reading.parts:
+            if part.node.first in self.active.arrays:
+                self._put(part.node, flat[part.where], part.places)
+        if reading.singles is not None:
+            for k, node in zip(reading.singles.where.tolist(), reading.singles.numbers.tolist(), strict=True):
+                self.put_single(reading.singles.nodes[node], int(flat[k]))
 
-    def _put(self, flat: Nodes, given: Nodes) -> None:
-        if len(flat) > 1 and not (flat[1:] > flat[:-1]).all():
-            different, numbers = np.unique(flat, return_inverse=True)
-            if len(different) < len(flat):
-                flat, given = different, self.scattered(given, numbers, len(different))
-        self.nodes[flat] = self.plus(self.nodes[flat], given)
+    def put_single(self, node: int, value: int) -> None:
+        """Add a value to that of a node that is active and no element."""
+        if value >= 0 and node in self.active.singles:
+            before = self.singles.get(node)
+            self.singles[node] = value if before is None else self.build.add(before, value)
+
+    def _put(self, node: ArrayNode, values: Nodes, places: Nodes | slice) -> None:
+        moves, its = self.active.arrays[node.first], self.arrays.get(node.first)
+        if moves is not None:
+            values = np.where(moves[places], values, ABSENT)
+        if isinstance(places, slice):
+            self.arrays[node.first] = values if its is None else self.plus(its, values)
+            return
+        kept = values >= 0
+        if not kept.all():
+            places, values = places[kept], values[kept]
+        if len(places) > 1 and not (places[1:] > places[:-1]).all():
+            different, numbers = np.unique(places, return_inverse=True)
+            if len(different) < len(places):
+                places, values = different, self.scattered(values, numbers, len(different))
+        its = np.full(node.size, ABSENT) if its is None else its.copy()
+        its[places] = self.plus(its[places], values)
+        self.arrays[node.first] = its
 
     def plus(self, left: Nodes, right: Nodes) -> Nodes:
         """Return sums of two arrays of one shape."""
         both = (left >= 0) & (right >= 0)
-        if both.all() and both.size:
-            return elementwise(self.graph, op.add, left, right)
+        if both.size and both.all():
+            return elementwise(self.build.graph, op.add, left, right)
         found = np.maximum(left, right)
         if both.any():
-            found[both] = elementwise(self.graph, op.add, left[both], right[both])
+            found[both] = elementwise(self.build.graph, op.add, left[both], right[both])
         return found
 
     def times(self, coefficient: Nodes | None, values: Nodes | None, shape: tuple[int, ...]) -> Nodes | None:
-        """Return products, in a shape to which both broadcast."""
-        if values is None:
-            return None
-        if coefficient is None:
-            return np.broadcast_to(values, shape)
+        """Return products, of a shape to which both broadcast."""
+        if values is None or coefficient is None:
+            return values
         there = values >= 0
         if there.all():
             if coefficient.size == 1 and int(coefficient.flat[0]) == self.build.one:
-                return np.broadcast_to(values, shape)
-            return np.broadcast_to(elementwise(self.graph, op.multiply, coefficient, values), shape)
+                return values
+            return elementwise(self.build.graph, op.multiply, coefficient, values)
         there = np.broadcast_to(there, shape)
         found = np.full(shape, ABSENT)
         factors, terms = np.broadcast_to(coefficient, shape)[there], np.broadcast_to(values, shape)[there]
-        found[there] = elementwise(self.graph, op.multiply, factors, terms)
+        found[there] = elementwise(self.build.graph, op.multiply, factors, terms)
         return found
 
     def summed(self, terms: Nodes | None) -> Nodes | None:
@@ -100,10 +170,10 @@ class Carried:
         if terms is None or not len(terms):
             return None
         there = terms >= 0
+        if there.all():
+            return terms[0] if len(terms) == 1 else reduce(self.build.graph, op.add, terms, 0)
         if not there.any():
             return None
-        if there.all():
-            return terms[0] if len(terms) == 1 else reduce(self.graph, op.add, terms, 0)
         flat = there.reshape(len(terms), -1)
         _, columns = np.nonzero(flat)
         different, numbers = np.unique(columns, return_inverse=True)
@@ -125,7 +195,7 @@ class Carried:
     def scattered(self, values: Nodes, places: Nodes, count: int) -> Nodes:
         """Return as many sums, to which each value is added at its place; every place has one."""
         if len(values) >= LEAST:
-            return self.graph.arrays.add("scatter", (count,), [values], places=places)
+            return self.build.graph.arrays.add("scatter", (count,), [values], places=places)
         found: list[int | None] = [None] * count
         for value, place in zip(values.tolist(), places.tolist(), strict=True):
             before = found[place]
@@ -134,18 +204,19 @@ class Carried:
 
     def filled(self, values: Nodes) -> Nodes:
         """Return an array with the number 0 for its structural zeros."""
-        return np.where(values < 0, self.build.zero, values)
+        there = values >= 0
+        return values if there.all() else np.where(there, values, self.build.zero)
 
 
 class ArrayRow(ABC):
-    """What an array node does to tangents, and its transpose to cotangents."""
+    """What an array node, or another node, does to tangents, and its transpose to cotangents."""
 
     @abstractmethod
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
 
     @abstractmethod
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
+    def pull(self, cotangents: Carried) -> None:
         """Give the operands what they have of the node's cotangents."""
 
     def coefficients(self) -> list[Nodes]:
@@ -158,58 +229,79 @@ class ArrayRow(ABC):
 
 
 @dataclass(frozen=True)
-class EachRow(ArrayRow):
-    """Edges of each element; those that are only `where` a guard holds have flat arrays for these elements."""
+class ArrayEdge:
+    """Edges of all elements of an array node, or (flat) of those `where`: `coefficient` (None: 1) times `source`."""
 
-    target: Nodes
-    edges: tuple[tuple[Nodes | None, Nodes, Nodes | None], ...]  # coefficient, source, where
+    coefficient: Nodes | None
+    source: Reading
+    where: Nodes | None = None
+
+
+@dataclass(frozen=True)
+class EachRow(ArrayRow):
+    """The edges of an operation on each element."""
+
+    target: ArrayNode
+    edges: tuple[ArrayEdge, ...]
 
     def push(self, tangents: Carried) -> None:
-        for coefficient, source, where in self.edges:
-            target = self.target if where is None else self.target.ravel()[where]
-            terms = tangents.times(coefficient, tangents.at(source), target.shape)
-            tangents.put(target, terms)
+        """Give the node its tangents."""
+        for edge in self.edges:
+            shape = self.target.shape if edge.where is None else edge.where.shape
+            terms = tangents.times(edge.coefficient, tangents.at(edge.source), shape)
+            tangents.put(self.target, terms, edge.where)
 
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
-        for coefficient, source, where in self.edges:
-            target = self.target if where is None else self.target.ravel()[where]
-            terms = cotangents.times(coefficient, cotangents.at(target), target.shape)
-            cotangents.add(source, terms, active)
+    def pull(self, cotangents: Carried) -> None:
+        """Give the operands what they have of the node's cotangents."""
+        for edge in self.edges:
+            shape = self.target.shape if edge.where is None else edge.where.shape
+            terms = cotangents.times(edge.coefficient, cotangents.of(self.target, edge.where), shape)
+            cotangents.add(edge.source, terms)
 
     def coefficients(self) -> list[Nodes]:
-        return [coefficient for coefficient, _, _ in self.edges if coefficient is not None]
+        """Return the nodes that the row multiplies by."""
+        return [edge.coefficient for edge in self.edges if edge.coefficient is not None]
 
     def with_coefficients(self, found: Iterator[Nodes]) -> ArrayRow:
-        return replace(self, edges=tuple((None if c is None else next(found), s, w) for c, s, w in self.edges))
+        """Return the row with others."""
+        edges = (edge if edge.coefficient is None else replace(edge, coefficient=next(found)) for edge in self.edges)
+        return replace(self, edges=tuple(edges))
 
 
 @dataclass(frozen=True)
 class SingleRow(ArrayRow):
-    """A node that is no element, with its edges."""
+    """A node that is no element, with its edges; an operand may be an element."""
 
     target: int
-    edges: tuple[tuple[int | None, int], ...]  # coefficient, source
+    edges: tuple[tuple[int | None, int | Reading], ...]  # coefficient, source
 
     def push(self, tangents: Carried) -> None:
+        """Give the node its tangent."""
         for coefficient, source in self.edges:
-            self._carry(tangents, coefficient, source, self.target)
+            value = tangents.singles.get(source) if isinstance(source, int) else tangents.at(source)
+            if value is not None:
+                tangents.put_single(self.target, self._scaled(tangents, coefficient, int(value)))
 
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
-        for coefficient, source in self.edges:
-            self._carry(cotangents, coefficient, self.target, source)
+    def pull(self, cotangents: Carried) -> None:
+        """Give the operands what they have of the node's cotangent."""
+        value = cotangents.singles.get(self.target)
+        if value is not None:
+            for coefficient, source in self.edges:
+                scaled = self._scaled(cotangents, coefficient, value)
+                if isinstance(source, int):
+                    cotangents.put_single(source, scaled)
+                else:
+                    cotangents.add(source, np.array(scaled))
 
-    def _carry(self, carried: Carried, coefficient: int | None, source: int, target: int) -> None:
-        nodes, build, first = carried.nodes, carried.build, carried.first
-        value = int(nodes[source - first])
-        if value >= 0:
-            value = value if coefficient is None else build.mul(coefficient, value)
-            before = int(nodes[target - first])
-            nodes[target - first] = value if before < 0 else build.add(before, value)
+    def _scaled(self, carried: Carried, coefficient: int | None, value: int) -> int:
+        return value if coefficient is None else carried.build.mul(coefficient, value)
 
     def coefficients(self) -> list[Nodes]:
+        """Return the nodes that the row multiplies by."""
         return [np.array(coefficient) for coefficient, _ in self.edges if coefficient is not None]
 
     def with_coefficients(self, found: Iterator[Nodes]) -> ArrayRow:
+        """Return the row with others."""
         return replace(self, edges=tuple((None if c is None else int(next(found)), s) for c, s in self.edges))
 
 
@@ -217,104 +309,119 @@ class SingleRow(ArrayRow):
 class SumRow(ArrayRow):
     """Sums along the first axis."""
 
-    target: Nodes
-    terms: Nodes
+    target: ArrayNode
+    terms: Reading
 
     def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
         found = tangents.at(self.terms)
         if found is not None:
-            shape = (len(self.terms), *self.target.shape)
-            tangents.put(self.target, tangents.summed(np.broadcast_to(found, shape)))
+            tangents.put(self.target, tangents.summed(np.broadcast_to(found, self.terms.shape)))
 
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
-        found = cotangents.at(self.target)
+    def pull(self, cotangents: Carried) -> None:
+        """Give the terms what they have of the node's cotangents."""
+        found = cotangents.of(self.target)
         if found is not None:
-            cotangents.add(self.terms, np.broadcast_to(found, (len(self.terms), *found.shape)), active)
+            cotangents.add(self.terms, np.broadcast_to(found, self.terms.shape))
 
 
 @dataclass(frozen=True)
 class RunningRow(ArrayRow):
     """Running sums along the first axis; those of cotangents run back."""
 
-    target: Nodes
-    terms: Nodes
+    target: ArrayNode
+    terms: Reading
 
     def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
         tangents.put(self.target, self._running(tangents, tangents.at(self.terms), 1))
 
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
-        cotangents.add(self.terms, self._running(cotangents, cotangents.at(self.target), -1), active)
+    def pull(self, cotangents: Carried) -> None:
+        """Give the terms what they have of the node's cotangents."""
+        cotangents.add(self.terms, self._running(cotangents, cotangents.of(self.target), -1))
 
     def _running(self, carried: Carried, values: Nodes | None, step: int) -> Nodes | None:
         if values is None:
             return None
         terms = np.broadcast_to(carried.filled(values), self.target.shape)[::step]
-        return carried.graph.arrays.add("running", terms.shape, [terms])[::step]
+        return carried.build.graph.arrays.add("running", terms.shape, [terms])[::step]
 
 
 @dataclass(frozen=True)
 class ScatterRow(ArrayRow):
     """Sums to which each term is added at its place."""
 
-    target: Nodes
-    terms: Nodes
+    target: ArrayNode
+    terms: Reading
     places: Nodes
 
     def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
         found = tangents.at(self.terms)
         if found is not None:
+            found = np.broadcast_to(found, self.places.shape)
             there = found >= 0
             different, numbers = np.unique(self.places[there], return_inverse=True)
-            tangents.put(self.target[different], tangents.scattered(found[there], numbers, len(different)))
+            tangents.put(self.target, tangents.scattered(found[there], numbers, len(different)), different)
 
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
-        found = cotangents.at(self.target)
-        cotangents.add(self.terms, None if found is None else found[self.places], active)
+    def pull(self, cotangents: Carried) -> None:
+        """Give the terms what they have of the node's cotangents."""
+        found = cotangents.of(self.target)
+        cotangents.add(self.terms, None if found is None else found[self.places])
 
 
 @dataclass(frozen=True)
 class ProductRow(ArrayRow):
     """Products of matrices: the tangents of one side with the `values` of the other, where that side `moves`."""
 
-    target: Nodes
-    sides: tuple[Nodes, Nodes]
+    target: ArrayNode
+    sides: tuple[Reading, Reading]
     values: tuple[Nodes, Nodes]  # the nodes of both sides; numbers of them where the map is on another graph
     moves: tuple[bool, bool]
 
     def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
         left, right = map(tangents.at, self.sides)
-        for a, b in ((left, self.values[1]), (self.values[0], right)):
-            if a is not None and b is not None:
-                inner = self._inner(left if a is left else right, -1 if a is left else -2)
-                a, b = a[..., inner], b[..., inner, :]
-                tangents.put(self.target, product(tangents, tangents.filled(a), tangents.filled(b)))
+        if left is not None:
+            left = np.broadcast_to(left, self.sides[0].shape)
+            inner = self._inner(left, -1)
+            values = self.values[1][..., inner, :]
+            tangents.put(self.target, product(tangents, tangents.filled(left[..., inner]), values))
+        if right is not None:
+            right = np.broadcast_to(right, self.sides[1].shape)
+            inner = self._inner(right, -2)
+            values = self.values[0][..., inner]
+            tangents.put(self.target, product(tangents, values, tangents.filled(right[..., inner, :])))
 
-    def _inner(self, moving: Nodes | None, axis: int) -> Nodes:
+    def _inner(self, moving: Nodes, axis: int) -> Nodes | slice:
         """Return the terms in which any tangent is not a structural zero."""
-        assert moving is not None
-        others = tuple(k for k in range(moving.ndim) if k != moving.ndim + axis)
-        return np.flatnonzero((moving >= 0).any(axis=others))
+        there = moving >= 0
+        if there.all():
+            return slice(None)
+        return np.flatnonzero(there.any(axis=tuple(k for k in range(moving.ndim) if k != moving.ndim + axis)))
 
-    def pull(self, cotangents: Carried, active: NDArray[np.bool_]) -> None:
-        found = cotangents.at(self.target)
+    def pull(self, cotangents: Carried) -> None:
+        """Give the sides what they have of the node's cotangents."""
+        found = cotangents.of(self.target)
         if found is None:
             return
         found = cotangents.filled(found)
         left, right = (np.swapaxes(values, -1, -2) for values in self.values)
         if self.moves[0]:
-            cotangents.add(self.sides[0], product(cotangents, found, right), active)
+            cotangents.add(self.sides[0], product(cotangents, found, right))
         if self.moves[1]:
-            cotangents.add(self.sides[1], product(cotangents, left, found), active)
+            cotangents.add(self.sides[1], product(cotangents, left, found))
 
     def coefficients(self) -> list[Nodes]:
+        """Return the nodes that the row multiplies by."""
         return list(self.values)
 
     def with_coefficients(self, found: Iterator[Nodes]) -> ArrayRow:
-        left, right = next(found), next(found)
-        return replace(self, values=(left, right))
+        """Return the row with others."""
+        return replace(self, values=(next(found), next(found)))
 
 
 def product(carried: Carried, left: Nodes, right: Nodes) -> Nodes:
     """Return products of matrices."""
     shape = *np.broadcast_shapes(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1]
-    return carried.graph.arrays.add("product", shape, [left, right])
+    return carried.build.graph.arrays.add("product", shape, [left, right])

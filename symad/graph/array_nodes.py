@@ -108,6 +108,14 @@ class Reading:
         return [] if self.singles is None else self.singles.nodes
 
     @property
+    def is_whole(self) -> bool:
+        """Whether its nodes are all of one array node, in their order."""
+        view = self.view
+        if view is None or view.places is not None or view.offset or self.ids.size != view.node.size:
+            return False
+        return self.ids.flags.c_contiguous
+
+    @property
     def only(self) -> int | None:
         """The node, where it is one alone and no element."""
         return self.singles.nodes[0] if self.ids.size == 1 and self.singles is not None else None
