@@ -105,7 +105,7 @@ class Carried:
         if reading.view is not None:
             node = reading.view.node
             if node.first in self.active.arrays:
-                places = slice(None) if reading.is_whole else (reading.ids - node.first).ravel()
+                places = slice(None) if reading.view.whole else (reading.ids - node.first).ravel()
                 self._put(node, values.ravel(), places)
             return
         flat = values.ravel()

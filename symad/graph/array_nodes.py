@@ -49,7 +49,7 @@ class TruthElement(sp.logic.boolalg.Boolean):  # type: ignore[misc]
 ELEMENTS = frozenset({Element, TruthElement})
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class View:
     """Where an array of nodes is in the values of one array node: from `offset` on, in steps; a copy has `places`."""
 
@@ -57,16 +57,19 @@ class View:
     offset: int
     steps: tuple[int, ...]
     places: Nodes | None = None
+    whole: bool = False  # all of them, in their order
 
     def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return these elements, in the shape of the operand, of the flat values of the array node."""
+        if self.whole:
+            return values.reshape(shape)
         if self.places is not None:
             return values[self.places]
         steps = tuple(step * values.itemsize for step in self.steps)
         return as_strided(values[self.offset :], shape, steps, writeable=False)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Part:
     """Which elements of an operand are in an array node, and which ones there."""
 
@@ -75,7 +78,7 @@ class Part:
     places: Nodes  # in the flat values of the array node
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Singles:
     """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
 
@@ -84,7 +87,7 @@ class Singles:
     numbers: Nodes  # in `nodes`
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Reading:
     """An operand: its node ids, and where their values are.
 
@@ -108,14 +111,6 @@ class Reading:
         return [] if self.singles is None else self.singles.nodes
 
     @property
-    def is_whole(self) -> bool:
-        """Whether its nodes are all of one array node, in their order."""
-        view = self.view
-        if view is None or view.places is not None or view.offset or self.ids.size != view.node.size:
-            return False
-        return self.ids.flags.c_contiguous
-
-    @property
     def only(self) -> int | None:
         """The node, where it is one alone and no element."""
         return self.singles.nodes[0] if self.ids.size == 1 and self.singles is not None else None
@@ -127,7 +122,7 @@ Kind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ArrayNode:
     """One operation on arrays: the nodes of its result are those from `first` on, in C order.
 
@@ -147,7 +142,7 @@ class ArrayNode:
     first: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", int(self.ids.flat[0]))
+        self.first = int(self.ids.flat[0])
         self.ids.flags.writeable = False
 
     @property
@@ -238,6 +233,8 @@ class ArrayNodes:
         """Return an operand, without what is broadcast."""
         whole = ids.shape
         if (view := self.untouched_view(ids)) is not None:
+            if view.whole:
+                return Reading(view.node.ids.reshape(whole), whole, view)
             shape = tuple(1 if step == 0 else n for step, n in zip(view.steps, whole, strict=True))
             return Reading(view.of(view.node.ids.ravel(), shape), whole, view)
         ids = once(ids)
@@ -258,10 +255,12 @@ class ArrayNodes:
 
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
-        owner = _owner(ids)
+        owner = ids if ids.base is None else _owner(ids)
         found = self.untouched.get(id(owner))
         if found is None or found[0] is not owner or not ids.size:
             return None
+        if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
+            return View(found[1], 0, (), whole=True)
         offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
         return View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
 
@@ -281,7 +280,9 @@ class ArrayNodes:
         expected = np.array(start)
         for step, n in zip(steps, ids.shape, strict=True):
             expected = expected[..., None] + step * np.arange(n)
-        return View(node, start - node.first, steps) if np.array_equal(ids, expected) else None
+        if not np.array_equal(ids, expected):
+            return None
+        return View(node, start - node.first, steps)
 
     def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
         flat = ids.ravel()
