@@ -22,7 +22,9 @@ import sympy as sp
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from codegen.errors import InvariantError
 from codegen.ir.program import Head
+from codegen.ir.strictness import strict
 
 Nodes: TypeAlias = NDArray[np.int64]
 
@@ -274,9 +276,13 @@ class ArrayNodes:
         if found is None or found[0] is not owner or not ids.size:
             return None
         if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
-            return View(found[1], 0, (), whole=True)
-        offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
-        return View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+            view = View(found[1], 0, (), whole=True)
+        else:
+            offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
+            view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+        if strict() and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
+            raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
+        return view
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""

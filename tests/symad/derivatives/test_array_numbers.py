@@ -74,7 +74,7 @@ PROGRAMS: dict[str, Callable[[Numbers], Numbers]] = {
     "rolled": lambda x: np.sum(np.roll(x, 2) * np.pad(x, 1)[2:] * np.repeat(x[:4], 3)),
     "powers": lambda x: np.sum((x * x + 1) ** x + (x * x + 1) ** DATA[0] + x ** np.arange(N)),
     "vectorized": lambda x: np.sum(np.vectorize(lambda u: u * u if u > 0 else -u)(x)),
-    "solve": lambda x: np.sum(np.linalg.solve(np.multiply.outer(x, x) + 4 * np.eye(N), x) ** 2),
+    "solve": lambda x: np.sum(np.linalg.solve(np.multiply.outer(x[:5], x[5:10]) + 4 * np.eye(5), x[7:]) ** 2),
     "determinant": lambda x: np.linalg.det(np.diag(x[:5]) + DATA[:5, :5]) + np.linalg.slogdet(np.eye(N) * 2 + x)[1],
     "cholesky": lambda x: np.sum(np.sin(np.linalg.cholesky(np.multiply.outer(x, x) + 4 * np.eye(N)))),
     "inverse": lambda x: np.sum(np.linalg.inv(np.multiply.outer(x, x) + 4 * np.eye(N))[0] * x),
