@@ -176,6 +176,7 @@ class ArrayNodes:
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     closed: bool = False
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
+    _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
 
@@ -285,7 +286,7 @@ class ArrayNodes:
         else:
             offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
             view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
-        if strict() and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
+        if self._checks and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
 
@@ -316,7 +317,7 @@ class ArrayNodes:
         if len(stops):
             at[(at >= 0) & (flat >= stops[at])] = -1
         parts = []
-        for k in np.unique(at[at >= 0]).tolist():
+        for k in (np.flatnonzero(np.bincount(at + 1)[1:])).tolist():
             where = np.flatnonzero(at == k)
             parts.append(Part(self.nodes[k], where, flat[where] - self.firsts[k]))
         where = np.flatnonzero(at < 0)

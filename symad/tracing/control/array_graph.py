@@ -28,6 +28,7 @@ from symad.tracing.values.node_builders import Build
 LEAST = 64  # elements; fewer are written out
 
 _KINDS: dict[Head, Kind] = {sp.Float: "constant", TruthElement: "truth"}
+_NUMBERS = frozenset({"constant", "number"})
 _EXTREMA = frozenset({sp.Max, sp.Min, sp.And, sp.Or})
 
 
@@ -102,32 +103,34 @@ class ArrayGraph(ArrayLoops):
         """Return build(...build(first, second)...) of an array along its first axis."""
         if rows.size < self.least or len(rows) < 2:
             return None
-        graph, head = self.scope.graph, chain_head(self.scope.graph, build, self.kind(rows))
+        graph = self.scope.graph
+        reading = graph.arrays.reading(rows)
+        head = chain_head(graph, build, self._kind(reading))
         if head is sp.Add:
-            return graph.arrays.add("sum", rows.shape[1:], [rows])
+            return graph.arrays.add("sum", rows.shape[1:], [reading])
         if head not in _EXTREMA:
             return None
-        return graph.arrays.add("extremum", rows.shape[1:], [rows], head=head, truths=head in (sp.And, sp.Or))
+        return graph.arrays.add("extremum", rows.shape[1:], [reading], head=head, truths=head in (sp.And, sp.Or))
 
     def running(self, build: Build, rows: Nodes) -> Nodes | None:
         """Return the sums of an array along its first axis, after each of its terms."""
-        if (
-            rows.size < self.least
-            or len(rows) < 2
-            or chain_head(self.scope.graph, build, self.kind(rows)) is not sp.Add
-        ):
+        if rows.size < self.least or len(rows) < 2:
             return None
-        return self.scope.graph.arrays.add("running", rows.shape, [rows])
+        graph = self.scope.graph
+        reading = graph.arrays.reading(rows)
+        if chain_head(graph, build, self._kind(reading)) is not sp.Add:
+            return None
+        return graph.arrays.add("running", rows.shape, [reading])
 
     def matmul(self, left: Nodes, right: Nodes) -> Nodes | None:
         """Return the products of matrices, or of stacks of them."""
         stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         shape = *stack, left.shape[-2], right.shape[-1]
-        if math.prod(shape) * left.shape[-1] < self.least or not left.shape[-1] or not self.moves((left, right)):
+        if math.prod(shape) * left.shape[-1] < self.least or not left.shape[-1]:
             return None
-        if "truth" in map(self.kind, (left, right)):
-            return None
-        return self.scope.graph.arrays.add("product", shape, [left, right])
+        sides = list(map(self.scope.graph.arrays.reading, (left, right)))
+        kinds = set(map(self._kind, sides))
+        return self.scope.graph.arrays.add("product", shape, sides) if "number" in kinds <= _NUMBERS else None
 
     def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
         """Return the solution of linear systems."""
