@@ -17,12 +17,9 @@ from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import Selection
 from symad.errors import ArgumentError
-from symad.graph.array_values import values_of_array
-from symad.graph.builder import Builder
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, independent_traces, innermost_scope, open_scope
-from symad.tracing.control.array_graph import array_graph
-from symad.tracing.values.node_arrays import constants
+from symad.tracing.control.array_graph import ArrayGraph, array_graph
 from symad.tracing.values.node_trees import Nodes, Tree, lift
 from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, in_order, pattern_of
 
@@ -47,7 +44,7 @@ class LinearFunction:
                 raise independent_traces()  # a number would be the answer, without its derivative in that parent
         # outside every level on a graph of its own, so that many calls do not make the traced one grow
         with open_scope() as scope:
-            if isinstance(self._linear, ArrayLinear):
+            if isinstance(self._linear, ArrayLinear) and (around is None or isinstance(around.arrays, ArrayGraph)):
                 scope.arrays = array_graph(scope)
             linear = self._linear if scope.graph is self._scope.graph else self._moved(scope)
             return self._apply(scope, linear, values)
@@ -57,15 +54,13 @@ class LinearFunction:
             raise ArgumentError(f"a pullback called with {len(values)} arguments", do="pass one cotangent")
         seed, role = (values[0], "cotangent") if self._pullback else (values, "tangents")
         seeds = fitting(scope, self._source, seed, role)
-        found = modes.push(Builder(scope.graph), linear, seeds.nodes)
-        return deliver(scope, self._target.refill(found))
+        return deliver(scope, self._target.refill(modes.push(scope, linear, seeds.nodes)))
 
     def _moved(self, around: Scope) -> Linear | ArrayLinear:
         """Return the map with its coefficients as constants of another graph (it was made outside that trace)."""
         if isinstance(self._linear, ArrayLinear):
-            graph, values = self._scope.graph, self._scope.values
-            found = [values_of_array(graph, nodes, values) for nodes in self._linear.coefficients()]
-            return self._linear.with_coefficients([constants(around.graph, numbers) for numbers in found])
+            self._linear = self._linear.with_numbers(self._scope.graph, self._scope.values)
+            return self._linear
         edges = [edge for _, row in self._linear.rows for edge in row]
         nodes = {node for coefficient, _, guard in edges for node in (coefficient, guard) if node is not None}
         moved = carry(self._scope, sorted(nodes), around.graph)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-import symad.tracing.values.node_builders as op
-from symad.derivatives.array_rows import ABSENT, ArrayRow, Carried, product
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
-from symad.tracing.values.node_arrays import elementwise
+from symad.derivatives.array_arithmetic import Carriers
+from symad.derivatives.array_rows import ArrayRow, Carried
+from symad.graph.array_nodes import ArrayNode, Reading
 
 
 @dataclass(frozen=True)
@@ -24,8 +23,8 @@ class SolveRow(ArrayRow):
     target: ArrayNode
     left: Reading
     right: Reading
-    matrix: Nodes
-    solution: Nodes
+    matrix: Carriers
+    solution: Carriers
     moves: bool  # whether a does
 
     def push(self, tangents: Carried) -> None:
@@ -33,12 +32,12 @@ class SolveRow(ArrayRow):
         left, right = tangents.at(self.left), tangents.at(self.right)
         if left is not None:
             left = np.broadcast_to(tangents.filled(left), self.left.shape)
-            moved = _negative(tangents, product(tangents, left, self.solution))
+            moved = tangents.by.times(tangents.by.number(-1), tangents.by.product(left, self.solution))
             right = moved if right is None else tangents.plus(np.broadcast_to(right, moved.shape), moved)
         if right is not None:
             right = np.broadcast_to(right, self.target.shape)
-            columns = np.flatnonzero((right >= 0).any(axis=0))
-            found = _solution(tangents, self.matrix, tangents.filled(right[:, columns]))
+            columns = np.flatnonzero(tangents.by.there(right).any(axis=0))
+            found = tangents.by.solution(self.matrix, tangents.filled(right[:, columns]))
             where = np.arange(self.target.size).reshape(self.target.shape)[:, columns]
             tangents.put(self.target, found.ravel(), where.ravel())
 
@@ -46,17 +45,17 @@ class SolveRow(ArrayRow):
         """Give the operands what they have of the node's cotangents."""
         found = cotangents.of(self.target)
         if found is not None:
-            solved = _solution(cotangents, self.matrix.T, cotangents.filled(found))
+            solved = cotangents.by.solution(self.matrix.T, cotangents.filled(found))
             cotangents.add(self.right, solved)
             if self.moves:
-                moved = _negative(cotangents, product(cotangents, solved, self.solution.T))
+                moved = cotangents.by.times(cotangents.by.number(-1), cotangents.by.product(solved, self.solution.T))
                 cotangents.add(self.left, moved)
 
-    def coefficients(self) -> list[Nodes]:
-        """Return the nodes that the row multiplies by."""
+    def coefficients(self) -> list[Carriers]:
+        """Return what the row multiplies by."""
         return [self.matrix, self.solution]
 
-    def with_coefficients(self, found: Iterator[Nodes]) -> ArrayRow:
+    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
         return replace(self, matrix=next(found), solution=next(found))
 
@@ -67,8 +66,8 @@ class DeterminantRow(ArrayRow):
 
     target: ArrayNode
     operand: Reading
-    matrix: Nodes
-    factor: Nodes | None
+    matrix: Carriers
+    factor: Carriers | None
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
@@ -85,20 +84,16 @@ class DeterminantRow(ArrayRow):
             terms = cotangents.times(self._coefficient(cotangents), found, self.operand.shape)
             cotangents.add(self.operand, terms)
 
-    def _coefficient(self, carried: Carried) -> Nodes:
-        numbers = [carried.build.zero, carried.build.one]
-        inverse = _solution(
-            carried, self.matrix.T, np.where(np.eye(len(self.matrix), dtype=bool), numbers[1], numbers[0])
-        )
-        if self.factor is None:
-            return inverse
-        return elementwise(carried.build.graph, op.multiply, self.factor.reshape(1, 1), inverse)
+    def _coefficient(self, carried: Carried) -> Carriers:
+        identity = np.eye(len(self.matrix), dtype=bool)
+        inverse = carried.by.solution(self.matrix.T, np.where(identity, carried.by.number(1), carried.by.number(0)))
+        return inverse if self.factor is None else carried.by.times(self.factor.reshape(1, 1), inverse)
 
-    def coefficients(self) -> list[Nodes]:
-        """Return the nodes that the row multiplies by."""
+    def coefficients(self) -> list[Carriers]:
+        """Return what the row multiplies by."""
         return [self.matrix] if self.factor is None else [self.matrix, self.factor]
 
-    def with_coefficients(self, found: Iterator[Nodes]) -> ArrayRow:
+    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
         return replace(self, matrix=next(found), factor=None if self.factor is None else next(found))
 
@@ -112,7 +107,7 @@ class CholeskyRow(ArrayRow):
 
     target: ArrayNode
     operand: Reading
-    factor: Nodes
+    factor: Carriers
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
@@ -121,10 +116,10 @@ class CholeskyRow(ArrayRow):
             lower = np.broadcast_to(tangents.filled(found), self.operand.shape)
             symmetric = np.where(np.tri(len(lower), dtype=bool), lower, lower.T)
             factor = _lower(tangents, self.factor)
-            half = _solution(tangents, factor, symmetric)
-            both = _solution(tangents, factor, half.T)
+            half = tangents.by.solution(factor, symmetric)
+            both = tangents.by.solution(factor, half.T)
             inside = np.tri(len(lower), dtype=bool)
-            made = product(tangents, factor, self._phi(tangents, both))
+            made = tangents.by.product(factor, self._phi(tangents, both))
             tangents.put(self.target, made[inside], np.flatnonzero(inside))
 
     def pull(self, cotangents: Carried) -> None:
@@ -134,36 +129,30 @@ class CholeskyRow(ArrayRow):
             return
         factor = _lower(cotangents, self.factor)
         given = _lower(cotangents, cotangents.filled(found))
-        inner = self._phi(cotangents, product(cotangents, factor.T, given))
-        half = _solution(cotangents, factor.T, inner)
-        both = _solution(cotangents, factor.T, half.T)
-        doubled = elementwise(cotangents.build.graph, op.add, both, both.T)
+        inner = self._phi(cotangents, cotangents.by.product(factor.T, given))
+        half = cotangents.by.solution(factor.T, inner)
+        both = cotangents.by.solution(factor.T, half.T)
+        doubled = cotangents.by.plus(both, both.T)
         below = np.tri(len(both), k=-1, dtype=bool)
-        cotangents.add(self.operand, np.where(below, doubled, np.where(np.eye(len(both), dtype=bool), both, ABSENT)))
+        cotangents.add(
+            self.operand, np.where(below, doubled, np.where(np.eye(len(both), dtype=bool), both, cotangents.by.absent))
+        )
 
-    def _phi(self, carried: Carried, matrix: Nodes) -> Nodes:
+    def _phi(self, carried: Carried, matrix: Carriers) -> Carriers:
         """Return the lower triangle, with half of the diagonal."""
         found = _lower(carried, matrix)
         places = np.diag_indices(len(found))
-        found[places] = elementwise(carried.build.graph, op.multiply, found[places], np.array(carried.build.half))
+        found[places] = carried.by.times(carried.by.number(0.5), found[places])
         return found
 
-    def coefficients(self) -> list[Nodes]:
-        """Return the nodes that the row multiplies by."""
+    def coefficients(self) -> list[Carriers]:
+        """Return what the row multiplies by."""
         return [self.factor]
 
-    def with_coefficients(self, found: Iterator[Nodes]) -> ArrayRow:
+    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
         return replace(self, factor=next(found))
 
 
-def _solution(carried: Carried, matrix: Nodes, right: Nodes) -> Nodes:
-    return carried.build.graph.arrays.add("solve", right.shape, [matrix, right])
-
-
-def _lower(carried: Carried, matrix: Nodes) -> Nodes:
-    return np.where(np.tri(len(matrix), dtype=bool), matrix, carried.build.zero)
-
-
-def _negative(carried: Carried, nodes: Nodes) -> Nodes:
-    return elementwise(carried.build.graph, op.negative, nodes)
+def _lower(carried: Carried, matrix: Carriers) -> Carriers:
+    return np.where(np.tri(len(matrix), dtype=bool), matrix, carried.by.number(0))

@@ -7,7 +7,7 @@ arrays here is called on numbers, so a guard is known: an edge is only where it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -16,10 +16,10 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.heads import Alias
+from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_edges import array_edges
 from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, SolveRow
 from symad.derivatives.array_rows import (
-    ABSENT,
     Activity,
     ArrayEdge,
     ArrayRow,
@@ -50,31 +50,41 @@ class ArrayLinear:
     rows: tuple[ArrayRow, ...] = field(repr=False)
     active: Activity = field(repr=False)
     transposed: bool = False
+    of_numbers: bool = False  # whether its coefficients are numbers, and no nodes
 
     def transpose(self) -> ArrayLinear:
         """Return the transposed map."""
         return replace(self, inputs=self.outputs, outputs=self.inputs, transposed=not self.transposed)
 
-    def coefficients(self) -> list[Nodes]:
-        """Return the nodes that the map multiplies by: the residuals."""
-        return [coefficient for row in self.rows for coefficient in row.coefficients()]
+    def with_numbers(self, graph: Graph, values: Values) -> ArrayLinear:
+        """Return the map with the numbers of its coefficients, to be applied to numbers."""
+        coefficients = [nodes for row in self.rows for nodes in row.coefficients()]
+        found = iter([values_of_array(graph, nodes, values) for nodes in coefficients])
+        return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=True)
 
-    def with_coefficients(self, found: Sequence[Nodes]) -> ArrayLinear:
-        """Return the map with others in their order."""
-        others = iter(found)
-        return replace(self, rows=tuple(row.with_coefficients(others) for row in self.rows))
+    def with_constants(self, graph: Graph) -> ArrayLinear:
+        """Return a map that has numbers with constants of a graph in their place."""
+        coefficients = [numbers for row in self.rows for numbers in row.coefficients()]
+        found = iter([constants(graph, numbers) for numbers in coefficients])
+        return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=False)
 
-    def apply(self, build: Builder, seeds: Nodes) -> Nodes:
-        """Return the image of seeds, one node for each input; `ABSENT` for a structural zero."""
-        carried = Carried(build, self.active)
-        carried.add(self.inputs, seeds)
-        for row in reversed(self.rows) if self.transposed else self.rows:
-            if self.transposed:
-                row.pull(carried)
-            else:
-                row.push(carried)
-        found = carried.at(self.outputs)
-        return np.full(self.outputs.shape, ABSENT) if found is None else found
+    def apply(self, by: Arithmetic, seeds: Carriers) -> Carriers:
+        """Return the image of seeds, one for each input; an element that is a structural zero is absent."""
+        carried = Carried(by, self.active)
+        with np.errstate(all="ignore"):
+            carried.add(self.inputs, seeds)
+            for row in reversed(self.rows) if self.transposed else self.rows:
+                if self.transposed:
+                    row.pull(carried)
+                else:
+                    row.push(carried)
+            found = carried.at(self.outputs)
+        return np.full(self.outputs.shape, by.absent) if found is None else found
+
+    def image(self, by: Arithmetic, seeds: Carriers) -> Carriers:
+        """Return the same with the number 0 for structural zeros."""
+        found = self.apply(by, seeds)
+        return np.where(by.there(found), found, by.number(0))
 
 
 def array_linearize(build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> ArrayLinear:
@@ -139,7 +149,8 @@ class _Linearization:
         if not kept:
             return None
         self.active.singles.add(node)
-        return SingleRow(node, tuple((c, self._source(source)) for c, source in sorted(kept, key=itemgetter(1))))
+        kept.sort(key=itemgetter(1))
+        return SingleRow(node, tuple((None if c is None else np.array(c), self._source(source)) for c, source in kept))
 
     def _moves(self, node: int) -> bool:
         source = self._source(node)

@@ -18,14 +18,19 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
 from symad.derivatives.array_linear import ArrayLinear, array_linearize
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
 from symad.derivatives.second_order import dyad_operations, dyads, edge_pushing
 from symad.errors import ArgumentError
+from symad.graph.array_values import values_of_array
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.tracing.calling.scope import Scope
+from symad.tracing.values.node_arrays import constants
+from symad.tracing.values.node_operands import symbol_met_arrays
 from symad.tracing.values.node_trees import Nodes, Tree
 
 T = TypeVar("T")
@@ -136,19 +141,29 @@ def derivative_of(level: Level, result: Tree) -> Linear:
     return linearize(level.build, result.flat, level.parameters.flat)
 
 
-def push(build: Builder, linear: Linear | ArrayLinear, tangents: Nodes) -> Nodes:
-    """Return tangents of the outputs; a structural zero becomes the number 0."""
-    if isinstance(linear, ArrayLinear):
-        found = linear.apply(build, tangents)
-        return np.where(found < 0, build.zero, found)
-    carried = [build.zero if node is None else node for node in linear.apply(build, tangents.tolist())]
-    return np.array(carried, dtype=np.int64)
+def push(scope: Scope, linear: Linear | ArrayLinear, tangents: Nodes, *, again: bool = False) -> Nodes:
+    """Return tangents of the outputs; a structural zero becomes the number 0.
+
+    At the outside whole arrays are carried through the map as numbers, unless the level differentiates them `again`.
+    """
+    build = Builder(scope.graph)
+    if isinstance(linear, Linear):
+        carried = linear.apply(build, tangents.tolist())
+        return np.array([build.zero if node is None else node for node in carried], dtype=np.int64)
+    if scope.parent is not None or again:
+        map_of_nodes = linear.with_constants(scope.graph) if linear.of_numbers else linear
+        return map_of_nodes.image(NodeArithmetic(build), tangents)
+    if scope.graph.arrays.closed:
+        raise symbol_met_arrays("a symbol")
+    map_of_numbers = linear if linear.of_numbers else linear.with_numbers(scope.graph, scope.values)
+    seeds = values_of_array(scope.graph, tangents, scope.values).astype(np.float64)
+    return constants(scope.graph, map_of_numbers.image(NumberArithmetic(), seeds))
 
 
-def gradient(level: Level, result: Tree) -> Tree:
-    """Return the gradient of a scalar by reverse mode, in the structure of the parameters."""
+def gradient(level: Level, result: Tree, *, again: bool = False) -> Tree:
+    """Return the gradient of a scalar by reverse mode, in the structure of the parameters (`again`: see `push`)."""
     pullback = linear_map(level, result).transpose()
-    return level.parameters.refill(push(level.build, pullback, np.array([level.build.one])))
+    return level.parameters.refill(push(level.scope, pullback, np.array([level.build.one]), again=again))
 
 
 def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:

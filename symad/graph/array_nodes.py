@@ -209,14 +209,6 @@ class ArrayNodes:
             self.untouched[id(_owner(ids))] = ref(_owner(ids)), made
         return handed_out
 
-    def release(self, count: int) -> None:
-        """Forget the array nodes after the first ones, which nothing will read again."""
-        for node in self.nodes[count:]:
-            self.values.pop(node.first, None)
-        released = {node.first for node in self.nodes[count:]}
-        self.untouched = {key: kept for key, kept in self.untouched.items() if kept[1].first not in released}
-        del self.nodes[count:], self.firsts[count:]
-
     def operations(self, start: int) -> int:
         """Return how many operations on single elements those from number `start` on are."""
         return sum(

@@ -67,7 +67,7 @@ def _pushed(f: Function, tangents: tuple[Any, ...], level: Level) -> tuple[Any, 
     directions = fitting(level.scope, level.parameters, tangents, "tangents")
     result = level.call(f)
     linear = modes.linear_map(level, result)
-    value, tangent = level.close(result, result.refill(modes.push(level.build, linear, directions.nodes)))
+    value, tangent = level.close(result, result.refill(modes.push(level.scope, linear, directions.nodes)))
     return value, tangent
 
 
@@ -312,7 +312,7 @@ def hessian(
             if level.has_array_nodes:
                 if not pays(level, result, "hessian"):
                     return None
-                matrix = array_hessian(level, modes.gradient(level, result))
+                matrix = array_hessian(level, modes.gradient(level, result, again=True))
                 return close_blocks(level, matrix, level.parameters, chosen)
             lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)

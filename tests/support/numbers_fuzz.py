@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 import symad as sa
-from symad.derivatives import array_matrices, array_rows, level
+from symad.derivatives import array_arithmetic, array_matrices, level
 from symad.tracing.control import array_graph
 from symad.tracing.numpy import solve
 from tests.support.arrays_fuzz import LARGEST, REFUSED, SAME, Numbers, near, odd_points, plain, points, quietly
@@ -31,7 +31,7 @@ def array_nodes(least: int | None) -> Iterator[None]:
         if least is None:
             stack.enter_context(patch.object(level, "_suits_arrays", lambda arguments: False))
         else:
-            for module, name in ((array_graph, "LEAST"), (array_rows, "LEAST"), (solve, "FACTORIZED")):
+            for module, name in ((array_graph, "LEAST"), (array_arithmetic, "LEAST"), (solve, "FACTORIZED")):
                 stack.enter_context(patch.object(module, name, least))
             stack.enter_context(patch.object(array_matrices, "DEARER", 0))  # dense matrices are made of them always
         yield

@@ -35,6 +35,16 @@ class SymbolMetArraysError(TraceError):
     """A SymPy symbol entered a computation on numbers, whose arrays are single nodes; it is traced again without."""
 
 
+def symbol_met_arrays(symbol: str) -> SymbolMetArraysError:
+    """Return the error for a symbol in a computation on arrays of numbers."""
+    return SymbolMetArraysError(
+        f"{symbol} met an array of numbers",
+        where=user_place(),
+        why="the function was linearized on numbers",
+        do="linearize it at SymPy expressions, or give numbers here",
+    )
+
+
 def scope_of(*values: Any, default: Scope | None = None) -> Scope:
     """Return the deepest scope among the traced values in `values` (also inside lists and object arrays)."""
     found = default
@@ -140,12 +150,7 @@ def _leaf(scope: Scope, atom: sp.Basic) -> int:
     if isinstance(atom, sp.Symbol) and not isinstance(atom, TracedSymbol):
         scope.graph.arrays.closed = True
     if scope.graph.arrays.closed and scope.graph.arrays.nodes:
-        raise SymbolMetArraysError(
-            f"the symbol {atom} met an array of numbers",
-            where=user_place(),
-            why="the function was linearized on numbers",
-            do="linearize it at SymPy expressions, or give numbers here",
-        )
+        raise symbol_met_arrays(f"the symbol {atom}")
     return atom.node_in(scope) if isinstance(atom, TracedSymbol) else scope.graph.leaf(atom)
 
 

@@ -177,17 +177,6 @@ def test_a_sparse_hessian_is_made_element_by_element() -> None:
     assert found.nnz == 100
 
 
-def test_what_nothing_reads_again_is_released() -> None:
-    with open_level([np.ones(100)], arrays=True) as level:
-        arrays = level.scope.graph.arrays
-        kept = len(arrays.nodes)
-        level.close(level.call(lambda x: np.sin(x) * 2))
-        assert len(arrays.nodes) > kept
-        arrays.release(kept)
-        assert len(arrays.nodes) == len(arrays.firsts) == kept
-        assert all(first <= arrays.firsts[-1] for first in arrays.values)
-
-
 @pytest.mark.parametrize("head", [np.max, np.min])
 def test_equal_largest_elements_share_as_pairs_do(head: Callable[[Numbers], Numbers]) -> None:
     x = np.array([1.0, 2.0, 1.0, 2.0, 2.0, 1.0, 1.0])
