@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.body_parts import copy
+from codegen.ir.interning import interned
 from codegen.ir.program import Input, Output, Rows
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
@@ -98,7 +99,7 @@ class _Placer(Buffers):
         front = [Buffer("input", array.size) for array in inputs]
         back = [Buffer("output", array.size) for array in outputs]
         first = len(front) + len(self.buffers)  # output buffers are written ~number so far
-        steps = renumbered(self.steps, lambda buffer: buffer if buffer >= 0 else first + ~buffer)
+        steps = interned(renumbered(self.steps, lambda buffer: buffer if buffer >= 0 else first + ~buffer))
         return RolledProgram(inputs, outputs, (*front, *self.buffers, *back), steps, self.name)
 
     def operands(self, node: int) -> tuple[int, ...]:
