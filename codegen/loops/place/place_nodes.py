@@ -181,20 +181,33 @@ class _Placer(Buffers):
         gathers = tuple(self.column(reads) for reads in loop.reads)
         initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
+        wanted = [use for use in loop.results if use.kind == "add" or (self.read | self.shown)[use.nodes].any()]
+        single = [use.nodes for use in wanted if use.kind in ("sum", "last")]
+        spots = self.keep_single(np.concatenate(single)) if single else {}
         results = []
-        for result in loop.results:
-            if result.kind == "add":
-                results.append(self.add(result))
-            elif (self.read | self.shown)[result.nodes].any():
-                buffer, places = self.keep(result.nodes)
-                if result.kind == "each":
-                    results.append(Result(result.output, buffer, table(places), "store"))
-                elif result.kind == "sum":
-                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, loop.count), "add"))
-                else:
-                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, 1), "last"))
+        for use in wanted:
+            if use.kind == "add":
+                results.append(self.add(use))
+            elif use.kind == "each":
+                buffer, places = self.keep(use.nodes)
+                results.append(Result(use.output, buffer, table(places), "store"))
+            else:
+                buffer, place = spots[int(use.nodes[0])]
+                summed = use.kind == "sum"
+                table_of = Affine(place, 0, loop.count if summed else 1)
+                results.append(Result(use.output, buffer, table_of, "add" if summed else "last"))
         if results:
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
+
+    def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
+        """Give the numbers that a loop leaves at its end places side by side; return where each of them is."""
+        arrays = np.array([self.array_of(node) for node in nodes.tolist()])
+        found: dict[int, tuple[int, int]] = {}
+        for array in distinct(arrays).tolist():
+            its = nodes[arrays == array]
+            buffer, places = self.keep(its)
+            found |= {node: (buffer, place) for node, place in zip(its.tolist(), places.tolist(), strict=True)}
+        return found
 
     def write_nest(self, loop: Loop) -> None:
         """Write a chain with loops in its body: what it carries has places of its own in every round."""

@@ -9,6 +9,7 @@ A product has an infinite derivative where it reads the 1/0 of another region, s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 import sympy as sp
 
@@ -42,7 +43,7 @@ def body_pushforward(
     replay.begin()
     directions = [replay.slot() for _ in replay.active]
     holds = {slot: _holds(replay) for slot in guarded}
-    given = [(node, holds.get(slot)) for slot, node in zip(replay.active, directions, strict=True)]
+    given = [[(node, holds.get(slot))] for slot, node in zip(replay.active, directions, strict=True)]
     nodes, guards = _carried(replay, replay.forward, given, infinite)
     found = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.smooth, guards, strict=True))
@@ -79,7 +80,7 @@ def body_pullback(
         terms.setdefault(output, []).append((node, holds.get(number)))
     for output in ones:
         terms.setdefault(output, []).append((replay.build.one, None))
-    given = [total(replay.build, terms[output]) if output in terms else None for output in replay.smooth]
+    given = [terms.get(output, []) for output in replay.smooth]
     nodes, guards = _carried(replay, replay.backward, given, infinite)
     found = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.active, guards, strict=True))
@@ -155,14 +156,20 @@ def _holds(replay: Replay) -> int:
 
 
 def _carried(
-    replay: Replay, linear: Linear, given: Sequence[Term | None], infinite: Collection[int]
+    replay: Replay, linear: Linear, given: Sequence[Sequence[Term]], infinite: Collection[int]
 ) -> tuple[list[int | None], list[int]]:
-    """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image."""
+    """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image.
+
+    Each tangent is given as terms; without their guards, which nobody else may ask for, where that will do.
+    """
     build = replay.build
-    terms = linear.terms(build, given)
+    terms = linear.terms(build, [total(build, parts) if parts else None for parts in given])
     plain = terms
-    if any(_is_guarded(term) for term in given) and _is_tame(build, linear, {replay.slots[slot] for slot in infinite}):
-        plain = linear.terms(build, [None if term is None else (term[0], None) for term in given])
+    if any(map(_is_guarded, chain.from_iterable(given))) and _is_tame(
+        build, linear, {replay.slots[slot] for slot in infinite}
+    ):
+        bare = [[(value, None) for value, _ in parts] for parts in given]
+        plain = linear.terms(build, [total(build, parts) if parts else None for parts in bare])
     values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
     return values, [_number(build, terms.get(node)) for node in linear.outputs]
 

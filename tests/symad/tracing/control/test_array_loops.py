@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
+from codegen.ir.region import regions_of
 from symad.compiling.candidates import traced_with_loops
 from symad.tracing.control.array_loops import LARGE, ArrayLoops
 
@@ -291,3 +292,21 @@ def test_a_condition_of_all_elements_chooses_a_path(test):
     kernel = sa.compile(sa.grad(f), Y[:4500])
     for x in (np.abs(Y[:4500]) + 0.6, -np.abs(Y[:4500]), Y[:4500]):
         np.testing.assert_array_equal(kernel(x), sa.grad(f)(x))
+
+
+def test_what_a_chain_leaves_at_its_end_stands_side_by_side():
+    """The largest of each of 20 rows is asked for in one loop, and gets its cotangents from one."""
+
+    def f(x, rows=20):
+        values = x.reshape(rows, 40)
+        return np.sum(np.exp(values - np.max(values, axis=1, keepdims=True)))
+
+    x = RNG.normal(size=800)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("symad.compiling.candidates.ArrayLoops", partial(ArrayLoops, least=300))
+        program = sa.plan(sa.value_and_grad(f), x, roll="always").candidate.rolled.program
+        kernel = sa.compile(sa.value_and_grad(f), x, roll="always")
+    regions = [region for region, _ in regions_of(program.steps)]
+    assert len(regions) < 10
+    assert max(len(region.carries) for region in regions) == 20
+    np.testing.assert_allclose(kernel(x)[1], sa.grad(f)(x), rtol=1e-12, atol=1e-14)
