@@ -13,6 +13,7 @@ from itertools import repeat
 import numpy as np
 import sympy as sp
 
+from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Head, Rows
 from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
@@ -198,8 +199,10 @@ def _stages(
 
 def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[int]:
     """Set the classes of leaves; return those that are 0."""
-    zeros = []
-    for row in leaves.tolist():
+    floats, numbers = floats_of(rows.atoms, leaves)
+    of[leaves[floats]] = NUMBER
+    zeros = leaves[floats][numbers == 0].tolist()
+    for row in leaves[~floats].tolist():
         atom = rows.atoms[row]
         if isinstance(atom, sp.Symbol):
             of[row] = NUMBER + 1  # a leaf that stands for something is read, as an input is

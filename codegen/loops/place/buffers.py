@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from codegen.evaluation.constant_folding import leaf_constant, to_float
 from codegen.ir.body_parts import copy
+from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Rows
 from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
@@ -110,9 +111,13 @@ class Buffers:
 
     def values(self, nodes: Nodes) -> NDArray[np.float64]:
         """Return the numbers of constant leaves."""
-        different, where = np.unique(nodes, return_inverse=True)
-        atoms = [self.rows.atoms[node] for node in different.tolist()]
-        numbers: NDArray[np.float64] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
+        numbers = np.empty(len(nodes))
+        floats, known = floats_of(self.rows.atoms, nodes)
+        numbers[floats] = known
+        if not floats.all():
+            different, where = np.unique(nodes[~floats], return_inverse=True)
+            atoms = [self.rows.atoms[node] for node in different.tolist()]
+            numbers[~floats] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
         return numbers
 
     def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:

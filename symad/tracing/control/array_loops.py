@@ -64,8 +64,7 @@ class ArrayLoops:
         key = digest(flat)
         if key not in self.known:
             flat = flat.copy()
-            made = self.scope.graph.own_leaves(flat.size, lambda k: sp.Float(float(flat[k])), sp.Float)
-            self.known[key] = made, flat
+            self.known[key] = self.scope.graph.own_floats(flat), flat
         nodes = self.known[key][0]
         return np.arange(nodes.start, nodes.stop).reshape(values.shape)
 
