@@ -40,6 +40,13 @@ def body_pushforward(
     >>> function_of(made)(2.0, 3.0, 1.0), tangents
     ((6.0, 3.0, 3.0), (0,))
     """
+    key = "pushforward", tuple(guarded), tuple(asked), frozenset(infinite)
+    return replay.once(key, lambda: _pushed_forward(replay, guarded, asked, infinite))
+
+
+def _pushed_forward(
+    replay: Replay, guarded: Sequence[int], asked: Sequence[int], infinite: Collection[int]
+) -> tuple[Program, tuple[int, ...]]:
     replay.begin()
     directions = [replay.slot() for _ in replay.active]
     holds = {slot: _holds(replay) for slot in guarded}
@@ -72,6 +79,18 @@ def body_pullback(
     >>> function_of(made)(2.0, 3.0, 1.0), slots
     ((6.0, 3.0, 3.0, 2.0), (0, 1))
     """
+    key = "pullback", tuple(outputs), tuple(ones), tuple(guarded), tuple(asked), frozenset(infinite)
+    return replay.once(key, lambda: _pulled_back(replay, outputs, ones, guarded, asked, infinite))
+
+
+def _pulled_back(
+    replay: Replay,
+    outputs: Sequence[int],
+    ones: Sequence[int],
+    guarded: Sequence[int],
+    asked: Sequence[int],
+    infinite: Collection[int],
+) -> tuple[Program, tuple[int, ...]]:
     replay.begin()
     cotangents = [replay.slot() for _ in outputs]
     holds = {number: _holds(replay) for number in guarded}
@@ -94,8 +113,12 @@ def outputs_reached(replay: Replay) -> list[int]:
     >>> outputs_reached(Replay(body_program(lambda x, y: (x * y, y, x > y), 2), [0]))
     [0]
     """
-    reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
-    return [output for output in replay.smooth if replay.outputs[output] in reached]
+
+    def found() -> list[int]:
+        reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
+        return [output for output in replay.smooth if replay.outputs[output] in reached]
+
+    return replay.once("outputs reached", found).copy()
 
 
 def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
@@ -105,11 +128,16 @@ def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
     >>> slots_reached(Replay(body_program(lambda x, y: (x * y, y), 2), [0, 1]), [1])
     [1]
     """
-    reached = {replay.outputs[output] for output in outputs}
-    for target, row in replay.backward.rows:
-        if any(source in reached for _, source, _ in row):
-            reached.add(target)
-    return [slot for slot in replay.active if replay.parameters[slot] in reached]
+    wanted = frozenset(outputs)
+
+    def found() -> list[int]:
+        reached = {replay.outputs[output] for output in wanted}
+        for target, row in replay.backward.rows:
+            if any(source in reached for _, source, _ in row):
+                reached.add(target)
+        return [slot for slot in replay.active if replay.parameters[slot] in reached]
+
+    return replay.once(("slots reached", wanted), found).copy()
 
 
 def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
@@ -120,9 +148,14 @@ def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
     >>> outputs_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y, y), 2), [0, 1]), [1])
     {0, 2}
     """
-    holds = {slot: _holds(replay) for slot in guarded}
-    terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
-    return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
+    its = tuple(guarded)
+
+    def found() -> set[int]:
+        holds = {slot: _holds(replay) for slot in its}
+        terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
+        return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
+
+    return replay.once(("outputs guarded", its), found).copy()
 
 
 def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
@@ -133,12 +166,16 @@ def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
     >>> slots_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y), 2), [0, 1]), {0: False})
     {0}
     """
-    given = [
-        (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
-        for output in replay.smooth
-    ]
-    terms = replay.backward.terms(replay.build, given)
-    return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
+
+    def found() -> set[int]:
+        given = [
+            (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
+            for output in replay.smooth
+        ]
+        terms = replay.backward.terms(replay.build, given)
+        return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
+
+    return replay.once(("slots guarded", tuple(sorted(outputs.items()))), found).copy()
 
 
 def has_gates(body: Program) -> bool:
@@ -205,6 +242,11 @@ def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
     >>> outputs_infinite(body, []), outputs_infinite(body, [1])
     ({0}, {0, 1, 2})
     """
+    its = frozenset(infinite)
+    return body.once(("outputs infinite", its), lambda: _outputs_infinite(body, its)).copy()
+
+
+def _outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
     found = set(infinite)
     for row, parts in enumerate(body.operands):
         if parts and not issubclass(body.heads[row], sp.logic.boolalg.Boolean):
