@@ -62,14 +62,19 @@ class LazyAtoms(dict[int, sp.Basic]):
         return made
 
     def __missing__(self, node: int) -> sp.Basic:
-        at = bisect_right(self._starts, node) - 1
-        if at < 0 or node not in self._ranges[at]:
+        at = self._range(node)
+        if at is None:
             raise KeyError(node)
         made = self[node] = self._makers[at](node - self._starts[at])
         return made
 
+    def _range(self, node: object) -> int | None:
+        """Return the number of the range that a node is in."""
+        at = bisect_right(self._starts, node) - 1 if isinstance(node, int) else -1
+        return at if at >= 0 and node in self._ranges[at] else None
+
     def __contains__(self, node: object) -> bool:
-        return super().__contains__(node) or any(node in nodes for nodes in self._ranges)
+        return super().__contains__(node) or self._range(node) is not None
 
     def get(self, node: int, default: Any = None) -> Any:
         """Return the atom of a node, or the default."""

@@ -36,7 +36,7 @@ Rule: TypeAlias = Callable[[int], int | None]
 
 _PRECISION = 53  # bits of a float
 
-MANY = 1000  # leaves made at once whose atoms are made later
+MANY = 64  # leaves made at once whose atoms are made later
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 

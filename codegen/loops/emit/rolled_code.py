@@ -105,7 +105,7 @@ class RolledPlan:
         """The plan with the workspaces of `codegen.loops.optimise.packing`."""
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
         outside = [at for at, step in enumerate(self.program.steps) if isinstance(step, Region)]  # of nests
-        lanes = [self.lanes_of(region, prepared.fused) for (region, counts), prepared in self.regions if not counts]
+        lanes = [lanes for ((_, counts), _), lanes in zip(self.regions, self.wide, strict=True) if not counts]
         wide = {at for at, each in zip(outside, lanes, strict=True) if each != SCALAR}
         packed = carried_out("packing", lambda program: pack(program, wide), self.program)
         checked(packed, "packing", self.program)
@@ -133,7 +133,7 @@ class RolledPlan:
             self.writes.stored[number], shared.memory.workspace, fast, self.columns[number], blocks, shared.names,
         )  # fmt: skip
         with part(f"region {number}"):
-            written = _write(job, self.lanes_of(region, prepared.fused))
+            written = _write(job, self.wide[number])
         return written if blocks is None else in_blocks(job, blocks, written, self.threads)
 
     def shared(self, memory: Memory) -> list[Shared]:
@@ -142,8 +142,8 @@ class RolledPlan:
         if not allowed("equal-loops"):
             return apart(regions, memory)
         counts = (len(counts) for (_, counts), _ in self.regions)
-        lanes = (self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions)
-        return shared(regions, list(zip(counts, lanes, self.blocks_kept, self.writes.stored, strict=True)), memory)
+        facts = zip(counts, self.wide, self.blocks_kept, self.writes.stored, strict=True)
+        return shared(regions, list(facts), memory)
 
     def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
         """Return the function itself: workspace, zeros, then the steps."""
@@ -167,7 +167,7 @@ class RolledPlan:
     @cached_property
     def columns(self) -> list[Columns | None]:
         """The columns of the regions that run in lanes."""
-        wide = ((region, self.lanes_of(region, prepared.fused)) for (region, _), prepared in self.regions)
+        wide = ((region, lanes) for ((region, _), _), lanes in zip(self.regions, self.wide, strict=True))
         return [columns_of(region, lanes.width) if lanes != SCALAR else None for region, lanes in wide]
 
     @cached_property
@@ -178,10 +178,10 @@ class RolledPlan:
     @cached_property
     def blocks(self) -> list[Blocks | None]:
         """The blocks of each region, see `codegen.loops.emit.thread_blocks`."""
-        known = zip(self.regions, self.columns, self.writes.stored, strict=True)
+        known = zip(self.regions, self.wide, self.columns, self.writes.stored, strict=True)
         return [
-            blocks_of(region, prepared.fused, self.lanes_of(region, prepared.fused).width, found, stored)
-            for ((region, _), prepared), found, stored in known
+            blocks_of(region, prepared.fused, lanes.width, found, stored)
+            for ((region, _), prepared), lanes, found, stored in known
         ]
 
     @cached_property
@@ -201,6 +201,11 @@ class RolledPlan:
     def regions(self) -> list[tuple[tuple[Region, tuple[int, ...]], Prepared]]:
         return list(zip(regions_of(self.program.steps), self.prepared, strict=True))
 
+    @cached_property
+    def wide(self) -> list[Lanes]:
+        """The lanes of each region."""
+        return [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
+
     def lanes_of(self, region: Region, lowered: Lowered) -> Lanes:
         """How many repetitions run side by side: as many as registers hold, fewer where there are few."""
         if not region.parallel or region.count == 1:
@@ -219,8 +224,8 @@ class RolledPlan:
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""
         total: Counter[str] = Counter()
-        for (region, counts), prepared in self.regions:
-            times = prod(counts) * -(-region.count // self.lanes_of(region, prepared.fused).width)
+        for ((region, counts), prepared), lanes in zip(self.regions, self.wide, strict=True):
+            times = prod(counts) * -(-region.count // lanes.width)
             total.update({kind: times * number for kind, number in prepared.fused.count().items()})
         return total
 
