@@ -9,7 +9,7 @@ import pytest
 
 import symad as sa
 from codegen.ir.region import regions_of
-from symad.compiling.candidates import traced_with_loops
+from symad.compiling.candidates import primal_of, traced_with_loops
 from symad.tracing.control.array_loops import LARGE, ArrayLoops
 
 RNG = np.random.default_rng(5)
@@ -310,3 +310,16 @@ def test_what_a_chain_leaves_at_its_end_stands_side_by_side():
     assert len(regions) < 10
     assert max(len(region.carries) for region in regions) == 20
     np.testing.assert_allclose(kernel(x)[1], sa.grad(f)(x), rtol=1e-12, atol=1e-14)
+
+
+def test_what_is_read_again_and_again_is_copied_once(smaller):
+    """A matrix that begins in the middle of an array, and rows with ones beside them, for two products each."""
+
+    def f(x):
+        matrix, rows = x[9:429].reshape(21, 20), np.hstack([x[429:829].reshape(20, 20), np.ones((20, 1))])
+        return np.sum(np.tanh(rows @ matrix)) + np.sum((rows @ matrix.T.reshape(21, 20)) ** 2 + rows @ matrix)
+
+    program = primal_of(traced_with_loops(f, (X,)), "f", False).program
+    copies = [region for region, _ in regions_of(program.steps) if region.origin == "copies"]
+    assert sum(region.count for region in copies) == 3 * 420
+    np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
