@@ -95,10 +95,14 @@ class Wiring:
         key = "part", tuple(slots), tuple(number), tuple(self.same.items())
         made = partial(body_part, self.body, slots, list(number), self.same)
         body = self.body if whole else self.body.once(key, made)
-        results = tuple(replace(use, output=number[output]) for output, use in self.results)
+        results = tuple(_of_output(use, number[output]) for output, use in self.results)
         carries = tuple(Carry(number[output], initial) for output, initial in self.carries.values())
         last = None if stop is None else number[stop]
         return Region(body, count, tuple(self.gathers.values()), results, carries, last, origin)
+
+
+def _of_output(use: Result, output: int) -> Result:
+    return use if use.output == output else replace(use, output=output)
 
 
 def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mapping[int, Gather]) -> Region:

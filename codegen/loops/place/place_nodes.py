@@ -157,9 +157,13 @@ class _Placer(Buffers):
         else:
             self.write_loop(loop)
 
+    def is_wanted(self, use: LoopResult) -> bool:
+        """Whether some of the nodes of a result are read, or shown."""
+        return bool(self.read[use.nodes].any() or self.shown[use.nodes].any())
+
     def write_block(self, block: Block) -> None:
         """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
-        if not any((self.read | self.shown)[use.nodes].any() for use in block.results):
+        if not any(map(self.is_wanted, block.results)):
             return
         program = block.program
         at = {number: self.array(nodes) for number, nodes in enumerate(block.reads) if is_nodes(nodes)}
@@ -181,7 +185,7 @@ class _Placer(Buffers):
         gathers = tuple(self.column(reads) for reads in loop.reads)
         initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
-        wanted = [use for use in loop.results if use.kind == "add" or (self.read | self.shown)[use.nodes].any()]
+        wanted = [use for use in loop.results if use.kind == "add" or self.is_wanted(use)]
         single = [use.nodes for use in wanted if use.kind in ("sum", "last")]
         spots = self.keep_single(np.concatenate(single)) if single else {}
         results = []
@@ -211,7 +215,7 @@ class _Placer(Buffers):
 
     def write_nest(self, loop: Loop) -> None:
         """Write a chain with loops in its body: what it carries has places of its own in every round."""
-        wanted = [use for use in loop.results if (self.read | self.shown)[use.nodes].any()]
+        wanted = [use for use in loop.results if self.is_wanted(use)]
         if not wanted:
             return
         width = len(loop.carries)

@@ -13,6 +13,7 @@ whose rounds use the same workspace one after the other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -93,6 +94,8 @@ class BackwardRegion:
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}
         guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(found))}
         wanted = [slot for slot in needs.slots if slot in output]
+        sources = [self.source(slot) for slot in wanted if slot >= self.first]
+        self.widths = Counter((source.buffer, source.table.shifts) for source in sources)
         gathers = self.primal(body, [*(output[slot] for slot in wanted), *guard_output.values()])
         for k, use in enumerate(read):
             gathers[inputs + k] = self.cotangent(use)
@@ -194,7 +197,8 @@ class BackwardRegion:
             return Result(0, target.buffer, target.table, "store" if once else "add")
         if once:
             return Result(0, target.buffer, target.table, "last")
-        width, its = len(self.carried), self.leaving.setdefault((target.buffer, target.table.shifts), [])
+        its = self.leaving.setdefault((target.buffer, target.table.shifts), [])
+        width = self.widths[source.buffer, source.table.shifts]
         buffer = its[0][0].buffer if its else self.draft.workspace(width * _rounds(self.counts))
         end = Gather(buffer, Affine(len(its), 0, 1, strides(width, self.counts)))
         its.append((end, target))

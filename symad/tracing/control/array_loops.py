@@ -49,6 +49,7 @@ class ArrayLoops:
     written_down: int = 0  # loops, with those of scopes inside
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
+    programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
 
     def within(self, inner: Scope) -> ArrayLoops:
@@ -259,7 +260,9 @@ class ArrayLoops:
         graph, reads = self.scope.graph, tuple(nodes.flatten() for nodes in arrays)
 
         def made() -> Loop:
-            program = make()
+            if key not in self.programs:
+                self.programs[key] = make()
+            program = self.programs[key]
             outputs = [np.array(leaves(graph, output.size), dtype=np.int64) for output in program.outputs]
             results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
             return Block(NOTHING, 1, reads, results, origin=origin(), program=program)
