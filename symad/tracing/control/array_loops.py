@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import sympy as sp
@@ -50,6 +50,7 @@ class ArrayLoops:
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
     programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
+    on_numbers: ClassVar[bool] = False  # whether a function is called on numbers, and not traced
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
 
     def within(self, inner: Scope) -> ArrayLoops:

@@ -77,13 +77,15 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
     return np.broadcast_to(columns[result], shape).copy()
 
 
-def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[Template, list[int], int]:
+def template_of(
+    graph: Graph, build: Build, operands: Sequence[Nodes], kinds: Sequence[Kind | None] | None = None
+) -> tuple[Template, list[int], int]:
     """Return what a builder writes for operands of these kinds: its rows, the slots, and the row of the result.
 
     A constant that is the same for all elements is no slot, but itself.
     """
     template, slots = Template(), []
-    for kind, nodes in zip(kinds_of(graph, operands), operands, strict=True):
+    for kind, nodes in zip(kinds_of(graph, operands) if kinds is None else kinds, operands, strict=True):
         fixed = kind == "constant" and nodes.size == 1
         slots.append(template.leaf(graph.atoms[int(nodes.flat[0])]) if fixed else template.slot(kind or "number"))
     return template, slots, build(template, *slots)
@@ -114,9 +116,8 @@ def _enter(graph: Graph, template: Template, columns: dict[int, Column | Nodes])
             columns[row] = (graph.pair if sorts else graph.node)(template.heads[row], *[int(part) for part in flat])
 
 
-def chain_head(graph: Graph, build: Build, terms: Nodes) -> Head | None:
+def chain_head(graph: Graph, build: Build, kind: Kind | None) -> Head | None:
     """Return the head of the pairs that a reduction consists of; None where it is more than pairs, or may fold some."""
-    kind = _kind(graph, terms)
     if kind is None or (kind == "constant" and build not in _BLIND):
         return None
     template = Template()
@@ -136,11 +137,19 @@ def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
 
 def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:
     """Return the heads of nodes, an alias as an equality where it is a truth value, and else as a symbol."""
-    first = int(nodes.flat[0])
-    one = nodes.size >= BLOCK and graph.blocks.around(int(nodes.min()), int(nodes.max()))
-    heads = {graph.heads[first]} if one else set(map(graph.heads.__getitem__, nodes.ravel().tolist()))
+    few = nodes.size < BLOCK
+    heads = set(map(graph.heads.__getitem__, nodes.ravel().tolist())) if few else _heads_by_blocks(graph, nodes)
     if Alias in heads:
         heads.remove(Alias)
         aliases = (node for node in nodes.ravel().tolist() if graph.heads[node] is Alias)
         heads |= {sp.Equality if graph.is_boolean(node) else sp.Symbol for node in aliases}
     return heads
+
+
+def _heads_by_blocks(graph: Graph, nodes: Nodes) -> set[Head]:
+    """Return the heads of many nodes: of those of a block, one is looked at."""
+    lowest = int(nodes.min())
+    if graph.blocks.around(lowest, int(nodes.max())):
+        return {graph.heads[lowest]}
+    found, rest = graph.blocks.heads_of(graph.heads, nodes.ravel())
+    return found | set(map(graph.heads.__getitem__, rest.tolist()))
