@@ -1,6 +1,7 @@
 """Equal regions are written once, and compute the bits that they compute apart."""
 
 import re
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,9 +18,11 @@ from codegen.ir.interning import interned
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, table
+from codegen.loops.emit import rolled_code
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.options import Options
 from codegen.stages import Listing, bisecting, bisection_of, compilation
+from symad.derivatives.loops.body_derivatives import Replay
 from tests.codegen.loops.emit.test_loops import A, B, check, lennard_jones, long_expressions, program, run, wave
 from tests.codegen.loops.emit.test_loops_random import Maker
 from tests.support.rolled_programs import momentum
@@ -199,8 +202,32 @@ def test_the_code_does_not_grow_with_repetitions_of_array_operations():
     assert long > short
 
 
-def test_saved_pickled_and_exported_kernels(tmp_path):
-    """What a file keeps is the program: equal regions are found again."""
+def test_what_is_made_of_bodies_does_not_grow_with_repetitions(monkeypatch):
+    """Each body is differentiated, and lowered, once for all regions that have it."""
+    made = Counter()
+
+    def counting(name, function):
+        def counted(*args):
+            made[name] += 1
+            return function(*args)
+
+        return counted
+
+    monkeypatch.setattr(Replay, "program", counting("differentiated", Replay.program))
+    monkeypatch.setattr(rolled_code, "prepare", counting("lowered", rolled_code.prepare))
+
+    def numbers(steps):
+        made.clear()
+        sa.compile(sa.value_and_grad(layers(steps)[0]), layers(steps)[1])
+        return dict(made)
+
+    few, many = numbers(4), numbers(12)
+    assert few == many
+    assert few["lowered"] < 30
+
+
+def test_saved_kernels_and_batches(tmp_path):
+    """What a file keeps is the program: equal regions are found again in it."""
     both, _ = twice(lennard_jones(7))
     values = [np.random.default_rng(k).normal(size=21) * 3 for k in (0, 1)]
     kernel = compile_program(both)
@@ -209,6 +236,10 @@ def test_saved_pickled_and_exported_kernels(tmp_path):
     for one, other in zip(kernel(*values), again(*values), strict=True):
         assert one.tobytes() == other.tobytes()
     assert kernel.llvm == again.llvm
+    for threads in (1, 2):
+        many = kernel.batch(*(np.stack([value] * 3) for value in values), threads=threads)
+        for one, rows in zip(kernel(*values), many, strict=True):
+            assert all(np.asarray(row).tobytes() == np.asarray(one).tobytes() for row in rows)
 
 
 def test_carried_loops():

@@ -323,3 +323,18 @@ def test_what_is_read_again_and_again_is_copied_once(smaller):
     copies = [region for region, _ in regions_of(program.steps) if region.origin == "copies"]
     assert sum(region.count for region in copies) == 3 * 420
     np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
+
+
+def test_no_atoms_are_made_of_arrays_of_constants():
+    """Those beside others in one array are copied as numbers."""
+    data = RNG.normal(size=(250, 20))
+
+    def f(x):
+        return np.sum(np.tanh(np.hstack([data, x[:250].reshape(250, 1)]) @ x[:840].reshape(21, 40)))
+
+    traced = traced_with_loops(f, (X,))
+    program = primal_of(traced, "f", True).program
+    assert dict.__len__(traced.graph.atoms) < data.size / 2
+    constants = [buffer.values for buffer in program.buffers if buffer.values is not None]
+    assert any(np.isin(data, values).all() for values in constants)
+    np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
