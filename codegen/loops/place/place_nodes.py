@@ -7,7 +7,7 @@ gathered first, so that every slot has one table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -65,8 +65,19 @@ class _Placer(Buffers):
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
+        self.readers = self.readers_of([use for loop in loops for use in loop.results if use.kind in ("sum", "last")])
         for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
+
+    def readers_of(self, uses: Sequence[LoopResult]) -> dict[int, list[int]]:
+        """Return for the numbers that loops leave at their end which columns read them."""
+        single, readers = np.zeros(len(self.buffer), dtype=bool), dict[int, list[int]]()
+        for use in uses:
+            single[use.nodes] = True
+        for column, nodes in enumerate(chain.from_iterable(loop.nodes_read for loop in self.loops)):
+            for node in distinct(nodes[single[nodes]]).tolist():
+                readers.setdefault(node, []).append(column)
+        return readers
 
     def join(self, number: int, nodes: Nodes) -> None:
         """Note that a loop adds to the same nodes as others do."""
@@ -204,13 +215,17 @@ class _Placer(Buffers):
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
 
     def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
-        """Give the numbers that a loop leaves at its end places side by side; return where each of them is."""
-        arrays = np.array([self.array_of(node) for node in nodes.tolist()])
+        """Give the numbers that a loop leaves at its end their places; return where each of them is.
+
+        Those that the same loops read stand side by side; others may be needed without each other.
+        """
+        groups: dict[Hashable, list[int]] = {}
+        for node in nodes.tolist():
+            groups.setdefault((self.array_of(node), *self.readers.get(node, (~node,))), []).append(node)
         found: dict[int, tuple[int, int]] = {}
-        for array in distinct(arrays).tolist():
-            its = nodes[arrays == array]
-            buffer, places = self.keep(its)
-            found |= {node: (buffer, place) for node, place in zip(its.tolist(), places.tolist(), strict=True)}
+        for its in groups.values():
+            buffer, places = self.keep(np.array(its))
+            found |= {node: (buffer, place) for node, place in zip(its, places.tolist(), strict=True)}
         return found
 
     def write_nest(self, loop: Loop) -> None:

@@ -338,3 +338,21 @@ def test_no_atoms_are_made_of_arrays_of_constants():
     constants = [buffer.values for buffer in program.buffers if buffer.values is not None]
     assert any(np.isin(data, values).all() for values in constants)
     np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
+
+
+def test_what_a_chain_leaves_is_kept_apart_where_one_is_needed_without_the_others():
+    """The sum that is carried along is added to the result, so a gradient alone needs no value of it."""
+    times = np.linspace(0, 1, 3000)
+
+    def f(x):
+        def step(carry, t):
+            return (np.sin(carry[0]) + x[0] * t, carry[1] + carry[0] ** 2), None
+
+        (last, total), _ = sa.scan(step, (x[1], 0.0), times)
+        return last**3 + total
+
+    def ends(f):
+        program = sa.plan(f, X[:2]).candidate.rolled.program
+        return max(sum(use.kind == "last" for use in region.results) for region, _ in regions_of(program.steps[:2]))
+
+    assert (ends(sa.value_and_grad(f)), ends(sa.grad(f))) == (2, 1)
