@@ -22,7 +22,9 @@ import sympy as sp
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from codegen.errors import InvariantError
 from codegen.ir.program import Head
+from codegen.ir.strictness import strict
 
 Nodes: TypeAlias = NDArray[np.int64]
 
@@ -49,7 +51,7 @@ class TruthElement(sp.logic.boolalg.Boolean):  # type: ignore[misc]
 ELEMENTS = frozenset({Element, TruthElement})
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class View:
     """Where an array of nodes is in the values of one array node: from `offset` on, in steps; a copy has `places`."""
 
@@ -57,16 +59,19 @@ class View:
     offset: int
     steps: tuple[int, ...]
     places: Nodes | None = None
+    whole: bool = False  # all of them, in their order
 
     def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return these elements, in the shape of the operand, of the flat values of the array node."""
+        if self.whole:
+            return values.reshape(shape)
         if self.places is not None:
             return values[self.places]
         steps = tuple(step * values.itemsize for step in self.steps)
         return as_strided(values[self.offset :], shape, steps, writeable=False)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Part:
     """Which elements of an operand are in an array node, and which ones there."""
 
@@ -75,7 +80,7 @@ class Part:
     places: Nodes  # in the flat values of the array node
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Singles:
     """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
 
@@ -84,7 +89,7 @@ class Singles:
     numbers: Nodes  # in `nodes`
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Reading:
     """An operand: its node ids, and where their values are.
 
@@ -108,14 +113,6 @@ class Reading:
         return [] if self.singles is None else self.singles.nodes
 
     @property
-    def is_whole(self) -> bool:
-        """Whether its nodes are all of one array node, in their order."""
-        view = self.view
-        if view is None or view.places is not None or view.offset or self.ids.size != view.node.size:
-            return False
-        return self.ids.flags.c_contiguous
-
-    @property
     def only(self) -> int | None:
         """The node, where it is one alone and no element."""
         return self.singles.nodes[0] if self.ids.size == 1 and self.singles is not None else None
@@ -127,7 +124,7 @@ Kind: TypeAlias = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ArrayNode:
     """One operation on arrays: the nodes of its result are those from `first` on, in C order.
 
@@ -147,7 +144,7 @@ class ArrayNode:
     first: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", int(self.ids.flat[0]))
+        self.first = int(self.ids.flat[0])
         self.ids.flags.writeable = False
 
     @property
@@ -206,6 +203,20 @@ class ArrayNodes:
             self.untouched[id(_owner(ids))] = _owner(ids), made
         return handed_out
 
+    def release(self, count: int) -> None:
+        """Forget the array nodes after the first ones, which nothing will read again."""
+        for node in self.nodes[count:]:
+            self.values.pop(node.first, None)
+        released = {node.first for node in self.nodes[count:]}
+        self.untouched = {key: kept for key, kept in self.untouched.items() if kept[1].first not in released}
+        del self.nodes[count:], self.firsts[count:]
+
+    def operations(self, start: int) -> int:
+        """Return how many operations on single elements those from number `start` on are."""
+        return sum(
+            node.size * (2 * node.operands[0].shape[-1] if node.kind == "product" else 1) for node in self.nodes[start:]
+        )
+
     def stored_into(self, ids: Nodes) -> None:
         """Note that an array of node ids will be stored into."""
         self.untouched.pop(id(_owner(ids)), None)
@@ -238,6 +249,8 @@ class ArrayNodes:
         """Return an operand, without what is broadcast."""
         whole = ids.shape
         if (view := self.untouched_view(ids)) is not None:
+            if view.whole:
+                return Reading(view.node.ids.reshape(whole), whole, view)
             shape = tuple(1 if step == 0 else n for step, n in zip(view.steps, whole, strict=True))
             return Reading(view.of(view.node.ids.ravel(), shape), whole, view)
         ids = once(ids)
@@ -258,12 +271,18 @@ class ArrayNodes:
 
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
-        owner = _owner(ids)
+        owner = ids if ids.base is None else _owner(ids)
         found = self.untouched.get(id(owner))
         if found is None or found[0] is not owner or not ids.size:
             return None
-        offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
-        return View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+        if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
+            view = View(found[1], 0, (), whole=True)
+        else:
+            offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
+            view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+        if strict() and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
+            raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
+        return view
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""
@@ -281,7 +300,9 @@ class ArrayNodes:
         expected = np.array(start)
         for step, n in zip(steps, ids.shape, strict=True):
             expected = expected[..., None] + step * np.arange(n)
-        return View(node, start - node.first, steps) if np.array_equal(ids, expected) else None
+        if not np.array_equal(ids, expected):
+            return None
+        return View(node, start - node.first, steps)
 
     def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
         flat = ids.ravel()

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 
 import symad as sa
-from symad.derivatives import array_rows, level
+from symad.derivatives import array_matrices, array_rows, level
 from symad.tracing.control import array_graph
 from symad.tracing.numpy import solve
 from tests.support.arrays_fuzz import LARGEST, REFUSED, SAME, Numbers, near, odd_points, plain, points, quietly
@@ -33,6 +33,7 @@ def array_nodes(least: int | None) -> Iterator[None]:
         else:
             for module, name in ((array_graph, "LEAST"), (array_rows, "LEAST"), (solve, "FACTORIZED")):
                 stack.enter_context(patch.object(module, name, least))
+            stack.enter_context(patch.object(array_matrices, "DEARER", 0))  # dense matrices are made of them always
         yield
 
 

@@ -22,7 +22,7 @@ from symad.graph.array_values import values_of_array
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_loops import ArrayLoops
-from symad.tracing.values.array_blocks import Kind, chain_head, kinds_of, template_of
+from symad.tracing.values.array_blocks import Kind, chain_head, kinds_of, shared_template_of
 from symad.tracing.values.node_builders import Build
 
 LEAST = 64  # elements; fewer are written out
@@ -70,7 +70,7 @@ class ArrayGraph(ArrayLoops):
         kinds = [self._kind(reading) for reading in readings]
         if None in kinds or set(kinds) == {"constant"}:
             return None
-        template, slots, result = template_of(graph, build, [reading.ids for reading in readings], kinds)
+        template, slots, result = shared_template_of(graph, build, [reading.ids for reading in readings], kinds)
         found: dict[int, Nodes | Reading] = dict(zip(slots, readings, strict=True))
         if result in slots:
             return np.broadcast_to(operands[slots.index(result)], shape).copy()

@@ -8,7 +8,8 @@ the same rows that it would write element by element, in another order. Where th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from symad.tracing.values.node_builders import Build
 Nodes = npt.NDArray[np.int64]
 Kind = Literal["number", "truth", "constant"]
 
+TEMPLATES = 1024  # bound of the cache of templates, by builder and what its operands are
 BLOCK = 64  # elements; below, a block costs more than it saves
 CONSTANTS = (sp.Number, sp.NumberSymbol, NegativeZero)
 _TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.BooleanFalse})
@@ -77,18 +79,42 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
     return np.broadcast_to(columns[result], shape).copy()
 
 
-def template_of(
-    graph: Graph, build: Build, operands: Sequence[Nodes], kinds: Sequence[Kind | None] | None = None
-) -> tuple[Template, list[int], int]:
+def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[Template, list[int], int]:
     """Return what a builder writes for operands of these kinds: its rows, the slots, and the row of the result.
 
     A constant that is the same for all elements is no slot, but itself.
     """
-    template, slots = Template(), []
-    for kind, nodes in zip(kinds_of(graph, operands) if kinds is None else kinds, operands, strict=True):
-        fixed = kind == "constant" and nodes.size == 1
-        slots.append(template.leaf(graph.atoms[int(nodes.flat[0])]) if fixed else template.slot(kind or "number"))
+    return _template(build, _slots(graph, operands, kinds_of(graph, operands)))
+
+
+def shared_template_of(
+    graph: Graph, build: Build, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
+) -> tuple[Template, list[int], int]:
+    """Return the same for operands whose kinds are known; the template is one for all, and is not to be added to."""
+    slots = _slots(graph, operands, kinds)
+    return _known_template(build, slots, tuple((type(part), getattr(part, "_prec", None)) for part in slots))
+
+
+def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]) -> tuple[Kind | sp.Basic, ...]:
+    fixed = [kind == "constant" and nodes.size == 1 for kind, nodes in zip(kinds, operands, strict=True)]
+    return tuple(
+        graph.atoms[int(nodes.flat[0])] if known else kind or "number"
+        for kind, nodes, known in zip(kinds, operands, fixed, strict=True)
+    )
+
+
+def _template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Template, list[int], int]:
+    template = Template()
+    slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in given]
     return template, slots, build(template, *slots)
+
+
+@lru_cache(maxsize=TEMPLATES)
+def _known_template(
+    build: Build, given: Sequence[Kind | sp.Basic], exactly: Sequence[Any]
+) -> tuple[Template, list[int], int]:
+    """Return a template; atoms that are equal, but not of one type and precision, are told apart by `exactly`."""
+    return _template(build, given)
 
 
 def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:
