@@ -163,6 +163,15 @@ def test_a_hessian_of_few_inputs_of_many_numbers_is_made_by_columns() -> None:
     np.testing.assert_array_equal(jacobian, data)
 
 
+def test_elements_have_a_limit_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symad.graph.graph.Graph.most", 1000)
+    x = np.ones(500)
+    np.testing.assert_array_equal(sa.grad(lambda x: np.sum(np.sin(x) * x) + x[0] * x[1])(x * 0), np.zeros(500))
+    monkeypatch.setattr("symad.graph.graph.ELEMENT_LIMIT", 1200)
+    with pytest.raises(sa.LimitError, match="1200 elements of arrays"):
+        sa.grad(lambda x: np.sum(np.sin(x) * x))(x)
+
+
 def test_a_sparse_hessian_is_made_element_by_element() -> None:
     found = sa.hessian(lambda x: np.sum(x**3), sparse="lower")(np.ones(100))
     assert found.nnz == 100
