@@ -43,6 +43,7 @@ OPTIONAL = {
     "sharing": "what two loops compute alike is computed by the first",
     "interchange": "many sums over few repetitions become many repetitions of one sum",
     "packing": "what loops read or add to in steps lies side by side in a workspace",
+    "equal-loops": "loops that differ only in their arrays become one function",
     "vectorization": "repetitions run side by side in vector registers",
     "lane-functions": "exp, sin... of all lanes at once, by formulas of this package",
     "vector-library": "exp, sin... of all lanes at once, by the C library (accuracy fast)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import sympy as sp
 
@@ -56,7 +57,13 @@ def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
     >>> slots_behind(program_from_sympy([x, y, z], [x * y, z + y]), [1])
     [1, 2]
     """
-    return [row for row in reachable(body, [row_of(body, output) for output in outputs]) if row < len(body.inputs)]
+    wanted = [row_of(body, output) for output in outputs]
+    made = partial(_slots_behind, body, wanted)
+    return body.once(("slots", *wanted), made).copy()
+
+
+def _slots_behind(body: Program, wanted: Sequence[int]) -> list[int]:
+    return [row for row in reachable(body, wanted) if row < len(body.inputs)]
 
 
 def row_of(body: Program, output: int) -> int:
@@ -85,11 +92,17 @@ class Wiring:
         number = {output: k for k, output in enumerate(dict.fromkeys(outputs))}
         slots = [*self.gathers, *self.carries]
         whole = slots == list(range(len(self.body.inputs))) and list(number) == list(range(len(self.body.outputs)))
-        body = self.body if whole else body_part(self.body, slots, list(number), self.same)
-        results = tuple(replace(use, output=number[output]) for output, use in self.results)
+        key = "part", tuple(slots), tuple(number), tuple(self.same.items())
+        made = partial(body_part, self.body, slots, list(number), self.same)
+        body = self.body if whole else self.body.once(key, made)
+        results = tuple(_of_output(use, number[output]) for output, use in self.results)
         carries = tuple(Carry(number[output], initial) for output, initial in self.carries.values())
         last = None if stop is None else number[stop]
         return Region(body, count, tuple(self.gathers.values()), results, carries, last, origin)
+
+
+def _of_output(use: Result, output: int) -> Result:
+    return use if use.output == output else replace(use, output=output)
 
 
 def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mapping[int, Gather]) -> Region:

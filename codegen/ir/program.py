@@ -14,16 +14,18 @@ Conventions of the rows:
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import sympy as sp
 
 from codegen.ir.sparsity import SparsityPattern
 
 Head = type[sp.Basic]
+T = TypeVar("T")
 
 
 class Rows(Protocol):
@@ -104,6 +106,22 @@ class Program:
     def input_count(self) -> int:
         """Number of scalar inputs: the rows below it are leaves read from the input arrays."""
         return sum(array.size for array in self.inputs)
+
+    @cached_property
+    def _known(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what is made of the program, kept with it: many regions have one body. The key says all of what it is.
+
+        >>> program = Program([], [], {}, (), ())
+        >>> program.once("length", lambda: [len(program)]) is program.once("length", lambda: [])
+        True
+        """
+        if key not in self._known:
+            self._known.setdefault(key, make())
+        found: T = self._known[key]
+        return found
 
 
 def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
+from codegen.ir.region import Carry, Gather, Nest, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Indexed, Table
 
 Where: TypeAlias = Callable[[int, Table], tuple[int, Table]]  # of a buffer and the places that are used in it
@@ -32,8 +32,8 @@ def readdressed(region: Region, where: Where) -> Region:
     results = []
     for use in region.results:
         buffer, table = where(use.buffer, use.table)
-        results.append(replace(use, buffer=buffer, table=table))
-    carries = tuple(replace(carry, initial=gathers(carry.initial)) for carry in region.carries)
+        results.append(Result(use.output, buffer, table, use.kind))
+    carries = tuple(Carry(carry.output, gathers(carry.initial)) for carry in region.carries)
     return replace(region, gathers=gathers(region.gathers), carries=carries, results=tuple(results))
 
 
@@ -95,6 +95,8 @@ def moved(table: Table, by: int = 0, *, scale: int = 1, shifts: tuple[int, ...] 
     Other shifts may be given.
     """
     shifts = tuple(scale * shift for shift in table.shifts) if shifts is None else shifts
+    if (scale, by, shifts) == (1, 0, table.shifts):
+        return table
     if isinstance(table, Affine):
         return Affine(scale * table.start + by, scale * table.step, table.count, shifts)
     return Indexed(table.index if scale == 1 and by == 0 else scale * table.index + by, shifts)

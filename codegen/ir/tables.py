@@ -81,6 +81,17 @@ class Indexed:
         """What is equal for equal places."""
         return self.count, blake2b(np.ascontiguousarray(self.index).tobytes()).digest(), self.shifts
 
+    @cached_property
+    def usual_step(self) -> int:
+        """The step from repetition to repetition that comes most often."""
+        steps = np.diff(self.index)
+        return usual(steps[:: max(1, len(steps) // SAMPLE)])
+
+    @cached_property
+    def breaks(self) -> Places:
+        """The repetitions that are not the usual step behind the one before."""
+        return np.nonzero(np.diff(self.index) != self.usual_step)[0] + 1
+
     def places(self) -> Places:
         """All places in order."""
         return self.index
@@ -159,21 +170,22 @@ def runs(tables: Sequence[Table], count: int) -> Runs | None:
     >>> found.lengths.tolist(), found.steps
     ([8, 7, 6, 5, 4, 3, 2, 1], (0, 1))
     """
-    steps = [found.step if isinstance(found, Affine) else _usual_step(found.index) for found in tables]
-    broken = np.zeros(max(count - 1, 0), dtype=bool)
-    for found, step in zip(tables, steps, strict=True):
+    steps = [found.step if isinstance(found, Affine) else found.usual_step for found in tables]
+    broken = np.zeros(count, dtype=bool)
+    broken[:1] = True
+    for found in tables:
         if not isinstance(found, Affine):
-            broken |= np.diff(found.index) != step
-    first = np.concatenate([[0], np.nonzero(broken)[0] + 1])
+            broken[found.breaks] = True
+    first = np.nonzero(broken)[0]
     if count < SHORTEST * len(first) and len(first) > 1:
         return None
     lengths = np.diff(np.append(first, count))
-    return Runs(lengths, tuple(steps), tuple(found.places()[first] for found in tables))
+    return Runs(lengths, tuple(steps), tuple(_places_of(found, first) for found in tables))
 
 
-def _usual_step(places: Places) -> int:
-    steps = np.diff(places)
-    return usual(steps[:: max(1, len(steps) // SAMPLE)])
+def _places_of(found: Table, repetitions: Places) -> Places:
+    """Return the places of some repetitions."""
+    return found.start + found.step * repetitions if isinstance(found, Affine) else found.index[repetitions]
 
 
 def usual(numbers: Places) -> int:

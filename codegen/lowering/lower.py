@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
@@ -45,6 +46,10 @@ class Lowered:
 
     def live(self) -> list[int]:
         """Rows that the stores need, ascending."""
+        return self._live.copy()
+
+    @cached_property
+    def _live(self) -> list[int]:
         return [row for row, uses in enumerate(self.uses()) if uses]
 
     def uses(self) -> list[int]:
@@ -53,7 +58,11 @@ class Lowered:
 
     def count(self) -> Counter[str]:
         """Machine operations by kind; a fused multiply-add counts once, and one on a vector register too."""
-        found = [self.rows[row] for row in self.live()]
+        return self._counted.copy()
+
+    @cached_property
+    def _counted(self) -> Counter[str]:
+        found = [self.rows[row] for row in self._live]
         return Counter([KINDS[row[1][1] if row[0] == "wide" else row[0]] for row in found if row[0] not in LEAVES])
 
 

@@ -240,12 +240,17 @@ def unrolled_work(program: RolledProgram) -> Work:
     counted, waits = Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
-        for kind, count in kinds(region.body, range(len(region.body))).items():
+        for kind, count in _kinds_of(region.body).items():
             counted[kind] += times * count
         counted[sp.Add, 2, "sum"] += times * sum(use.kind == "add" for use in region.results)
         waits += prod(counts) * _waits(region)
     stored, zeros = _stored(program)
     return rows_work(counted, stored, zeros, waits)
+
+
+def _kinds_of(body: Program) -> Counter[Kind]:
+    """Return the rows of a body by kind, counted once for all regions that have it."""
+    return body.once("kinds", lambda: kinds(body, range(len(body))))
 
 
 def _waits(region: Region) -> int:
@@ -259,7 +264,7 @@ def _waits(region: Region) -> int:
 
 def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
     """What a region has that is run so many times."""
-    counted = kinds(region.body, range(len(region.body)))
+    counted = _kinds_of(region.body)
     found = operations(counted)
     uses: list[Gather | Result] = [*region.gathers, *region.results]
     grouped = found.total() - found["operation"] - found["sum"]

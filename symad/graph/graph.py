@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from codegen.heads import Alias, negative_zero
 from codegen.ir.copy_rows import copy_rows
+from codegen.ir.lazy_atoms import AtomOf, LazyAtoms
 from codegen.ir.program import Head
 from codegen.ir.row_table import Table
 from codegen.limits import check
@@ -31,88 +32,12 @@ from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
 from symad.graph.array_nodes import ArrayNodes
 
-AtomOf = Callable[[int], sp.Basic]
-
-
-class LazyAtoms(dict[int, sp.Basic]):
-    """The atoms of a graph, with ranges of nodes whose atoms a function makes; otherwise a dict.
-
-    >>> atoms = LazyAtoms({0: sp.pi})
-    >>> atoms.later(range(5, 8), lambda k: sp.Symbol(f"x_{k}"))
-    >>> 6 in atoms, 8 in atoms, atoms[7], len(atoms)
-    (True, False, x_2, 4)
-    """
-
-    def __init__(self, atoms: dict[int, sp.Basic]) -> None:
-        super().__init__(atoms)
-        self._ranges: list[range] = []  # ascending
-        self._starts: list[int] = []
-        self._makers: list[AtomOf] = []
-
-    def later(self, nodes: range, atom: AtomOf) -> None:
-        """Let the atom of `nodes[k]` be `atom(k)`; the ranges come in ascending order."""
-        self._ranges.append(nodes)
-        self._starts.append(nodes.start)
-        self._makers.append(atom)
-
-    def __missing__(self, node: int) -> sp.Basic:
-        at = bisect_right(self._starts, node) - 1
-        if at < 0 or node not in self._ranges[at]:
-            raise KeyError(node)
-        made = self[node] = self._makers[at](node - self._starts[at])
-        return made
-
-    def __contains__(self, node: object) -> bool:
-        if super().__contains__(node) or not isinstance(node, int):
-            return super().__contains__(node)
-        at = bisect_right(self._starts, node) - 1
-        return at >= 0 and node in self._ranges[at]
-
-    def get(self, node: int, default: Any = None) -> Any:
-        """Return the atom of a node, or the default."""
-        try:
-            return self[node]
-        except KeyError:
-            return default
-
-    def _make_all(self) -> None:
-        for nodes in self._ranges:
-            for node in nodes:
-                self[node]
-
-    def __len__(self) -> int:
-        self._make_all()
-        return super().__len__()
-
-    def __iter__(self) -> Iterator[int]:
-        self._make_all()
-        return super().__iter__()
-
-    def keys(self) -> Any:
-        """All nodes; makes every atom."""
-        self._make_all()
-        return super().keys()
-
-    def values(self) -> Any:
-        """All atoms."""
-        self._make_all()
-        return super().values()
-
-    def items(self) -> Any:
-        """All nodes with their atoms."""
-        self._make_all()
-        return super().items()
-
-    def __reduce__(self) -> Any:
-        return dict, (list(self.items()),)
-
-
 Number: TypeAlias = bool | int | float | Fraction
 Rule: TypeAlias = Callable[[int], int | None]
 
 _PRECISION = 53  # bits of a float
 
-MANY = 1000  # leaves made at once whose atoms are made later
+MANY = 64  # leaves made at once whose atoms are made later
 ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, some 10 GB
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
@@ -208,6 +133,15 @@ class Graph(Table):
         """Return a new leaf that is never merged with another: what stands for an input."""
         return self._append(None, type(atom), (), atom)
 
+    def own_floats(self, values: NDArray[np.float64]) -> range:
+        """Return new leaves of numbers, each of its own, whose atoms are made when they are asked for.
+
+        >>> graph = Graph()
+        >>> graph.own_floats(np.linspace(0, 1, 1001)), graph.atoms[500]
+        (range(0, 1001), 0.500000000000000)
+        """
+        return self._own(len(values), lambda k: sp.Float(float(values[k])), sp.Float, values)
+
     def own_leaves(self, count: int, atom: AtomOf, head: Head = sp.Symbol) -> range:
         """Return new leaves as `own_leaf` makes them, all of one head; of many, the atoms are made when asked for.
 
@@ -215,6 +149,9 @@ class Graph(Table):
         >>> graph.own_leaves(10**6, lambda k: sp.Symbol(f"x_{k}")), graph.atoms[7]
         (range(0, 1000000), x_7)
         """
+        return self._own(count, atom, head)
+
+    def _own(self, count: int, atom: AtomOf, head: Head, values: NDArray[np.float64] | None = None) -> range:
         if count < MANY:
             start = len(self.heads)
             return range(start, start + len([self.own_leaf(atom(k)) for k in range(count)]))
@@ -223,7 +160,7 @@ class Graph(Table):
             check("writing operations", self.heads)
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
-            self._atoms_later(nodes, atom)
+            self._atoms_later(nodes, atom, values)
             self.blocks.scan(self.heads)
             self.blocks.add_range(nodes.start, nodes.stop)
             self.heads += [head] * count
@@ -257,10 +194,13 @@ class Graph(Table):
             self.blocks.elements += count
             return first
 
-    def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
+    def _atoms_later(self, nodes: range, atom: AtomOf, values: NDArray[np.float64] | None = None) -> None:
         if not isinstance(self.atoms, LazyAtoms):
             self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
-        self.atoms.later(nodes, atom)
+        if values is None:
+            self.atoms.later(nodes, atom)
+        else:
+            self.atoms.later_floats(nodes, values)
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""

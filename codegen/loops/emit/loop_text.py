@@ -1,8 +1,8 @@
 """IR of a region as a function: what all forms have in common.
 
-The function is `void @name(in, out, work, round of each nest around)`. It finds its buffers (`view`), runs the body
-over the repetitions, and leaves the results. `loops_scalar` does so one by one, `loops_vector` several side
-by side, and a long body is a function of its own (`loops_long`).
+The function is `void @name(in, out, work, round of each nest around, arrays in which its calls differ)`. It finds its
+buffers (`view`), runs the body over the repetitions, and leaves the results. `loops_scalar` does so one by one,
+`loops_vector` several side by side, and a long body is a function of its own (`loops_long`).
 """
 
 from __future__ import annotations
@@ -44,11 +44,13 @@ class Job:
     fast: bool = False
     columns: Columns | None = None  # where repetitions run side by side
     blocks: Blocks | None = None  # where they are cut into blocks
+    given: tuple[str, ...] = ()  # arrays that each call says: "%work0", a moved workspace, or "%array0"
 
     @property
     def parameters(self) -> str:
         """What a function of the region takes."""
-        return f"ptr %in,ptr %out,ptr %work{''.join(f',i64 %r{k}' for k in range(self.rounds))}"
+        rounds = [f"i64 %r{k}" for k in range(self.rounds)]
+        return ",".join(["ptr %in", "ptr %out", "ptr %work", *rounds, *(f"ptr {name}" for name in self.given)])
 
     def adds(self, c: int) -> bool:
         """Whether result c is added to what is there."""
@@ -108,12 +110,12 @@ class Frame:
         return self.views[key]
 
     def pointer(self, text: str) -> str:
-        """Find a buffer: a global, or an entry of the tables of arrays."""
-        if text.startswith("@"):
-            return text
-        table, number = text.split()
-        if table == "%work":
-            return self.offset("%work", number)
+        """Find a buffer: a global or what is given, a place in a workspace, or an entry of the tables of arrays."""
+        table, _, number = text.partition(" ")
+        if not number:
+            return table
+        if table.startswith("%work"):
+            return self.offset(table, number)
         return self.new(f"load ptr,ptr {self.new(f'getelementptr ptr,ptr {table},i64 {number}')},align 8")
 
     def offset(self, pointer: str, places: int | str) -> str:

@@ -12,9 +12,11 @@ from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.schedule import schedule, workspace
 from codegen.engine import vector_bits
 from codegen.functions.workers import available
+from codegen.ir.interning import interned
 from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
 from codegen.lanes import SCALAR, Lanes
+from codegen.loops.emit.equal_regions import Shared, apart, shared
 from codegen.loops.emit.loop_columns import Columns, columns_of
 from codegen.loops.emit.loop_long import LONG, straight
 from codegen.loops.emit.loop_scalar import scalar_loop
@@ -32,14 +34,14 @@ from codegen.options import Options
 from codegen.stages import allowed, carried_out, part
 
 
-def calls(steps: Sequence[Step], prefix: str) -> list[str]:
-    """Return the IR that calls `@prefix.region0`, `@prefix.region1`... as `regions_of` has them, each with its rounds.
+def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared]) -> list[str]:
+    """Return the IR that runs the regions as `regions_of` has them, each by a function and with its rounds.
 
     It begins in the block %start.
 
     >>> from codegen.ir.program import Output, Program
     >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
-    >>> calls([region], "kernel")
+    >>> calls([region], "kernel", apart([region], Memory((), 0)))
     ['call void @kernel.region0(ptr %in,ptr %out,ptr %w)']
     """
     lines: list[str] = []
@@ -49,8 +51,10 @@ def calls(steps: Sequence[Step], prefix: str) -> list[str]:
     while stack:
         step = stack.pop()
         if isinstance(step, Region):
-            arguments = "".join(f",i64 {number}" for number in rounds)
-            lines.append(f"call void @{prefix}.region{regions}(ptr %in,ptr %out,ptr %w{arguments})")
+            pointers = [_found(f"%a{regions}.{k}", *array, lines) for k, array in enumerate(shared[regions].given)]
+            further = [*(f"i64 {number}" for number in rounds), *(f"ptr {pointer}" for pointer in pointers)]
+            arguments = ",".join(["ptr %in", "ptr %out", "ptr %w", *further])
+            lines.append(f"call void @{prefix}.region{shared[regions].number}({arguments})")
             regions += 1
         elif isinstance(step, Nest):
             n, nests = nests, nests + 1
@@ -87,6 +91,7 @@ class RolledPlan:
         checked(program, "what is to be compiled")
         for name, change in PASSES:
             program = checked(carried_out(name, change, program), name, program)
+        program = replace(program, steps=interned(program.steps))
         if lanes is None and not allowed("vectorization"):
             lanes = 1
         return cls(program, options, _prepared(program, options, {}), lanes)
@@ -100,43 +105,56 @@ class RolledPlan:
         """The plan with the workspaces of `codegen.loops.optimise.packing`."""
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
         outside = [at for at, step in enumerate(self.program.steps) if isinstance(step, Region)]  # of nests
-        lanes = [self.lanes_of(region, prepared.fused) for (region, counts), prepared in self.regions if not counts]
+        lanes = [lanes for ((_, counts), _), lanes in zip(self.regions, self.wide, strict=True) if not counts]
         wide = {at for at, each in zip(outside, lanes, strict=True) if each != SCALAR}
         packed = carried_out("packing", lambda program: pack(program, wide), self.program)
         checked(packed, "packing", self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
     def functions(self, form: Form) -> Emitted:
-        """Return the functions of the regions, and the kernel that calls them."""
+        """Return the functions of the regions, equal ones once, and the kernel that calls them."""
         tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
-        memory, known, columns = Memory.of(self.program, tables), self.writes, self.columns
-        extra, fast = 0, self.options.accuracy == "fast" and allowed("vector-library")
-        for number, ((region, counts), prepared) in enumerate(self.regions):
-            blocks = self.blocks[number]
-            if blocks is not None and self.threads == 1 and not blocks.sums:
-                blocks = None  # the bits are the same
-            job = Job(
-                f"{form.name}.region{number}", region, prepared.fused, len(counts), memory, tables,
-                known.stored[number], memory.workspace, fast, columns[number], blocks,
-            )  # fmt: skip
-            with part(f"region {number}"):
-                written = _write(job, self.lanes_of(region, prepared.fused))
-            if blocks is not None:
-                written = in_blocks(job, blocks, written, self.threads)
-            emitted += written.emitted
-            extra = max(extra, written.scratch)
-        return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form)
+        memory = Memory.of(self.program, tables)
+        shared, extra = self.shared(memory), 0
+        fast = self.options.accuracy == "fast" and allowed("vector-library")
+        for number, one in enumerate(shared):
+            if one.number == number:
+                written = self.function(one, form, tables, fast)
+                emitted += written.emitted
+                extra = max(extra, written.scratch)
+        return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form, shared)
 
-    def kernel(self, memory: Memory, extra: int, form: Form) -> Emitted:
+    def function(self, shared: Shared, form: Form, tables: Tables, fast: bool) -> Written:
+        """Return the function of the first of some equal regions."""
+        number = shared.number
+        ((region, counts), prepared), blocks = self.regions[number], self.blocks_kept[number]
+        job = Job(
+            f"{form.name}.region{number}", region, prepared.fused, len(counts), shared.memory, tables,
+            self.writes.stored[number], shared.memory.workspace, fast, self.columns[number], blocks, shared.names,
+        )  # fmt: skip
+        with part(f"region {number}"):
+            written = _write(job, self.wide[number])
+        return written if blocks is None else in_blocks(job, blocks, written, self.threads)
+
+    def shared(self, memory: Memory) -> list[Shared]:
+        """Return by which function each region is run."""
+        regions = [region for (region, _), _ in self.regions]
+        if not allowed("equal-loops"):
+            return apart(regions, memory)
+        counts = (len(counts) for (_, counts), _ in self.regions)
+        facts = zip(counts, self.wide, self.blocks_kept, self.writes.stored, strict=True)
+        return shared(regions, list(facts), memory)
+
+    def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
         """Return the function itself: workspace, zeros, then the steps."""
         size = 8 * (memory.workspace + extra)
         large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
         lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
         lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
         for number in sorted(self.writes.cleared):
-            lines += _found(number, memory)
-            lines += clearing(form.name, f"%c{number}", 8 * self.program.buffers[number].size, self.threads)
-        steps = calls(self.program.steps, form.name)
+            pointer = _found(f"%c{number}", memory.pointers[number], 0, lines)
+            lines += clearing(form.name, pointer, 8 * self.program.buffers[number].size, self.threads)
+        steps = calls(self.program.steps, form.name, shared)
         lines += [*steps, *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
         text = "\n".join(lines)
         return Emitted([], [text], {}) + (zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {}))
@@ -149,7 +167,7 @@ class RolledPlan:
     @cached_property
     def columns(self) -> list[Columns | None]:
         """The columns of the regions that run in lanes."""
-        wide = ((region, self.lanes_of(region, prepared.fused)) for (region, _), prepared in self.regions)
+        wide = ((region, lanes) for ((region, _), _), lanes in zip(self.regions, self.wide, strict=True))
         return [columns_of(region, lanes.width) if lanes != SCALAR else None for region, lanes in wide]
 
     @cached_property
@@ -160,11 +178,17 @@ class RolledPlan:
     @cached_property
     def blocks(self) -> list[Blocks | None]:
         """The blocks of each region, see `codegen.loops.emit.thread_blocks`."""
-        known = zip(self.regions, self.columns, self.writes.stored, strict=True)
+        known = zip(self.regions, self.wide, self.columns, self.writes.stored, strict=True)
         return [
-            blocks_of(region, prepared.fused, self.lanes_of(region, prepared.fused).width, found, stored)
-            for ((region, _), prepared), found, stored in known
+            blocks_of(region, prepared.fused, lanes.width, found, stored)
+            for ((region, _), prepared), lanes, found, stored in known
         ]
+
+    @cached_property
+    def blocks_kept(self) -> list[Blocks | None]:
+        """The blocks that are written: not on one thread, where there are no sums, as the bits are the same."""
+        kept = (blocks is not None and (self.threads > 1 or blocks.sums) for blocks in self.blocks)
+        return [blocks if keep else None for blocks, keep in zip(self.blocks, kept, strict=True)]
 
     @property
     def cut(self) -> list[int]:
@@ -176,6 +200,11 @@ class RolledPlan:
     @cached_property
     def regions(self) -> list[tuple[tuple[Region, tuple[int, ...]], Prepared]]:
         return list(zip(regions_of(self.program.steps), self.prepared, strict=True))
+
+    @cached_property
+    def wide(self) -> list[Lanes]:
+        """The lanes of each region."""
+        return [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
 
     def lanes_of(self, region: Region, lowered: Lowered) -> Lanes:
         """How many repetitions run side by side: as many as registers hold, fewer where there are few."""
@@ -195,8 +224,8 @@ class RolledPlan:
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""
         total: Counter[str] = Counter()
-        for (region, counts), prepared in self.regions:
-            times = prod(counts) * -(-region.count // self.lanes_of(region, prepared.fused).width)
+        for ((region, counts), prepared), lanes in zip(self.regions, self.wide, strict=True):
+            times = prod(counts) * -(-region.count // lanes.width)
             total.update({kind: times * number for kind, number in prepared.fused.count().items()})
         return total
 
@@ -230,9 +259,18 @@ def _write(job: Job, lanes: Lanes) -> Written:
     return scalar_loop(job)
 
 
-def _found(number: int, memory: Memory) -> list[str]:
-    """Return the IR that finds a buffer, %c and its number."""
-    table, place = memory.pointers[number].split()
+def _found(name: str, text: str, moved: int, lines: list[str]) -> str:
+    """Return a pointer to some numbers behind the beginning of a buffer (`Memory.pointers`); write what finds it."""
+    table, _, place = text.partition(" ")
     if table == "%work":
-        return [f"%c{number}=getelementptr double,ptr %w,i64 {place}"]
-    return [f"%d{number}=getelementptr ptr,ptr {table},i64 {place}", f"%c{number}=load ptr,ptr %d{number},align 8"]
+        table, moved = "%w", moved + int(place)
+    elif place:
+        lines += [
+            f"{name}.at=getelementptr ptr,ptr {table},i64 {place}",
+            f"{name}.start=load ptr,ptr {name}.at,align 8",
+        ]
+        table = f"{name}.start"
+    if not moved:
+        return table
+    lines.append(f"{name}=getelementptr double,ptr {table},i64 {moved}")
+    return name

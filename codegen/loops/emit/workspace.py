@@ -47,7 +47,10 @@ class Tables:
 
 @dataclass(frozen=True)
 class Memory:
-    """How a function finds each buffer (an entry of the tables %in and %out, a place in %work, a constant array)."""
+    """How a function finds each buffer: an entry of the tables %in and %out, a place in %work, a constant array.
+
+    Where equal regions share a function, also a place in a workspace that is given, or an array that is.
+    """
 
     pointers: tuple[str, ...]
     workspace: int  # numbers

@@ -13,6 +13,7 @@ from sympy.logic.boolalg import Boolean
 
 from codegen.heads import NegativeZero, copysign, fmod, hypot, logaddexp, xlogy
 from codegen.ir.program import Head, Rows
+from codegen.ir.tables import distinct
 from codegen.limits import check
 from codegen.loops.find.flat_rows import Flags, Flat, needed
 from codegen.loops.loop import Loop, Nodes
@@ -134,8 +135,9 @@ def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Fla
 def _inverses(rows: Rows, codes: Codes, heads: Sequence[Head], first: Nodes, operand: Nodes) -> Flags:
     """Return which operations are 1 / v; as a factor of u that is u / v, which is rounded only once."""
     inverse = _of(heads, codes, (sp.Pow,))
-    minus_one = [node for node, atom in rows.atoms.items() if atom is sp.S.NegativeOne]
-    inverse[inverse] = np.isin(operand[first[:-1][inverse] + 1], minus_one)
+    exponents = operand[first[:-1][inverse] + 1]
+    minus_one = [node for node in distinct(exponents).tolist() if rows.atoms.get(node) is sp.S.NegativeOne]
+    inverse[inverse] = np.isin(exponents, minus_one)
     return inverse
 
 

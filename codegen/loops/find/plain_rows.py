@@ -14,6 +14,7 @@ import sympy as sp
 
 from codegen.heads import Alias
 from codegen.ir.copy_rows import copy_rows
+from codegen.ir.lazy_atoms import atoms_of
 from codegen.ir.program import Head, Rows, needed
 from codegen.ir.row_table import Table
 from codegen.ir.tables import distinct
@@ -67,14 +68,15 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     uses[wanted] += 1
     constant = arity == 0
     constant[leaves] = False
-    atoms = {node: graph.atoms[node] for node in np.nonzero(constant & (uses > 0))[0].tolist()}
+    atoms = atoms_of(graph.atoms, np.nonzero(constant & (uses > 0))[0])
     unneeded = _unneeded(operands, uses, np.nonzero((uses == 0) & (arity > 0))[0].tolist())
     for node in unneeded:
         heads[node], operands[node] = sp.Symbol, ()
     same = np.arange(size)
     if unneeded:
         flat = flat_of(heads, operands)
-    return PlainRows(heads, operands, atoms | dict.fromkeys(unneeded, _LEAF), same, same, flat)
+    atoms.update(dict.fromkeys(unneeded, _LEAF))
+    return PlainRows(heads, operands, atoms, same, same, flat)
 
 
 def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int]) -> list[int]:

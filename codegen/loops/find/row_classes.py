@@ -13,6 +13,7 @@ from itertools import repeat
 import numpy as np
 import sympy as sp
 
+from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Head, Rows
 from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
@@ -175,31 +176,35 @@ def _stages(
     for number, loop in enumerate(done):
         for use in loop.results:
             owner[use.nodes] = number
-    owners, operands = owner.tolist(), rows.operands
+    operands = rows.operands
+    stages = np.where(owner < 0, 0, 1)
     owner[inputs] = len(done)
     needs = needed(rows, flat, _flags(size, wanted), owner >= 0) & (owner < 0)
     rows_needed = np.nonzero(needs[: len(flat)] & (flat.arity > 0))[0].tolist()
-    reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])).tolist() for loop in done]
+    reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])) for loop in done]
     loop_stages, changed = [1] * len(done), True
-    stages = [0 if number < 0 else 1 for number in owners]
     while changed:
-        for row in rows_needed:
-            stages[row] = max([stages[part] for part in operands[row]]) + (row in ragged)
+        if rows_needed:
+            of_rows = stages.tolist()
+            for row in rows_needed:
+                of_rows[row] = max([of_rows[part] for part in operands[row]]) + (row in ragged)
+            stages = np.array(of_rows)
         changed = False
         for number, loop in enumerate(done):
-            stage = 1 + max([stages[row] for row in reads[number]], default=0)
+            stage = 1 + int(stages[reads[number]].max(initial=0))
             if stage != loop_stages[number]:
                 changed, loop_stages[number] = True, stage
                 for use in loop.results:
-                    for row in use.nodes.tolist():
-                        stages[row] = stage
+                    stages[use.nodes] = stage
     return loop_stages
 
 
 def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[int]:
     """Set the classes of leaves; return those that are 0."""
-    zeros = []
-    for row in leaves.tolist():
+    floats, numbers = floats_of(rows.atoms, leaves)
+    of[leaves[floats]] = NUMBER
+    zeros = leaves[floats][numbers == 0].tolist()
+    for row in leaves[~floats].tolist():
         atom = rows.atoms[row]
         if isinstance(atom, sp.Symbol):
             of[row] = NUMBER + 1  # a leaf that stands for something is read, as an input is

@@ -123,5 +123,7 @@ def _different(tables: Sequence[Table]) -> bool:
 
 def _with_stores(region: Region, stored: Collection[int]) -> Region:
     """Return a region that stores to some buffers what it added to them."""
+    if not any(use.buffer in stored and use.kind != "store" for use in region.results):
+        return region
     results = [replace(use, kind="store") if use.buffer in stored else use for use in region.results]
     return replace(region, results=tuple(results))

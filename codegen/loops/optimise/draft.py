@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.accesses import check_rounds
+from codegen.ir.interning import interned
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import buffers_read, buffers_written, renumbered
 from codegen.ir.region import Buffer, Gather, Region, RolledProgram, Step
@@ -123,7 +124,7 @@ class Draft:
         ]
         return RolledProgram(
             tuple(array for array, _ in inputs), tuple(array for array, _ in outputs), tuple(buffers),
-            renumbered(steps, number.__getitem__), self.program.name,
+            interned(renumbered(steps, number.__getitem__)), self.program.name,
         )  # fmt: skip
 
     def _at(self, buffer: int) -> Buffer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import sympy as sp
 
@@ -19,15 +20,21 @@ from codegen.ir.row_table import Table
 
 LARGEST = 300  # operations of a body: what does not fit into registers gains nothing
 MOST_RESULTS = 32  # of a body, for the same reason
+Bodies: TypeAlias = dict[Hashable, tuple[Program, Program, Program]]  # of two bodies and what their slots read
 BACK = 16  # steps that are looked at for one to be fused with
 
 
 def fused(steps: Sequence[Step]) -> list[Step]:
     """Return steps with regions fused with earlier ones where nothing between stands in the way."""
+    return _fused_steps(steps, {})
+
+
+def _fused_steps(steps: Sequence[Step], known: Bodies) -> list[Step]:
+    """Return steps with regions fused; `known` has the bodies made of two that many regions have."""
     made: list[Step] = []
     for step in steps:
         if isinstance(step, Nest):
-            made.append(Nest(step.count, tuple(fused(step.steps))))
+            made.append(Nest(step.count, tuple(_fused_steps(step.steps, known))))
             continue
         place = _place(made, step)
         if place is None:
@@ -35,7 +42,7 @@ def fused(steps: Sequence[Step]) -> list[Step]:
         else:
             earlier = made[place]
             assert isinstance(earlier, Region)
-            made[place] = _fused(earlier, step)
+            made[place] = _fused(earlier, step, known)
     return made
 
 
@@ -82,22 +89,37 @@ def _size(region: Region) -> int:
     return sum(map(bool, region.body.operands))
 
 
-def _fused(first: Region, second: Region) -> Region:
+def _fused(first: Region, second: Region, known: Bodies) -> Region:
     """Return one region for two; the second reads what the first stores from its body."""
-    table, slots = Table(), dict[Hashable, int]()
+    slots = dict[Hashable, int]()
     gathers: list[Gather] = []
     for use in (*first.gathers, *second.gathers):
         if slots.setdefault(key_of(use), len(gathers)) == len(gathers):
             gathers.append(use)
-    rows = [table.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(len(gathers))]
-    outputs = _outputs(table, first.body, [rows[slots[key_of(use)]] for use in first.gathers])
-    row_of = {key: rows[slot] for key, slot in slots.items()}
-    row_of |= {key_of(use): outputs[use.output] for use in first.results if use.kind == "store"}
-    outputs += _outputs(table, second.body, [row_of[key_of(use)] for use in second.gathers])
-    body = body_of(table, (f"s{k}" for k in range(len(gathers))), outputs, first.body.name)
+    source = slots | {key_of(use): ~use.output for use in first.results if use.kind == "store"}
+    firsts, seconds = [slots[key_of(use)] for use in first.gathers], [source[key_of(use)] for use in second.gathers]
+    key = id(first.body), id(second.body), (*firsts, *seconds)
+    if key not in known:
+        body = _body_of_both(first.body, second.body, len(gathers), firsts, seconds)
+        known[key] = body, first.body, second.body  # which keep their ids
+    body = known[key][0]
     moved = [replace(use, output=use.output + len(first.body.outputs)) for use in second.results]
     origins = dict.fromkeys(origin for region in (first, second) for origin in region.origin.split(", ") if origin)
     return Region(body, first.count, tuple(gathers), (*first.results, *moved), origin=", ".join(origins))
+
+
+def _body_of_both(
+    first: Program, second: Program, slots: int, firsts: Sequence[int], seconds: Sequence[int]
+) -> Program:
+    """Return one body for two over so many slots.
+
+    `firsts` and `seconds` are what their slots read: slot s of the new body, or ~k for output k of the first one.
+    """
+    table = Table()
+    rows = [table.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
+    outputs = _outputs(table, first, [rows[slot] for slot in firsts])
+    outputs += _outputs(table, second, [rows[slot] if slot >= 0 else outputs[~slot] for slot in seconds])
+    return body_of(table, (f"s{k}" for k in range(slots)), outputs, first.name)
 
 
 def _outputs(table: Table, body: Program, slots: Sequence[int]) -> list[int]:

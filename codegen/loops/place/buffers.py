@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.evaluation.constant_folding import leaf_constant, to_float
 from codegen.ir.body_parts import copy
+from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Rows
 from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
@@ -35,6 +37,7 @@ class Buffers:
         for number, (_, nodes) in enumerate(arrays.inputs):
             self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
         self.steps: list[Step] = []
+        self.copies: dict[bytes, int] = {}  # buffers that nodes were copied to, by these
         self.read = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
         self.target = self.targets()
 
@@ -78,9 +81,15 @@ class Buffers:
         same = buffer >= 0 and (self.buffer[nodes] == buffer).all() and self.size(buffer) == nodes.size
         if same and (self.spot[nodes] == np.arange(nodes.size)).all():
             return buffer
-        made = self.new_buffer(nodes.size)
-        self.copy(nodes, made, np.arange(nodes.size))
-        return made
+        return self.gathered(nodes)
+
+    def gathered(self, nodes: Nodes) -> int:
+        """Return the buffer that nodes from several places are copied to, once for all that read them so."""
+        key = blake2b(np.ascontiguousarray(nodes).tobytes()).digest()
+        if key not in self.copies:
+            self.copies[key] = self.new_buffer(nodes.size)
+            self.copy(nodes, self.copies[key], np.arange(nodes.size))
+        return self.copies[key]
 
     def size(self, buffer: int) -> int:
         """How many numbers there are in an input or a buffer behind the inputs."""
@@ -97,9 +106,7 @@ class Buffers:
             return Gather(first, table(self.spot[reads]))
         if first < 0 and (buffers == first).all():
             return self.constants(self.values(reads))
-        gathered = self.new_buffer(len(reads))
-        self.copy(reads, gathered, np.arange(len(reads)))
-        return Gather(gathered, Affine(0, 1, len(reads)))
+        return Gather(self.gathered(reads), Affine(0, 1, len(reads)))
 
     def constants(self, values: NDArray[np.float64]) -> Gather:
         """Return a table of numbers; a single one where all are the same bits."""
@@ -110,9 +117,13 @@ class Buffers:
 
     def values(self, nodes: Nodes) -> NDArray[np.float64]:
         """Return the numbers of constant leaves."""
-        different, where = np.unique(nodes, return_inverse=True)
-        atoms = [self.rows.atoms[node] for node in different.tolist()]
-        numbers: NDArray[np.float64] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
+        numbers = np.empty(len(nodes))
+        floats, known = floats_of(self.rows.atoms, nodes)
+        numbers[floats] = known
+        if not floats.all():
+            different, where = np.unique(nodes[~floats], return_inverse=True)
+            atoms = [self.rows.atoms[node] for node in different.tolist()]
+            numbers[~floats] = np.array([to_float(leaf_constant(atom)) for atom in atoms])[where]
         return numbers
 
     def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:

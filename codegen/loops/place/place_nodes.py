@@ -7,13 +7,14 @@ gathered first, so that every slot has one table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.body_parts import copy
+from codegen.ir.interning import interned
 from codegen.ir.program import Input, Output, Rows
 from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
@@ -64,8 +65,19 @@ class _Placer(Buffers):
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
+        self.readers = self.readers_of([use for loop in loops for use in loop.results if use.kind in ("sum", "last")])
         for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
+
+    def readers_of(self, uses: Sequence[LoopResult]) -> dict[int, list[int]]:
+        """Return for the numbers that loops leave at their end which columns read them."""
+        single, readers = np.zeros(len(self.buffer), dtype=bool), dict[int, list[int]]()
+        for use in uses:
+            single[use.nodes] = True
+        for column, nodes in enumerate(chain.from_iterable(loop.nodes_read for loop in self.loops)):
+            for node in distinct(nodes[single[nodes]]).tolist():
+                readers.setdefault(node, []).append(column)
+        return readers
 
     def join(self, number: int, nodes: Nodes) -> None:
         """Note that a loop adds to the same nodes as others do."""
@@ -98,7 +110,7 @@ class _Placer(Buffers):
         front = [Buffer("input", array.size) for array in inputs]
         back = [Buffer("output", array.size) for array in outputs]
         first = len(front) + len(self.buffers)  # output buffers are written ~number so far
-        steps = renumbered(self.steps, lambda buffer: buffer if buffer >= 0 else first + ~buffer)
+        steps = interned(renumbered(self.steps, lambda buffer: buffer if buffer >= 0 else first + ~buffer))
         return RolledProgram(inputs, outputs, (*front, *self.buffers, *back), steps, self.name)
 
     def operands(self, node: int) -> tuple[int, ...]:
@@ -156,9 +168,13 @@ class _Placer(Buffers):
         else:
             self.write_loop(loop)
 
+    def is_wanted(self, use: LoopResult) -> bool:
+        """Whether some of the nodes of a result are read, or shown."""
+        return bool(self.read[use.nodes].any() or self.shown[use.nodes].any())
+
     def write_block(self, block: Block) -> None:
         """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
-        if not any((self.read | self.shown)[use.nodes].any() for use in block.results):
+        if not any(map(self.is_wanted, block.results)):
             return
         program = block.program
         at = {number: self.array(nodes) for number, nodes in enumerate(block.reads) if is_nodes(nodes)}
@@ -180,24 +196,41 @@ class _Placer(Buffers):
         gathers = tuple(self.column(reads) for reads in loop.reads)
         initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
+        wanted = [use for use in loop.results if use.kind == "add" or self.is_wanted(use)]
+        single = [use.nodes for use in wanted if use.kind in ("sum", "last")]
+        spots = self.keep_single(np.concatenate(single)) if single else {}
         results = []
-        for result in loop.results:
-            if result.kind == "add":
-                results.append(self.add(result))
-            elif (self.read | self.shown)[result.nodes].any():
-                buffer, places = self.keep(result.nodes)
-                if result.kind == "each":
-                    results.append(Result(result.output, buffer, table(places), "store"))
-                elif result.kind == "sum":
-                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, loop.count), "add"))
-                else:
-                    results.append(Result(result.output, buffer, Affine(int(places[0]), 0, 1), "last"))
+        for use in wanted:
+            if use.kind == "add":
+                results.append(self.add(use))
+            elif use.kind == "each":
+                buffer, places = self.keep(use.nodes)
+                results.append(Result(use.output, buffer, table(places), "store"))
+            else:
+                buffer, place = spots[int(use.nodes[0])]
+                summed = use.kind == "sum"
+                table_of = Affine(place, 0, loop.count if summed else 1)
+                results.append(Result(use.output, buffer, table_of, "add" if summed else "last"))
         if results:
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
 
+    def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
+        """Give the numbers that a loop leaves at its end their places; return where each of them is.
+
+        Those that the same loops read stand side by side; others may be needed without each other.
+        """
+        groups: dict[Hashable, list[int]] = {}
+        for node in nodes.tolist():
+            groups.setdefault((self.array_of(node), *self.readers.get(node, (~node,))), []).append(node)
+        found: dict[int, tuple[int, int]] = {}
+        for its in groups.values():
+            buffer, places = self.keep(np.array(its))
+            found |= {node: (buffer, place) for node, place in zip(its, places.tolist(), strict=True)}
+        return found
+
     def write_nest(self, loop: Loop) -> None:
         """Write a chain with loops in its body: what it carries has places of its own in every round."""
-        wanted = [use for use in loop.results if (self.read | self.shown)[use.nodes].any()]
+        wanted = [use for use in loop.results if self.is_wanted(use)]
         if not wanted:
             return
         width = len(loop.carries)

@@ -7,9 +7,9 @@ pullback, ask the linear map itself, which knows what is structurally zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import sympy as sp
@@ -29,6 +29,7 @@ from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.node_trees import Tree
 
 Function = Callable[..., tuple[Any, ...]]
+T = TypeVar("T")
 
 
 def function_of(body: Program) -> Function:
@@ -88,6 +89,10 @@ class Replay:
         nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(given)}
         self.outputs = copied(body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes)
         self.smooth = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what is made of the body with these active slots, which many regions ask for."""
+        return self.body.once(("replay", self.active, key), make)
 
     def begin(self) -> None:
         """Forget the slots that came after those of the body."""

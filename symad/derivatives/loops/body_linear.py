@@ -9,6 +9,7 @@ A product has an infinite derivative where it reads the 1/0 of another region, s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 import sympy as sp
 
@@ -39,10 +40,17 @@ def body_pushforward(
     >>> function_of(made)(2.0, 3.0, 1.0), tangents
     ((6.0, 3.0, 3.0), (0,))
     """
+    key = "pushforward", tuple(guarded), tuple(asked), frozenset(infinite)
+    return replay.once(key, lambda: _pushed_forward(replay, guarded, asked, infinite))
+
+
+def _pushed_forward(
+    replay: Replay, guarded: Sequence[int], asked: Sequence[int], infinite: Collection[int]
+) -> tuple[Program, tuple[int, ...]]:
     replay.begin()
     directions = [replay.slot() for _ in replay.active]
     holds = {slot: _holds(replay) for slot in guarded}
-    given = [(node, holds.get(slot)) for slot, node in zip(replay.active, directions, strict=True)]
+    given = [[(node, holds.get(slot))] for slot, node in zip(replay.active, directions, strict=True)]
     nodes, guards = _carried(replay, replay.forward, given, infinite)
     found = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.smooth, guards, strict=True))
@@ -71,6 +79,18 @@ def body_pullback(
     >>> function_of(made)(2.0, 3.0, 1.0), slots
     ((6.0, 3.0, 3.0, 2.0), (0, 1))
     """
+    key = "pullback", tuple(outputs), tuple(ones), tuple(guarded), tuple(asked), frozenset(infinite)
+    return replay.once(key, lambda: _pulled_back(replay, outputs, ones, guarded, asked, infinite))
+
+
+def _pulled_back(
+    replay: Replay,
+    outputs: Sequence[int],
+    ones: Sequence[int],
+    guarded: Sequence[int],
+    asked: Sequence[int],
+    infinite: Collection[int],
+) -> tuple[Program, tuple[int, ...]]:
     replay.begin()
     cotangents = [replay.slot() for _ in outputs]
     holds = {number: _holds(replay) for number in guarded}
@@ -79,7 +99,7 @@ def body_pullback(
         terms.setdefault(output, []).append((node, holds.get(number)))
     for output in ones:
         terms.setdefault(output, []).append((replay.build.one, None))
-    given = [total(replay.build, terms[output]) if output in terms else None for output in replay.smooth]
+    given = [terms.get(output, []) for output in replay.smooth]
     nodes, guards = _carried(replay, replay.backward, given, infinite)
     found = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.active, guards, strict=True))
@@ -93,8 +113,12 @@ def outputs_reached(replay: Replay) -> list[int]:
     >>> outputs_reached(Replay(body_program(lambda x, y: (x * y, y, x > y), 2), [0]))
     [0]
     """
-    reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
-    return [output for output in replay.smooth if replay.outputs[output] in reached]
+
+    def found() -> list[int]:
+        reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
+        return [output for output in replay.smooth if replay.outputs[output] in reached]
+
+    return replay.once("outputs reached", found).copy()
 
 
 def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
@@ -104,11 +128,16 @@ def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
     >>> slots_reached(Replay(body_program(lambda x, y: (x * y, y), 2), [0, 1]), [1])
     [1]
     """
-    reached = {replay.outputs[output] for output in outputs}
-    for target, row in replay.backward.rows:
-        if any(source in reached for _, source, _ in row):
-            reached.add(target)
-    return [slot for slot in replay.active if replay.parameters[slot] in reached]
+    wanted = frozenset(outputs)
+
+    def found() -> list[int]:
+        reached = {replay.outputs[output] for output in wanted}
+        for target, row in replay.backward.rows:
+            if any(source in reached for _, source, _ in row):
+                reached.add(target)
+        return [slot for slot in replay.active if replay.parameters[slot] in reached]
+
+    return replay.once(("slots reached", wanted), found).copy()
 
 
 def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
@@ -119,9 +148,14 @@ def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
     >>> outputs_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y, y), 2), [0, 1]), [1])
     {0, 2}
     """
-    holds = {slot: _holds(replay) for slot in guarded}
-    terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
-    return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
+    its = tuple(guarded)
+
+    def found() -> set[int]:
+        holds = {slot: _holds(replay) for slot in its}
+        terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
+        return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
+
+    return replay.once(("outputs guarded", its), found).copy()
 
 
 def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
@@ -132,12 +166,16 @@ def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
     >>> slots_guarded(Replay(body_program(lambda x, y: (np.where(x > 0, x, 1), x + y), 2), [0, 1]), {0: False})
     {0}
     """
-    given = [
-        (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
-        for output in replay.smooth
-    ]
-    terms = replay.backward.terms(replay.build, given)
-    return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
+
+    def found() -> set[int]:
+        given = [
+            (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
+            for output in replay.smooth
+        ]
+        terms = replay.backward.terms(replay.build, given)
+        return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
+
+    return replay.once(("slots guarded", tuple(sorted(outputs.items()))), found).copy()
 
 
 def has_gates(body: Program) -> bool:
@@ -155,14 +193,20 @@ def _holds(replay: Replay) -> int:
 
 
 def _carried(
-    replay: Replay, linear: Linear, given: Sequence[Term | None], infinite: Collection[int]
+    replay: Replay, linear: Linear, given: Sequence[Sequence[Term]], infinite: Collection[int]
 ) -> tuple[list[int | None], list[int]]:
-    """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image."""
+    """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image.
+
+    Each tangent is given as terms; without their guards, which nobody else may ask for, where that will do.
+    """
     build = replay.build
-    terms = linear.terms(build, given)
+    terms = linear.terms(build, [total(build, parts) if parts else None for parts in given])
     plain = terms
-    if any(_is_guarded(term) for term in given) and _is_tame(build, linear, {replay.slots[slot] for slot in infinite}):
-        plain = linear.terms(build, [None if term is None else (term[0], None) for term in given])
+    if any(map(_is_guarded, chain.from_iterable(given))) and _is_tame(
+        build, linear, {replay.slots[slot] for slot in infinite}
+    ):
+        bare = [[(value, None) for value, _ in parts] for parts in given]
+        plain = linear.terms(build, [total(build, parts) if parts else None for parts in bare])
     values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
     return values, [_number(build, terms.get(node)) for node in linear.outputs]
 
@@ -198,6 +242,11 @@ def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
     >>> outputs_infinite(body, []), outputs_infinite(body, [1])
     ({0}, {0, 1, 2})
     """
+    its = frozenset(infinite)
+    return body.once(("outputs infinite", its), lambda: _outputs_infinite(body, its)).copy()
+
+
+def _outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
     found = set(infinite)
     for row, parts in enumerate(body.operands):
         if parts and not issubclass(body.heads[row], sp.logic.boolalg.Boolean):

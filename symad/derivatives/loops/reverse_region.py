@@ -13,15 +13,18 @@ whose rounds use the same workspace one after the other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+
+import numpy as np
 
 from codegen.ir.body_parts import Wiring, copy, slots_behind
 from codegen.ir.program import Program
 from codegen.ir.readdress import backward, moved
 from codegen.ir.region import Gather, Region, Result, Step
-from codegen.ir.tables import Affine, Table
+from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
 from symad.derivatives.loops.activity import bearers_of
 from symad.derivatives.loops.body_derivatives import Replay, body_program
@@ -70,7 +73,8 @@ class BackwardRegion:
         self.guarded = {slot for slot in self.carried if slot in needs.guarded}
         self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
         self.before: list[Step] = []
-        self.after: list[Step] = []
+        # what carries leave at the end, and where it is added, by buffer: nobody may ask for that of guards
+        self.leaving: dict[tuple[int, tuple[int, ...]], list[tuple[Gather, Gather]]] = {}
         self.forward = region
         self.steps = self.made()
 
@@ -90,6 +94,8 @@ class BackwardRegion:
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}
         guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(found))}
         wanted = [slot for slot in needs.slots if slot in output]
+        sources = [self.source(slot) for slot in wanted if slot >= self.first]
+        self.widths = Counter((source.buffer, source.table.shifts) for source in sources)
         gathers = self.primal(body, [*(output[slot] for slot in wanted), *guard_output.values()])
         for k, use in enumerate(read):
             gathers[inputs + k] = self.cotangent(use)
@@ -104,7 +110,7 @@ class BackwardRegion:
         for slot in wanted:
             results += self.results(slot, output[slot], guard_output.get(slot))
         backward = Wiring(body, gathers, carries, results).region(region.count, region.origin)
-        return [*self.before, backward, *self.after]
+        return [*self.before, backward, *self.after()]
 
     def primal(self, body: Program, outputs: Sequence[int]) -> dict[int, Gather]:
         """Return where slots are read; carries that some outputs need are stored by the region forward."""
@@ -191,9 +197,16 @@ class BackwardRegion:
             return Result(0, target.buffer, target.table, "store" if once else "add")
         if once:
             return Result(0, target.buffer, target.table, "last")
-        cell = self.cell()
-        self.after.append(added(cell, target))
-        return Result(0, cell.buffer, cell.table, "last")
+        its = self.leaving.setdefault((target.buffer, target.table.shifts), [])
+        width = self.widths[source.buffer, source.table.shifts]
+        buffer = its[0][0].buffer if its else self.draft.workspace(width * _rounds(self.counts))
+        end = Gather(buffer, Affine(len(its), 0, 1, strides(width, self.counts)))
+        its.append((end, target))
+        return Result(0, buffer, end.table, "last")
+
+    def after(self) -> list[Step]:
+        """Return the regions that add what carries have left at the end, one for all places of a buffer."""
+        return [added(*map(_together, zip(*pairs, strict=True))) for pairs in self.leaving.values()]
 
 
 def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Table:
@@ -219,6 +232,12 @@ def strides(size: int, counts: Sequence[int]) -> tuple[int, ...]:
     (10, 0, 5)
     """
     return tuple(0 if count == FIXED else size * _rounds(counts[k + 1 :]) for k, count in enumerate(counts))
+
+
+def _together(uses: Sequence[Gather]) -> Gather:
+    """Return one use for several of one place each, in one buffer, that move on alike."""
+    places = table(np.array([use.table.first for use in uses]))
+    return Gather(uses[0].buffer, replace(places, shifts=uses[0].table.shifts))
 
 
 def added(source: Gather, target: Gather) -> Region:

@@ -49,6 +49,7 @@ class ArrayLoops:
     written_down: int = 0  # loops, with those of scopes inside
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
+    programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
     on_numbers: ClassVar[bool] = False  # whether a function is called on numbers, and not traced
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
 
@@ -65,8 +66,7 @@ class ArrayLoops:
         key = digest(flat)
         if key not in self.known:
             flat = flat.copy()
-            made = self.scope.graph.own_leaves(flat.size, lambda k: sp.Float(float(flat[k])), sp.Float)
-            self.known[key] = made, flat
+            self.known[key] = self.scope.graph.own_floats(flat), flat
         nodes = self.known[key][0]
         return np.arange(nodes.start, nodes.stop).reshape(values.shape)
 
@@ -261,7 +261,9 @@ class ArrayLoops:
         graph, reads = self.scope.graph, tuple(nodes.flatten() for nodes in arrays)
 
         def made() -> Loop:
-            program = make()
+            if key not in self.programs:
+                self.programs[key] = make()
+            program = self.programs[key]
             outputs = [np.array(leaves(graph, output.size), dtype=np.int64) for output in program.outputs]
             results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
             return Block(NOTHING, 1, reads, results, origin=origin(), program=program)

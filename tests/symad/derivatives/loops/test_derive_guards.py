@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import symad as sa
+from codegen.ir.body_parts import slots_behind
 from codegen.ir.region import Carry, Nest, RolledProgram
 from codegen.ir.tables import Affine
+from symad.derivatives.loops.body_derivatives import Replay, body_program, function_of
+from symad.derivatives.loops.body_linear import body_pullback
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
@@ -130,3 +133,13 @@ def test_guards_that_nothing_asks_for_are_left_out() -> None:
     )  # fmt: skip
     found = gradient(layers, [0, 1])
     assert [buffer.size for buffer in found.buffers if buffer.kind == "workspace"] == [4, 4]  # h, its cotangent
+
+
+def test_sums_of_cotangents_ask_for_no_guards() -> None:
+    """Two copies of one array, which are one loop, have cotangents with guards: their sum needs none of these."""
+    body = body_program(lambda x: (x,), 1)
+    made, _ = body_pullback(Replay(body, [0]), [0, 0], guarded=[0, 1])
+    assert len(made.outputs) == 2
+    needed = slots_behind(made, [1])
+    assert needed == [1, 2]
+    assert function_of(made)(5.0, 0.0, 3.0, 0.0, 1.0)[1] == 3.0

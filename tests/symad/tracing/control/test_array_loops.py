@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.compiling.candidates import traced_with_loops
+from codegen.ir.region import regions_of
+from symad.compiling.candidates import primal_of, traced_with_loops
 from symad.tracing.control.array_loops import LARGE, ArrayLoops
 
 RNG = np.random.default_rng(5)
@@ -291,3 +292,67 @@ def test_a_condition_of_all_elements_chooses_a_path(test):
     kernel = sa.compile(sa.grad(f), Y[:4500])
     for x in (np.abs(Y[:4500]) + 0.6, -np.abs(Y[:4500]), Y[:4500]):
         np.testing.assert_array_equal(kernel(x), sa.grad(f)(x))
+
+
+def test_what_a_chain_leaves_at_its_end_stands_side_by_side():
+    """The largest of each of 20 rows is asked for in one loop, and gets its cotangents from one."""
+
+    def f(x, rows=20):
+        values = x.reshape(rows, 40)
+        return np.sum(np.exp(values - np.max(values, axis=1, keepdims=True)))
+
+    x = RNG.normal(size=800)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("symad.compiling.candidates.ArrayLoops", partial(ArrayLoops, least=300))
+        program = sa.plan(sa.value_and_grad(f), x, roll="always").candidate.rolled.program
+        kernel = sa.compile(sa.value_and_grad(f), x, roll="always")
+    regions = [region for region, _ in regions_of(program.steps)]
+    assert len(regions) < 10
+    assert max(len(region.carries) for region in regions) == 20
+    np.testing.assert_allclose(kernel(x)[1], sa.grad(f)(x), rtol=1e-12, atol=1e-14)
+
+
+def test_what_is_read_again_and_again_is_copied_once(smaller):
+    """A matrix that begins in the middle of an array, and rows with ones beside them, for two products each."""
+
+    def f(x):
+        matrix, rows = x[9:429].reshape(21, 20), np.hstack([x[429:829].reshape(20, 20), np.ones((20, 1))])
+        return np.sum(np.tanh(rows @ matrix)) + np.sum((rows @ matrix.T.reshape(21, 20)) ** 2 + rows @ matrix)
+
+    program = primal_of(traced_with_loops(f, (X,)), "f", False).program
+    copies = [region for region, _ in regions_of(program.steps) if region.origin == "copies"]
+    assert sum(region.count for region in copies) == 3 * 420
+    np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
+
+
+def test_no_atoms_are_made_of_arrays_of_constants():
+    """Those beside others in one array are copied as numbers."""
+    data = RNG.normal(size=(250, 20))
+
+    def f(x):
+        return np.sum(np.tanh(np.hstack([data, x[:250].reshape(250, 1)]) @ x[:840].reshape(21, 40)))
+
+    traced = traced_with_loops(f, (X,))
+    program = primal_of(traced, "f", True).program
+    assert dict.__len__(traced.graph.atoms) < data.size / 2
+    constants = [buffer.values for buffer in program.buffers if buffer.values is not None]
+    assert any(np.isin(data, values).all() for values in constants)
+    np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
+
+
+def test_what_a_chain_leaves_is_kept_apart_where_one_is_needed_without_the_others():
+    """The sum that is carried along is added to the result, so a gradient alone needs no value of it."""
+    times = np.linspace(0, 1, 3000)
+
+    def f(x):
+        def step(carry, t):
+            return (np.sin(carry[0]) + x[0] * t, carry[1] + carry[0] ** 2), None
+
+        (last, total), _ = sa.scan(step, (x[1], 0.0), times)
+        return last**3 + total
+
+    def ends(f):
+        program = sa.plan(f, X[:2]).candidate.rolled.program
+        return max(sum(use.kind == "last" for use in region.results) for region, _ in regions_of(program.steps[:2]))
+
+    assert (ends(sa.value_and_grad(f)), ends(sa.grad(f))) == (2, 1)

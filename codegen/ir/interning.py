@@ -1,0 +1,46 @@
+"""Interning: equal bodies of regions become one object, so that what is made of a body is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+import sympy as sp
+
+from codegen.ir.program import Program
+from codegen.ir.readdress import each_region
+from codegen.ir.region import Region, Step
+
+
+def interned(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Return the steps with one object for all bodies that are equal: row by row, to the bits of their constants.
+
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> bodies = [program_from_sympy([x], [x + value]) for value in (2, 2, 2.0)]
+    >>> first, second, third = interned([Region(body, 1, (), ()) for body in bodies])
+    >>> second.body is first.body, third.body is first.body
+    (True, False)
+    """
+    first: dict[Hashable, Program] = {}
+    one_for: dict[int, tuple[Program, Program]] = {}  # by the id of a body, which is kept
+
+    def change(region: Region) -> Region:
+        body = region.body
+        if id(body) not in one_for:
+            one_for[id(body)] = body, first.setdefault(_key(body), body)
+        found = one_for[id(body)][1]
+        return region if found is body else replace(region, body=found)
+
+    return each_region(steps, change)
+
+
+def _key(body: Program) -> Hashable:
+    """Return what is equal for equal bodies."""
+    atoms = tuple((row, atom_key(atom)) for row, atom in body.atoms.items())
+    return tuple(map(id, body.heads)), tuple(body.operands), atoms, body.inputs, body.outputs, body.name
+
+
+def atom_key(atom: sp.Basic) -> Hashable:
+    """Return what is equal for the same atoms; Floats are told apart by value and precision, as in `Table.leaf`."""
+    return (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)

@@ -1,0 +1,105 @@
+"""Equal regions: loops that differ only in where their arrays are become one function, which is given these.
+
+Python code that repeats operations on arrays, as the time steps of a recurrent network, makes regions of their own of
+each repetition: the same bodies over the same tables, between other buffers. Two regions are equal if their bodies,
+counts, carries, results, lanes and blocks are, and if their tables differ by one distance for each buffer. Workspaces
+that are moved equally far are reached from one moved %work, so that the addresses in the function are what they were;
+any other array that is not the same in all regions is a pointer of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from codegen.ir.region import Region
+from codegen.ir.tables import Affine, Indexed, Table
+from codegen.loops.emit.loop_columns import Use
+from codegen.loops.emit.workspace import Memory
+
+Places = list[tuple[int, int]]  # the buffers of a region in the order of their use, each with the first place used
+
+
+@dataclass(frozen=True)
+class Shared:
+    """How a region is run: by the function of region `number`, which is given arrays by these names.
+
+    `given` are the arrays of this region, as `Memory.pointers` has them ("%work 0" for the workspace), and how many
+    numbers they are moved. `memory` is where that function finds its buffers.
+    """
+
+    number: int
+    names: tuple[str, ...]
+    given: tuple[tuple[str, int], ...]
+    memory: Memory
+
+
+def apart(regions: Sequence[Region], memory: Memory) -> list[Shared]:
+    """Return how regions are run by functions of their own."""
+    return [Shared(number, (), (), memory) for number in range(len(regions))]
+
+
+def shared(regions: Sequence[Region], facts: Sequence[Hashable], memory: Memory) -> list[Shared]:
+    """Return how regions are run, equal ones by the function of the first of them.
+
+    `facts` are what else has to be equal: the number of nests around, lanes, blocks, which sums are stores. Bodies are
+    equal if they are one object (`codegen.ir.interning`).
+    """
+    known: dict[int, Hashable] = {}
+    laid_out = [_laid_out(region, memory, known) for region in regions]
+    groups: dict[Hashable, list[int]] = {}
+    for number, ((key, _), fact) in enumerate(zip(laid_out, facts, strict=True)):
+        groups.setdefault((key, fact), []).append(number)
+    found = apart(regions, memory)
+    for members in groups.values():
+        if len(members) > 1:
+            made = _together(members, [laid_out[number][1] for number in members], memory)
+            for number, one in zip(members, made, strict=True):
+                found[number] = one
+    return found
+
+
+def _laid_out(region: Region, memory: Memory, known: dict[int, Hashable]) -> tuple[Hashable, Places]:
+    """Return what equal regions have in common, and the places where their buffers are first used."""
+    origins: dict[int, tuple[int, int]] = {}
+    uses: list[Use] = [*region.reads, *region.results]
+    tables = []
+    for use in uses:
+        number, first = origins.setdefault(use.buffer, (len(origins), use.table.first))
+        tables.append((number, use.table.first - first, _moves(use.table, known)))
+    carries = tuple((carry.output, carry.lag) for carry in region.carries)
+    results = tuple((use.output, use.kind) for use in region.results)
+    rooms = tuple(map(memory.has_room, origins))
+    key = id(region.body), region.count, tuple(tables), carries, results, region.stop, rooms
+    return key, [(buffer, first) for buffer, (_, first) in origins.items()]
+
+
+def _moves(table: Table, known: dict[int, Hashable]) -> Hashable:
+    """Return what is equal for tables whose places are the same distance apart; `known` by the arrays of indices."""
+    if isinstance(table, Affine):
+        return table.step, table.count, table.shifts
+    key = id(table.index)
+    if key not in known:
+        known[key] = Indexed(np.ascontiguousarray(table.index - table.index[0])).key
+    return known[key], table.shifts
+
+
+def _together(members: Sequence[int], places: Sequence[Places], memory: Memory) -> list[Shared]:
+    """Return how equal regions are run by the function of the first one."""
+    pointers, names = list(memory.pointers), dict[tuple[tuple[str, int], ...], str]()
+    for used in zip(*places, strict=True):
+        buffer, moves = used[0][0], [first - used[0][1] for _, first in used]
+        texts = [memory.pointers[each] for each, _ in used]
+        start, kind = "", "array"
+        if memory.has_room(buffer):  # the distance from the first region's in place of two addresses
+            starts = [int(text.split()[1]) for text in texts]
+            moves = [move + other - starts[0] for move, other in zip(moves, starts, strict=True)]
+            texts, start, kind = ["%work 0"] * len(used), f" {starts[0]}", "work"
+        given = tuple(zip(texts, moves, strict=True))
+        if len(set(given)) > 1:
+            pointers[buffer] = names.setdefault(given, f"%{kind}{len(names)}") + start
+    moved = replace(memory, pointers=tuple(pointers))
+    given_to = zip(*names, strict=True) if names else [()] * len(members)
+    return [Shared(members[0], tuple(names.values()), tuple(given), moved) for given in given_to]
