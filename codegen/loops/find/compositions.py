@@ -19,6 +19,7 @@ from codegen.heads import log1p
 from codegen.ir.copy_rows import body_of, copy_rows
 from codegen.ir.program import Head, Output, Rows
 from codegen.ir.row_table import Table
+from codegen.limits import check
 from codegen.loops.find.flat_rows import Flat, needed
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
 
@@ -211,6 +212,7 @@ class _Loops:
         """Let a body compute again what it makes compositions of, until it reads no such thing."""
         loop: Loop | None = self.loops[number]
         while loop is not None and _is_plain(loop):
+            check("completing loops")
             self.loops[number] = loop
             found = compositions(loop.body, range(len(loop.body)))
             made = (self.computing(number, slot, outer) for slot, outer in found if slot < len(loop.reads))

@@ -15,6 +15,7 @@ import numpy as np
 
 from codegen.ir.program import Rows
 from codegen.ir.tables import distinct
+from codegen.limits import check
 from codegen.loops.find.anti_unification import Name, Template, fused, to_loop
 from codegen.loops.find.chains import find_chains
 from codegen.loops.find.compositions import whole_compositions
@@ -74,6 +75,7 @@ def find_sums(
 
 def _settled(template: Template, classes: Classes, places: Places) -> bool:
     """Put the repetitions of a loop in order; return whether there is enough to do besides gathering."""
+    check("ordering repetitions")
     template.reorder(order_of(template, classes, places))
     for entry in template.stores:
         places.keep(entry.nodes)
