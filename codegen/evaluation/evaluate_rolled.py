@@ -1,129 +1,24 @@
 """Evaluate: a rolled program with NumPy, without a compiler; what its kernels and derivatives are checked against.
 
-Columns: a body at many repetitions at once, with NumPy; each value is an array with a number for each repetition. The
-conventions are those of `codegen.evaluation.interpret`. Sums, products and choices have its bits; functions of NumPy
-may differ from those of the C library in the last one.
-
 Repetitions that know nothing of each other are computed side by side. Of a loop with carries, only what the carries
 and the stop need is computed one repetition after the other, and then all the rest side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import ArgumentError
-from codegen.evaluation.interpret import FLOATS, Arithmetic, Functions, carry_out, leaf_number
-from codegen.functions.intrinsics import intrinsic
-from codegen.heads import Alias
+from codegen.evaluation.column_functions import evaluate_columns
+from codegen.evaluation.interpret import FLOATS
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
-from codegen.ir.program import Head, Rows, reachable
+from codegen.ir.program import reachable
 from codegen.ir.region import Region, Result, RolledProgram
 from codegen.limits import check
-
-
-def evaluate_columns(rows: Rows, order: Sequence[int], values: dict[int, Any]) -> None:
-    """Compute rows, in order, from the values that are there: arrays, or one number for all repetitions.
-
-    LoweringError for a head without a row of intrinsics.
-
-    >>> from codegen.expressions.sympy_in import program_from_sympy
-    >>> x, y = sp.symbols("x y")
-    >>> program = program_from_sympy([x, y], [x / y])
-    >>> values = {0: np.array([1.0, 2.0]), 1: np.array([4.0, 0.0])}
-    >>> evaluate_columns(program, range(2, len(program)), values)
-    >>> values[program.outputs[0].rows[0]]
-    array([0.25,  inf])
-    """
-    with np.errstate(all="ignore"):
-        carry_out(rows, order, values, COLUMNS)
-
-
-def _one_by_one(head: Head) -> Callable[..., Any]:
-    """Return the function of a head that NumPy does not have: that of floats, one by one."""
-    one = intrinsic(head).number
-    truth = issubclass(head, sp.logic.boolalg.Boolean)
-
-    def one_by_one(*columns: Any) -> Any:
-        found = np.frompyfunc(lambda *numbers: one(*numbers), len(columns), 1)(*_plain(columns))
-        return np.asarray(found, dtype=bool if truth else np.float64)
-
-    return one_by_one
-
-
-def _numbers(columns: Sequence[Any]) -> list[Any]:
-    """Truth values as 0 and 1."""
-    return [np.multiply(column, 1.0) if np.asarray(column).dtype == bool else column for column in columns]
-
-
-def _plain(columns: Sequence[Any]) -> list[Any]:
-    """Columns of Python's numbers, which functions of floats expect."""
-    return [np.asarray(column).astype(object) for column in columns]
-
-
-def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *columns: function(*_numbers(columns))
-
-
-def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    return lambda *columns: reduce(function, _numbers(columns))
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    if np.ndim(exponent):
-        general = np.power(base, exponent)
-        half = (np.asarray(exponent) % 1 == 0.5) & (np.asarray(base) < 0)
-        return np.where(half, np.nan, general)
-    if exponent == 2:
-        return base * base
-    if exponent == -1:
-        return np.divide(1.0, base)
-    if exponent == 0.5:
-        return np.sqrt(base)
-    general = np.power(base, float(exponent))
-    return np.where(np.asarray(base) < 0, np.nan, general) if exponent % 1 == 0.5 else general
-
-
-def _piecewise(*flat: Any) -> Any:
-    shape = np.broadcast_shapes(*map(np.shape, flat))
-    found: Any = np.full(shape, np.nan)
-    for k in range(len(flat) - 2, -1, -2):
-        found = np.where(flat[k + 1], flat[k], found)
-    return found
-
-
-FUNCTIONS = Functions(_one_by_one, {
-    sp.Add: _folded(np.add),
-    sp.Mul: _folded(np.multiply),
-    sp.Pow: _of_numbers(_power),
-    Alias: lambda value, *others: value,
-    sp.Abs: _of_numbers(np.abs),
-    sp.sign: _of_numbers(np.sign),
-    sp.Max: _folded(np.maximum),
-    sp.Min: _folded(np.minimum),
-    sp.Piecewise: _piecewise,
-    sp.ITE: np.where,
-    sp.Not: np.logical_not,
-    sp.And: lambda *columns: reduce(np.logical_and, columns),
-    sp.Or: lambda *columns: reduce(np.logical_or, columns),
-    **{
-        head: _of_numbers(function)
-        for head, function in (
-            (sp.exp, np.exp), (sp.log, np.log), (sp.sin, np.sin), (sp.cos, np.cos), (sp.tan, np.tan),
-            (sp.sinh, np.sinh), (sp.cosh, np.cosh), (sp.tanh, np.tanh), (sp.asin, np.arcsin), (sp.acos, np.arccos),
-            (sp.atan, np.arctan), (sp.atan2, np.arctan2), (sp.Lt, np.less), (sp.Le, np.less_equal),
-            (sp.Gt, np.greater), (sp.Ge, np.greater_equal), (sp.Eq, np.equal), (sp.Ne, np.not_equal),
-        )
-    },
-})  # fmt: skip
-COLUMNS = Arithmetic(FUNCTIONS, FUNCTIONS, leaf_number, _of_numbers(np.divide))
-
 
 Numbers = NDArray[np.float64]
 BLOCK = 1 << 14  # repetitions side by side, whose columns stay in the caches
@@ -135,6 +30,7 @@ def evaluate_rolled(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list
     >>> from codegen.ir.program import Input, Output
     >>> from codegen.ir.region import Buffer, Gather, Region, Result
     >>> from codegen.ir.tables import Affine
+    >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> total = Result(0, 1, Affine(0, 0, 3), "add")

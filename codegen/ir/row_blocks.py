@@ -53,6 +53,14 @@ class RowBlocks:
         at = bisect_right(self.starts, low) - 1
         return at >= 0 and high < self.stops[at]
 
+    def heads_of(self, heads: Sequence[Head], rows: NDArray[np.int64]) -> tuple[set[Head], NDArray[np.int64]]:
+        """Return the heads of those rows that are in blocks, and the other rows."""
+        if not self.starts:
+            return set(), rows
+        at = np.searchsorted(np.array(self.starts), rows, side="right") - 1
+        outside = (at < 0) | (rows >= np.array(self.stops)[at])
+        return {heads[self.starts[k]] for k in np.unique(at[~outside]).tolist()}, rows[outside]
+
     def add(self, head: Head, start: int, stop: int, columns: Sequence[Column]) -> None:
         """Note a block of operations that are new."""
         self.add_range(start, stop)

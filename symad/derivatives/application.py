@@ -11,14 +11,18 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
+from symad.derivatives import modes
+from symad.derivatives.array_linear import ArrayLinear
 from symad.derivatives.level import Level, carry, deliver
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import Selection
 from symad.errors import ArgumentError
+from symad.graph.array_values import values_of_array
 from symad.graph.builder import Builder
-from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, independent_traces, innermost_scope, open_scope
+from symad.tracing.control.array_graph import array_graph
+from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_trees import Nodes, Tree, lift
 from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, in_order, pattern_of
 
@@ -28,7 +32,9 @@ Function = Callable[..., Any]
 class LinearFunction:
     """A pushforward or pullback: a linear map that may be called after its level closed, also at deeper levels."""
 
-    def __init__(self, level: Level, linear: Linear, source: Tree, target: Tree, *, pullback: bool) -> None:
+    def __init__(
+        self, level: Level, linear: Linear | ArrayLinear, source: Tree, target: Tree, *, pullback: bool
+    ) -> None:
         self._scope, self._linear, self._source, self._target = level.scope, linear, source, target
         self._pullback = pullback
 
@@ -39,24 +45,27 @@ class LinearFunction:
             parent.check_open()
             if around is None or around.graph is not parent.graph:
                 raise independent_traces()  # a number would be the answer, without its derivative in that parent
-        if around is None:  # on a graph of its own, so that many calls do not make the traced one grow
-            scope = Scope(Graph(), None)
-            return self._apply(scope, self._moved(scope), values)
-        linear = self._linear if around.graph is self._scope.graph else self._moved(around)
+        # outside every level on a graph of its own, so that many calls do not make the traced one grow
         with open_scope() as scope:
+            if isinstance(self._linear, ArrayLinear):
+                scope.arrays = array_graph(scope)
+            linear = self._linear if scope.graph is self._scope.graph else self._moved(scope)
             return self._apply(scope, linear, values)
 
-    def _apply(self, scope: Scope, linear: Linear, values: tuple[Any, ...]) -> Any:
+    def _apply(self, scope: Scope, linear: Linear | ArrayLinear, values: tuple[Any, ...]) -> Any:
         if self._pullback and len(values) != 1:
             raise ArgumentError(f"a pullback called with {len(values)} arguments", do="pass one cotangent")
         seed, role = (values[0], "cotangent") if self._pullback else (values, "tangents")
         seeds = fitting(scope, self._source, seed, role)
-        found = linear.apply(Builder(scope.graph), seeds.flat)
-        zero = scope.graph.number(0)
-        return deliver(scope, self._target.refill([zero if node is None else node for node in found]))
+        found = modes.push(Builder(scope.graph), linear, seeds.nodes)
+        return deliver(scope, self._target.refill(found))
 
-    def _moved(self, around: Scope) -> Linear:
+    def _moved(self, around: Scope) -> Linear | ArrayLinear:
         """Return the map with its coefficients as constants of another graph (it was made outside that trace)."""
+        if isinstance(self._linear, ArrayLinear):
+            graph, values = self._scope.graph, self._scope.values
+            found = [values_of_array(graph, nodes, values) for nodes in self._linear.coefficients()]
+            return self._linear.with_coefficients([constants(around.graph, numbers) for numbers in found])
         edges = [edge for _, row in self._linear.rows for edge in row]
         nodes = {node for coefficient, _, guard in edges for node in (coefficient, guard) if node is not None}
         moved = carry(self._scope, sorted(nodes), around.graph)

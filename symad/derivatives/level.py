@@ -13,29 +13,32 @@ them. A pass says what it did by one call of `note`, whose details are what it h
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
-from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
 from symad.errors import ArgumentError
+from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
-from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
+from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, user_frame
+from symad.tracing.control.array_graph import ArrayGraph, array_graph
 from symad.tracing.control.paths import followed
+from symad.tracing.values.node_operands import SymbolMetArraysError
 from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
 from symad.tracing.values.traced import Traced
 
@@ -161,8 +164,8 @@ class Level:
         self.scope, start = scope, len(scope.graph)
         self.build = Builder(scope.graph)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
-        self.parameters = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
-        scope.parameters = frozenset(self.parameters.flat)
+        self.parameters = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
+        scope.parameters = frozenset(scope.graph.arrays.roots(self.parameters.nodes))
         note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
 
@@ -192,13 +195,52 @@ class Level:
         return tuple(deliver(self.scope, tree) for tree in trees)
 
 
+def _aliases(scope: Scope, nodes: Nodes) -> Nodes:
+    """Return nodes of a level's own with the values of others."""
+    if scope.arrays is not None and (made := scope.arrays.aliases(nodes)) is not None:
+        return made  # type: ignore[no-any-return]
+    return np.array(list(map(scope.graph.alias, nodes.ravel().tolist())), dtype=np.int64).reshape(nodes.shape)
+
+
 def _is_function(leaf: Any) -> bool:
     """Whether a leaf of a result can be called, and is no expression (SymPy's symbols can be called)."""
     return callable(leaf) and (isinstance(leaf, sp.Lambda) or not isinstance(leaf, sp.Expr))
 
 
+T = TypeVar("T")
+
+
+def in_level(arguments: Sequence[Any], names: Sequence[str], carried_out: Callable[[Level], T]) -> T:
+    """Return what is carried out in a level; on numbers, operations on arrays are array nodes (`array_linear`)."""
+    if _suits_arrays(arguments):
+        try:
+            with open_level(arguments, names, arrays=True) as level:
+                return carried_out(level)
+        except SymbolMetArraysError as error:
+            if innermost_scope() is not None:
+                raise
+            forgive(error)
+    with open_level(arguments, names) as level:
+        return carried_out(level)
+
+
+def _suits_arrays(arguments: Sequence[Any]) -> bool:
+    """Whether a level has array nodes: inside another one as that, at the outside on numbers."""
+    around = innermost_scope()
+    if _events.get() is not None:
+        return False
+    if around is not None:
+        return isinstance(around.arrays, ArrayGraph)
+    leaves, _ = containers.flatten(tuple(arguments))
+    return all(isinstance(leaf, int | float | np.number | np.ndarray) for leaf in leaves) and not any(
+        isinstance(leaf, np.ndarray) and leaf.dtype == object for leaf in leaves
+    )
+
+
 @contextmanager
-def open_level(arguments: Sequence[Any], names: Sequence[str] | None = None) -> Iterator[Level]:
+def open_level(
+    arguments: Sequence[Any], names: Sequence[str] | None = None, *, arrays: bool = False
+) -> Iterator[Level]:
     """Open a level whose parameters stand for the arguments (numbers, arrays, containers, SymPy or traced values).
 
     >>> with open_level([2.0]) as level:
@@ -207,6 +249,7 @@ def open_level(arguments: Sequence[Any], names: Sequence[str] | None = None) -> 
     (4.0,)
     """
     with open_scope() as scope:
+        scope.arrays = array_graph(scope) if arrays else None
         level = Level(scope, tuple(arguments), names or argument_names(None, len(arguments)))
         try:
             yield level
@@ -223,36 +266,41 @@ def deliver(scope: Scope, tree: Tree) -> Any:
     scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
     if scope.parent is not None:
         outside = {node for outer in scope.parent.chain() for node in outer.parameters}
-        if _reaches(scope.graph, tree.flat, outside, scope.parent.reaching):
+        if _reaches(scope.graph, tree.nodes, outside, scope.parent.reaching):
             return wrap(scope.parent, tree)
-    symbolic = scope.parent is None and _has_symbols(scope.graph, tree.flat)
+    symbolic = scope.parent is None and not scope.graph.arrays.nodes and _has_symbols(scope.graph, tree.flat)
     values = (expressions(scope.graph, array) if symbolic else _numbers(scope, array) for array in tree.arrays)
     return containers.unflatten(tree.structure, list(values))
 
 
 def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
     """Return nodes of another graph with the values of a closed scope's nodes: their numbers or expressions."""
-    if _has_symbols(scope.graph, nodes):
+    if not scope.graph.arrays.nodes and _has_symbols(scope.graph, nodes):
         return dict(zip(nodes, from_sympy(graph, to_sympy(scope.graph, nodes), binary=True), strict=True))
-    values = evaluate(scope.graph, list(nodes), scope.values)
+    values = values_of_nodes(scope.graph, list(nodes), scope.values)
     return {node: graph.number(value) for node, value in zip(nodes, values, strict=True)}
 
 
-def _reaches(graph: Graph, nodes: Sequence[int], outside: set[int], known: dict[int, bool]) -> bool:
-    """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers."""
-    stack = list(nodes)
+def _reaches(graph: Graph, nodes: Iterable[int], outside: set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers.
+
+    All elements of an array node depend on what one of them does: they are known by their first one.
+    """
+    wanted = graph.arrays.roots(nodes)
+    stack = list(wanted)
     while stack:
         node = stack[-1]
-        missing = [] if node in known else [o for o in graph.operands[node] if o not in known]
+        operands = [] if node in known else graph.arrays.operands_of(node)
+        missing = [o for o in operands if o not in known]
         if node not in known and (node in outside or isinstance(graph.atoms.get(node), sp.Symbol)):
             known[node] = True
         elif missing:
             stack.extend(missing)
             continue
         elif node not in known:
-            known[node] = any(known[o] for o in graph.operands[node])
+            known[node] = any(known[o] for o in operands)
         stack.pop()
-    return any(known[node] for node in nodes)
+    return any(known[node] for node in wanted)
 
 
 def _has_symbols(graph: Graph, nodes: Sequence[int]) -> bool:
@@ -261,7 +309,5 @@ def _has_symbols(graph: Graph, nodes: Sequence[int]) -> bool:
 
 
 def _numbers(scope: Scope, array: Nodes) -> Any:
-    values = evaluate(scope.graph, array.ravel().tolist(), scope.values)
-    if array.ndim == 0:
-        return values[0] if isinstance(values[0], bool) else float(values[0])
-    return np.array(values, dtype=bool if values and isinstance(values[0], bool) else float).reshape(array.shape)
+    values = values_of_array(scope.graph, array, scope.values)
+    return values.item() if array.ndim == 0 else values

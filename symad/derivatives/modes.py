@@ -18,6 +18,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from symad.derivatives.array_linear import ArrayLinear, array_linearize
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
@@ -123,20 +124,31 @@ Elimination: TypeAlias = Callable[..., Entries | None]
 _ORDERS: dict[str, Elimination] = {"fwd": forward, "rev": reverse, "cross-country": cross_country}
 
 
+def linear_map(level: Level, result: Tree) -> Linear | ArrayLinear:
+    """Return the linear map from the level's parameters to its result, of whole arrays where the level has them."""
+    if level.scope.arrays is None or not level.scope.graph.arrays.nodes:
+        return derivative_of(level, result)
+    return array_linearize(level.build, result.nodes, level.parameters.nodes, level.scope.values)
+
+
 def derivative_of(level: Level, result: Tree) -> Linear:
-    """Return the linear map from the level's parameters to its result."""
+    """Return the linear map from the level's parameters to its result, operation by operation."""
     return linearize(level.build, result.flat, level.parameters.flat)
 
 
-def push(level: Level, linear: Linear, tangents: Sequence[int | None]) -> list[int]:
+def push(build: Builder, linear: Linear | ArrayLinear, tangents: Nodes) -> Nodes:
     """Return tangents of the outputs; a structural zero becomes the number 0."""
-    return [level.build.zero if node is None else node for node in linear.apply(level.build, tangents)]
+    if isinstance(linear, ArrayLinear):
+        found = linear.apply(build, tangents)
+        return np.where(found < 0, build.zero, found)
+    carried = [build.zero if node is None else node for node in linear.apply(build, tangents.tolist())]
+    return np.array(carried, dtype=np.int64)
 
 
 def gradient(level: Level, result: Tree) -> Tree:
     """Return the gradient of a scalar by reverse mode, in the structure of the parameters."""
-    pullback = derivative_of(level, result).transpose()
-    return level.parameters.refill(push(level, pullback, [level.build.one]))
+    pullback = linear_map(level, result).transpose()
+    return level.parameters.refill(push(level.build, pullback, np.array([level.build.one])))
 
 
 def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:

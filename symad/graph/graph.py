@@ -17,8 +17,10 @@ from operator import itemgetter
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
+import numpy as np
 import sympy as sp
 from mpmath.libmp import from_float
+from numpy.typing import NDArray
 
 from codegen.heads import Alias, negative_zero
 from codegen.ir.copy_rows import copy_rows
@@ -27,6 +29,7 @@ from codegen.ir.row_table import Table
 from codegen.limits import check
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
+from symad.graph.array_nodes import ArrayNodes
 
 AtomOf = Callable[[int], sp.Basic]
 
@@ -60,7 +63,10 @@ class LazyAtoms(dict[int, sp.Basic]):
         return made
 
     def __contains__(self, node: object) -> bool:
-        return super().__contains__(node) or any(node in nodes for nodes in self._ranges)
+        if super().__contains__(node) or not isinstance(node, int):
+            return super().__contains__(node)
+        at = bisect_right(self._starts, node) - 1
+        return at >= 0 and node in self._ranges[at]
 
     def get(self, node: int, default: Any = None) -> Any:
         """Return the atom of a node, or the default."""
@@ -124,12 +130,13 @@ class Graph(Table):
 
     most = NODE_LIMIT
 
-    __slots__ = ("marks", "placed", "rules")
+    __slots__ = ("arrays", "marks", "placed", "rules")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
+        self.arrays = ArrayNodes(self)
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
     def place(self, frame: FrameType) -> None:
@@ -215,15 +222,39 @@ class Graph(Table):
             check("writing operations", self.heads)
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
-            if not isinstance(self.atoms, LazyAtoms):
-                self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
-            self.atoms.later(nodes, atom)
+            self._atoms_later(nodes, atom)
             self.blocks.scan(self.heads)
             self.blocks.add_range(nodes.start, nodes.stop)
             self.heads += [head] * count
             self.operands += [()] * count
             self.blocks.scanned = nodes.stop
             return nodes
+
+    def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+        """Return the first of new leaves that stand for the elements of an array; of numbers, their atoms are Floats.
+
+        >>> graph = Graph()
+        >>> graph.elements(sp.Float, 2, np.array([0.5, 1.5])), graph.atoms[1]
+        (0, 1.50000000000000)
+        """
+        with self._lock:
+            first = len(self.heads)
+            check("writing operations", self.heads)
+            if first + count > self.most:
+                raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} elements were to be added")
+            if numbers is not None:
+                self._atoms_later(range(first, first + count), lambda k: sp.Float(float(numbers[k])))
+            self.blocks.scan(self.heads)
+            self.blocks.add_range(first, first + count)
+            self.heads += [head] * count
+            self.operands += [()] * count
+            self.blocks.scanned = first + count
+            return first
+
+    def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
+        if not isinstance(self.atoms, LazyAtoms):
+            self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
+        self.atoms.later(nodes, atom)
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""

@@ -29,7 +29,7 @@ from symad.derivatives.application import (
     require_scalar,
 )
 from symad.derivatives.in_code import Columns, Recipe, noted, recipe_of
-from symad.derivatives.level import FunctionResultError, Level, open_level
+from symad.derivatives.level import FunctionResultError, Level, in_level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
@@ -54,16 +54,20 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     if (written := in_code.pushforward(f, primals, tangents)) is not None:
         return written
     try:
-        with open_level(primals, argument_names(f, len(primals))) as level:
-            directions = fitting(level.scope, level.parameters, tangents, "tangents")
-            result = level.call(f)
-            linear = modes.derivative_of(level, result)
-            return level.close(result, result.refill(modes.push(level, linear, directions.flat)))
+        return in_level(primals, argument_names(f, len(primals)), partial(_pushed, f, tangents))
     except FunctionResultError as error:
         error.unless_from(f)
         if not error.is_single:
             return f(*primals), error.each(f, lambda part: jvp(part, primals, tangents)[1])
         return f(*primals), lambda *more: jvp(lambda *p: f(*p)(*more), primals, tangents)[1]
+
+
+def _pushed(f: Function, tangents: tuple[Any, ...], level: Level) -> tuple[Any, Any]:
+    directions = fitting(level.scope, level.parameters, tangents, "tangents")
+    result = level.call(f)
+    linear = modes.linear_map(level, result)
+    value, tangent = level.close(result, result.refill(modes.push(level.build, linear, directions.nodes)))
+    return value, tangent
 
 
 def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
@@ -77,13 +81,7 @@ def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
 
 
 def _linearize(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
-    with open_level(primals, argument_names(f, len(primals))) as level:
-        result = level.call(f)
-        pushforward = LinearFunction(
-            level, modes.derivative_of(level, result), level.parameters, result, pullback=False
-        )
-        (value,) = level.close(result)
-    return value, pushforward
+    return in_level(primals, argument_names(f, len(primals)), partial(_linear_map, f, pullback=False))
 
 
 def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
@@ -97,12 +95,17 @@ def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
 
 
 def _vjp(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
-    with open_level(primals, argument_names(f, len(primals))) as level:
-        result = level.call(f)
-        transposed = modes.derivative_of(level, result).transpose()
-        pullback = LinearFunction(level, transposed, result, level.parameters, pullback=True)
-        (value,) = level.close(result)
-    return value, pullback
+    return in_level(primals, argument_names(f, len(primals)), partial(_linear_map, f, pullback=True))
+
+
+def _linear_map(f: Function, level: Level, *, pullback: bool) -> tuple[Any, Function]:
+    """Return the value of a function in a level, and its pushforward or pullback."""
+    result = level.call(f)
+    linear = modes.linear_map(level, result)
+    source, target = (result, level.parameters) if pullback else (level.parameters, result)
+    found = LinearFunction(level, linear.transpose() if pullback else linear, source, target, pullback=pullback)
+    (value,) = level.close(result)
+    return value, found
 
 
 def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
@@ -122,9 +125,12 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         if (written := in_code.gradient(chosen)) is not None:
             return written[0], chosen.as_asked(written[1])
-        with open_level(chosen.arguments, chosen.names) as level:
+
+        def gradient(level: Level) -> tuple[Any, ...]:
             result = call_scalar(level, chosen.function, f)
-            value, cotangents = level.close(result, modes.gradient(level, result))
+            return level.close(result, modes.gradient(level, result))
+
+        value, cotangents = in_level(chosen.arguments, chosen.names, gradient)
         return value, chosen.as_asked(cotangents)
 
     recipe = Recipe("value and gradient", f, argnums) if wrt is None else None

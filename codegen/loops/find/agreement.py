@@ -9,7 +9,8 @@ import sympy as sp
 from numpy.typing import NDArray
 from sympy.logic.boolalg import Boolean
 
-from codegen.evaluation.evaluate_rolled import FUNCTIONS, evaluate_rolled
+from codegen.evaluation.column_functions import FUNCTIONS
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate, leaf_number
 from codegen.ir.program import Rows
 from codegen.ir.region import RolledProgram

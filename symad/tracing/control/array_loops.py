@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import sympy as sp
@@ -49,6 +49,7 @@ class ArrayLoops:
     written_down: int = 0  # loops, with those of scopes inside
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
+    on_numbers: ClassVar[bool] = False  # whether a function is called on numbers, and not traced
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
 
     def within(self, inner: Scope) -> ArrayLoops:

@@ -22,6 +22,7 @@ from symad.tracing.values.known_numbers import values_of
 LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
 LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized by loops
 _LARGEST_LOOPED = 320  # rows of such a matrix: its loops keep n**3 numbers, 260 MB
+FACTORIZED = 4  # rows from which on the matrix of a function that is called on numbers is factorized by NumPy
 _LARGEST_BY_MINORS = 10  # rows of a matrix with a zero pivot whose determinant is expanded: n * 2**(n - 1) operations
 
 _SLOGDET_RESULT = type(np.linalg.slogdet(np.eye(1)))  # NumPy's named tuple has no public name
@@ -35,6 +36,8 @@ def det(a: Any) -> Any:
 
 def _det_one(a: Any) -> Any:
     _check("det", a)
+    if (arrays := arrays_for(a)) is not None and np.linalg.slogdet(values_of(a.scope, a.nodes))[0]:
+        return wrap(arrays.determinant(a.nodes), a.scope)
     if loops_for(a) is not None:
         _, pivots, sign = _by_loops(a)
         return np.prod(pivots) * sign
@@ -87,6 +90,8 @@ def slogdet(a: Any) -> Any:
 
 def _slogdet_one(a: Any) -> tuple[Any, Any]:
     _check("slogdet", a)
+    if (arrays := arrays_for(a)) is not None and (sign := np.linalg.slogdet(values_of(a.scope, a.nodes))[0]):
+        return float(sign), wrap(arrays.log_determinant(a.nodes), a.scope)
     if loops_for(a) is not None:
         _, pivots, sign = _by_loops(a)
         return np.prod(np.sign(pivots)) * sign, np.sum(np.log(np.abs(pivots)))
@@ -158,10 +163,13 @@ def per_matrix(function: Callable[[Any], Any], a: Any) -> Any:
 
 
 def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
-    _check(name, a)
     n = len(a)
+    _check(name, a)
     if len(b) != n:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
+    if (arrays := arrays_for(a, b)) is not None:
+        a, b = together(a, b)
+        return wrap(arrays.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
     if not is_traced(a):
         return _solve_ordinary(a, b)
     if loops_for(a) is not None:
@@ -173,8 +181,16 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
 
 
 def loops_for(a: Any) -> Any:
-    """Return what factorizes a traced matrix by loops; None for a small one, and where no loops are written down."""
-    return node_arrays.loops_on(a.scope.graph) if is_traced(a) and len(a) >= LOOPED else None
+    """Return what on_numbers a traced matrix by loops; None for a small one, and where no loops are written down."""
+    loops = node_arrays.loops_on(a.scope.graph) if is_traced(a) and len(a) >= LOOPED else None
+    return None if loops is None or loops.on_numbers else loops
+
+
+def arrays_for(a: Any, *others: Any) -> Any:
+    """Return what on_numbers a matrix as NumPy does, where one of some arrays is traced on numbers; else None."""
+    scopes = [array.scope for array in (a, *others) if is_traced(array)]
+    arrays = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= FACTORIZED else None
+    return arrays if arrays is not None and arrays.on_numbers else None
 
 
 def _by_loops(a: Any, b: Any = None) -> tuple[Any, Any, Any]:
@@ -222,7 +238,8 @@ def _check(name: str, a: Any) -> None:
     """Raise LinAlgError unless a matrix is square, and LimitError when it is too large to be written out."""
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError(f"a square matrix is needed, not one of shape {a.shape}")
-    check_size(name, a)
+    if arrays_for(a) is None:
+        check_size(name, a)
 
 
 def check_size(name: str, a: Any) -> None:
@@ -329,7 +346,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 def _cholesky_one(a: Any) -> Any:
     _check("cholesky", a)
-    if (loops := loops_for(a)) is not None:
+    if (loops := loops_for(a) or arrays_for(a)) is not None:
         return wrap(loops.cholesky(a.nodes), a.scope)
     lower = np.zeros_like(a)
     for i in range(len(a)):

@@ -148,6 +148,7 @@ class Array(Traced, NDArrayOperatorsMixin):
         self.scope.check_open()
         scope = join(self.scope, scope_of(key, value, default=self.scope))
         new = like(scope.graph, self.nodes, nodes_of(value, scope))
+        scope.graph.arrays.stored_into(self.nodes)
         if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
             mask = self._mask(key)  # one value for all that the mask picks: a choice, which needs no values
             self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
@@ -286,6 +287,7 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place, following the values."""
+        self.scope.graph.arrays.stored_into(self.nodes)
         self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
@@ -294,6 +296,7 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
         """Partition in place, following the values."""
+        self.scope.graph.arrays.stored_into(self.nodes)
         self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
 
     def _only(self) -> Scalar:

@@ -8,7 +8,8 @@ the same rows that it would write element by element, in another order. Where th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ from symad.tracing.values.node_builders import Build
 Nodes = npt.NDArray[np.int64]
 Kind = Literal["number", "truth", "constant"]
 
+TEMPLATES = 1024  # bound of the cache of templates, by builder and what its operands are
 BLOCK = 64  # elements; below, a block costs more than it saves
 CONSTANTS = (sp.Number, sp.NumberSymbol, NegativeZero)
 _TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.BooleanFalse})
@@ -82,11 +84,37 @@ def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[
 
     A constant that is the same for all elements is no slot, but itself.
     """
-    template, slots = Template(), []
-    for kind, nodes in zip(kinds_of(graph, operands), operands, strict=True):
-        fixed = kind == "constant" and nodes.size == 1
-        slots.append(template.leaf(graph.atoms[int(nodes.flat[0])]) if fixed else template.slot(kind or "number"))
+    return _template(build, _slots(graph, operands, kinds_of(graph, operands)))
+
+
+def shared_template_of(
+    graph: Graph, build: Build, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
+) -> tuple[Template, list[int], int]:
+    """Return the same for operands whose kinds are known; the template is one for all, and is not to be added to."""
+    slots = _slots(graph, operands, kinds)
+    return _known_template(build, slots, tuple((type(part), getattr(part, "_prec", None)) for part in slots))
+
+
+def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]) -> tuple[Kind | sp.Basic, ...]:
+    fixed = [kind == "constant" and nodes.size == 1 for kind, nodes in zip(kinds, operands, strict=True)]
+    return tuple(
+        graph.atoms[int(nodes.flat[0])] if known else kind or "number"
+        for kind, nodes, known in zip(kinds, operands, fixed, strict=True)
+    )
+
+
+def _template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Template, list[int], int]:
+    template = Template()
+    slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in given]
     return template, slots, build(template, *slots)
+
+
+@lru_cache(maxsize=TEMPLATES)
+def _known_template(
+    build: Build, given: Sequence[Kind | sp.Basic], exactly: Sequence[Any]
+) -> tuple[Template, list[int], int]:
+    """Return a template; atoms that are equal, but not of one type and precision, are told apart by `exactly`."""
+    return _template(build, given)
 
 
 def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:
@@ -114,9 +142,8 @@ def _enter(graph: Graph, template: Template, columns: dict[int, Column | Nodes])
             columns[row] = (graph.pair if sorts else graph.node)(template.heads[row], *[int(part) for part in flat])
 
 
-def chain_head(graph: Graph, build: Build, terms: Nodes) -> Head | None:
+def chain_head(graph: Graph, build: Build, kind: Kind | None) -> Head | None:
     """Return the head of the pairs that a reduction consists of; None where it is more than pairs, or may fold some."""
-    kind = _kind(graph, terms)
     if kind is None or (kind == "constant" and build not in _BLIND):
         return None
     template = Template()
@@ -136,11 +163,19 @@ def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
 
 def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:
     """Return the heads of nodes, an alias as an equality where it is a truth value, and else as a symbol."""
-    first = int(nodes.flat[0])
-    one = nodes.size >= BLOCK and graph.blocks.around(int(nodes.min()), int(nodes.max()))
-    heads = {graph.heads[first]} if one else set(map(graph.heads.__getitem__, nodes.ravel().tolist()))
+    few = nodes.size < BLOCK
+    heads = set(map(graph.heads.__getitem__, nodes.ravel().tolist())) if few else _heads_by_blocks(graph, nodes)
     if Alias in heads:
         heads.remove(Alias)
         aliases = (node for node in nodes.ravel().tolist() if graph.heads[node] is Alias)
         heads |= {sp.Equality if graph.is_boolean(node) else sp.Symbol for node in aliases}
     return heads
+
+
+def _heads_by_blocks(graph: Graph, nodes: Nodes) -> set[Head]:
+    """Return the heads of many nodes: of those of a block, one is looked at."""
+    lowest = int(nodes.min())
+    if graph.blocks.around(lowest, int(nodes.max())):
+        return {graph.heads[lowest]}
+    found, rest = graph.blocks.heads_of(graph.heads, nodes.ravel())
+    return found | set(map(graph.heads.__getitem__, rest.tolist()))

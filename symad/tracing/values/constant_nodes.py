@@ -16,6 +16,7 @@ from sympy.logic import boolalg
 
 from codegen.evaluation.constant_folding import plain_number
 from codegen.heads import Alias
+from symad.graph.array_nodes import TruthElement
 from symad.graph.graph import Graph, Number
 
 Numeric = Callable[..., Any]
@@ -23,7 +24,7 @@ Numeric = Callable[..., Any]
 MAYBE_BOOLEAN = frozenset(
     {Alias, sp.StrictGreaterThan, sp.GreaterThan, sp.StrictLessThan, sp.LessThan, sp.Equality, sp.Unequality}
     | {sp.And, sp.Or, sp.Not, sp.Xor, sp.Nand, sp.Nor, sp.Implies, sp.Equivalent, sp.ITE}
-    | {boolalg.BooleanTrue, boolalg.BooleanFalse}
+    | {boolalg.BooleanTrue, boolalg.BooleanFalse, TruthElement}
 )
 
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import sympy as sp
 
 from codegen.errors import UnboundSymbolError
-from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
 from symad.errors import EscapedValueError, TraceError
+from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let
 from symad.tracing.calling.scope import Scope
@@ -46,7 +46,7 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function that is traced by its stand-in
         refuse_number("a number")
     try:
-        value: float | bool = evaluate(scope.graph, [node], scope.values)[0]
+        value: float | bool = values_of_nodes(scope.graph, [node], scope.values)[0]
     except UnboundSymbolError as error:
         raise symbolic_error(scope.graph, node, asked) from error
     return value
@@ -55,13 +55,10 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
 def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
     """Return the values of an array of nodes, float64 or bool, in its shape."""
     scope.check_open()
-    wanted = nodes.ravel().tolist()
     try:
-        values = evaluate(scope.graph, wanted, scope.values)
+        return values_of_array(scope.graph, nodes, scope.values)
     except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, max(wanted), "the value of a traced array") from error
-    truths = bool(wanted) and all(isinstance(value, (bool, np.bool_)) for value in values)
-    return np.array(values, dtype=bool if truths else np.float64).reshape(nodes.shape)
+        raise symbolic_error(scope.graph, int(nodes.max()), "the value of a traced array") from error
 
 
 def truth_of(scope: Scope, node: int) -> bool:

@@ -20,7 +20,7 @@ from symad.graph.graph import Graph
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.array_blocks import BLOCK, block_of, chain_head, heads_of
+from symad.tracing.values.array_blocks import BLOCK, block_of, chain_head, heads_of, kinds_of
 from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
 from symad.tracing.values.node_builders import Build
 
@@ -91,7 +91,7 @@ def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
         for k in range(1, len(few)):
             few[k] = list(map(build, repeat(graph), few[k - 1], few[k]))
         return np.array(few, dtype=np.int64)
-    head = chain_head(graph, build, rows)
+    head = chain_head(graph, build, kinds_of(graph, [rows])[0])
     totals: list[Any] = [rows[0].tolist()]
     for k in range(1, len(rows)):
         block = None if head is None or k == 1 else graph.chain(head, np.array(totals[-1]), rows[k:])
@@ -148,7 +148,8 @@ def _without_axes(product: Nodes, left: Nodes, right: Nodes) -> Nodes:
 def loops_on(graph: Graph) -> Any:
     """Return what writes down operations on large arrays, where the innermost scope has it."""
     scope = innermost_scope()
-    return None if scope is None or scope.graph is not graph else scope.arrays
+    found = None if scope is None or scope.graph is not graph else scope.arrays
+    return None if found is not None and found.on_numbers and graph.arrays.closed else found
 
 
 def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...]:

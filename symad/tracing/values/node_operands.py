@@ -31,6 +31,10 @@ class ExpressionError(TraceError):
     """A SymPy expression has no value as a real number: an unevaluated integral, a unit, a complex number."""
 
 
+class SymbolMetArraysError(TraceError):
+    """A SymPy symbol entered a computation on numbers, whose arrays are single nodes; it is traced again without."""
+
+
 def scope_of(*values: Any, default: Scope | None = None) -> Scope:
     """Return the deepest scope among the traced values in `values` (also inside lists and object arrays)."""
     found = default
@@ -133,6 +137,15 @@ def _read(graph: Graph, expression: sp.Basic) -> Form | None:
 
 
 def _leaf(scope: Scope, atom: sp.Basic) -> int:
+    if isinstance(atom, sp.Symbol) and not isinstance(atom, TracedSymbol):
+        scope.graph.arrays.closed = True
+    if scope.graph.arrays.closed and scope.graph.arrays.nodes:
+        raise SymbolMetArraysError(
+            f"the symbol {atom} met an array of numbers",
+            where=user_place(),
+            why="the function was linearized on numbers",
+            do="linearize it at SymPy expressions, or give numbers here",
+        )
     return atom.node_in(scope) if isinstance(atom, TracedSymbol) else scope.graph.leaf(atom)
 
 

@@ -47,7 +47,7 @@ class Tree:
         """Whether another tree has the same structure and shapes."""
         return bool(self.structure == other.structure) and self.shapes == other.shapes
 
-    def refill(self, nodes: Sequence[int]) -> Tree:
+    def refill(self, nodes: Sequence[int] | Nodes) -> Tree:
         """Return a tree of the same structure and shapes with other nodes."""
         flat, arrays, start = np.asarray(nodes, dtype=np.int64), [], 0
         for array in self.arrays:

@@ -8,7 +8,8 @@ import sympy as sp
 
 from codegen import ArgumentError, compile_program
 from codegen.errors import LimitError
-from codegen.evaluation.evaluate_rolled import FUNCTIONS, evaluate_columns, evaluate_rolled
+from codegen.evaluation.column_functions import FUNCTIONS, evaluate_columns
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.intrinsics import INTRINSICS

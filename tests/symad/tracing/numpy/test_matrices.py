@@ -262,7 +262,23 @@ def test_the_signs_of_qr_are_lapacks(agrees_on_symbols, agrees_on_numbers):
 def test_the_size_of_what_is_written_out_is_limited(name):
     large = np.eye(LARGEST + 1)
     with pytest.raises(sa.LimitError, match=rf"np.linalg.{name} of a traced 101 x 101 matrix.*the limit is n = 100"):
-        sa.jvp(getattr(np.linalg, name), (large,), (large,))
+        sa.trace(getattr(np.linalg, name), large)
+
+
+LAST = {
+    "det": lambda d: d,
+    "slogdet": lambda found: found[1],
+    "inv": lambda m: m[-1, -1],
+    "cholesky": lambda m: m[-1, -1],
+}
+
+
+@pytest.mark.parametrize("name", LAST)
+def test_numbers_have_no_such_limit(name):
+    large, direction = np.eye(LARGEST + 1) * 1.1, np.eye(LARGEST + 1)
+    _, tangent = sa.jvp(lambda a: LAST[name](getattr(np.linalg, name)(a)), (large,), (direction,))
+    slope = {"det": 101 * 1.1**100, "slogdet": 101 / 1.1, "inv": -1 / 1.1**2, "cholesky": 0.5 / np.sqrt(1.1)}[name]
+    assert tangent == pytest.approx(slope, rel=1e-12)
 
 
 def test_tensordot_checks_shapes():

@@ -1,0 +1,265 @@
+"""Linearize and transpose with arrays: the linear map of a graph in which operations on arrays are single nodes.
+
+As `symad.derivatives.linear`, whose rows are here those of whole arrays: a row is carried out by array nodes, forwards
+on tangents and backwards on cotangents. A structural zero is an element of -1 in an array of nodes. A function that has
+arrays here is called on numbers, so a guard is known: an edge is only where it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.heads import Alias
+from symad.derivatives.array_edges import array_edges
+from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, SolveRow
+from symad.derivatives.array_rows import (
+    ABSENT,
+    Activity,
+    ArrayEdge,
+    ArrayRow,
+    Carried,
+    EachRow,
+    ProductRow,
+    RunningRow,
+    ScatterRow,
+    SingleRow,
+    SumRow,
+)
+from symad.errors import RuleError
+from symad.graph.array_nodes import ELEMENTS, ArrayNode, Nodes, Reading
+from symad.graph.array_values import Values, values_of_array, values_of_nodes
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+from symad.rules.partials import edges
+from symad.tracing.calling.user_place import located
+from symad.tracing.values.node_arrays import constants
+
+
+@dataclass(frozen=True)
+class ArrayLinear:
+    """A linear map between nodes of one graph, of whole arrays; sources come before the rows that use them."""
+
+    inputs: Reading
+    outputs: Reading
+    rows: tuple[ArrayRow, ...] = field(repr=False)
+    active: Activity = field(repr=False)
+    transposed: bool = False
+
+    def transpose(self) -> ArrayLinear:
+        """Return the transposed map."""
+        return replace(self, inputs=self.outputs, outputs=self.inputs, transposed=not self.transposed)
+
+    def coefficients(self) -> list[Nodes]:
+        """Return the nodes that the map multiplies by: the residuals."""
+        return [coefficient for row in self.rows for coefficient in row.coefficients()]
+
+    def with_coefficients(self, found: Sequence[Nodes]) -> ArrayLinear:
+        """Return the map with others in their order."""
+        others = iter(found)
+        return replace(self, rows=tuple(row.with_coefficients(others) for row in self.rows))
+
+    def apply(self, build: Builder, seeds: Nodes) -> Nodes:
+        """Return the image of seeds, one node for each input; `ABSENT` for a structural zero."""
+        carried = Carried(build, self.active)
+        carried.add(self.inputs, seeds)
+        for row in reversed(self.rows) if self.transposed else self.rows:
+            if self.transposed:
+                row.pull(carried)
+            else:
+                row.push(carried)
+        found = carried.at(self.outputs)
+        return np.full(self.outputs.shape, ABSENT) if found is None else found
+
+
+def array_linearize(build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> ArrayLinear:
+    """Return the derivative of outputs with respect to parameters as a linear map.
+
+    RuleError when an active operand has no derivative.
+    """
+    arrays = build.graph.arrays
+    into, out = arrays.reading(parameters), arrays.reading(outputs)
+    active = Activity(dict.fromkeys(node.first for node in into.array_nodes), set(into.single_nodes))
+    given, linearization = {*active.arrays, *active.singles}, _Linearization(build, active, values)
+    rows: list[ArrayRow] = []
+    for item in _needed(build.graph, out, min(given)):
+        if item not in given:
+            rows += linearization.rows(item)
+    return ArrayLinear(into, out, tuple(rows), active)
+
+
+def _needed(graph: Graph, outputs: Reading, first: int) -> list[int]:
+    """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
+    heads, operands, at = graph.heads, graph.operands, graph.arrays.at
+    found, stack, waiting = set[int](), outputs.single_nodes.copy(), outputs.array_nodes
+    while stack or waiting:
+        while waiting:
+            array = waiting.pop()
+            if array.first >= first and array.first not in found:
+                found.add(array.first)
+                for reading in array.operands:
+                    waiting += reading.array_nodes
+                    stack += reading.single_nodes
+        while stack:
+            node = stack.pop()
+            if node >= first and node not in found:
+                its = at(node) if heads[node] in ELEMENTS else None
+                if its is not None:
+                    waiting.append(its)
+                else:
+                    found.add(node)
+                    stack += operands[node]
+    return sorted(found)
+
+
+class _Linearization:
+    def __init__(self, build: Builder, active: Activity, values: Values) -> None:
+        self.build, self.graph, self.active, self.values = build, build.graph, active, values
+
+    def rows(self, item: int) -> list[ArrayRow]:
+        """Return the row of an array node or another node, unless it does not depend on the parameters."""
+        array = self.graph.arrays.at(item)
+        try:
+            row = self._single(item) if array is None else self._array(array)
+        except RuleError as error:
+            raise located(error, self.graph, item) from error
+        return [] if row is None else [row]
+
+    def _single(self, node: int) -> ArrayRow | None:
+        """Return the row of a node that is no element."""
+        if not any(map(self._moves, self.graph.operands[node])):
+            return None
+        found = edges(self.build, node, self._moves)
+        kept = [(c, source) for c, source, guard in found if guard is None or self._holds(guard)]
+        if not kept:
+            return None
+        self.active.singles.add(node)
+        return SingleRow(node, tuple((c, self._source(source)) for c, source in sorted(kept, key=itemgetter(1))))
+
+    def _moves(self, node: int) -> bool:
+        source = self._source(node)
+        return node in self.active.singles if isinstance(source, int) else bool(self.active.of(source))
+
+    def _source(self, node: int) -> int | Reading:
+        is_element = self.graph.heads[node] in ELEMENTS
+        return self.graph.arrays.reading(np.array(node)) if is_element else node
+
+    def _holds(self, guard: int) -> bool:
+        return bool(values_of_nodes(self.graph, [guard], self.values)[0])
+
+    def _is_active(self, reading: Reading) -> bool:
+        return bool(self.active.of(reading).any())
+
+    def _array(self, array: ArrayNode) -> ArrayRow | None:
+        """Return the row of an array node, and note which of its elements are active."""
+        if not any(map(self._is_active, array.operands)):
+            return None
+        return _ROWS[array.kind](self, array, *array.operands)
+
+    def _moving(self, reading: Reading) -> NDArray[np.bool_]:
+        """Return which elements of an operand are active, in its whole shape."""
+        return np.broadcast_to(self.active.of(reading), reading.shape)
+
+    def each(self, array: ArrayNode, *operands: Reading) -> ArrayRow | None:
+        """Return the row of an operation on each element."""
+        if array.head is Alias:
+            self.active.note(array, self.active.of(operands[0]))
+            return EachRow(array, (ArrayEdge(None, operands[0]),))
+        found = []
+        for coefficient, source, guard in array_edges(self.graph, array, self._is_active):
+            edge = ArrayEdge(coefficient, source)
+            if guard is not None:
+                holds = values_of_array(self.graph, guard, self.values)
+                edge = edge if holds.all() else self._where(array, edge, holds)
+            if edge.source.ids.size and self._is_active(edge.source):
+                found.append(edge)
+                self.active.note(array, self.active.of(edge.source), edge.where)
+        return EachRow(array, tuple(found)) if found else None
+
+    def _where(self, array: ArrayNode, edge: ArrayEdge, holds: NDArray[np.bool_]) -> ArrayEdge:
+        """Return an edge for the elements for which its guard holds."""
+        where = np.flatnonzero(np.broadcast_to(holds, array.shape))
+        source, coefficient = np.broadcast_to(edge.source.ids, array.shape).ravel()[where], edge.coefficient
+        if coefficient is not None and coefficient.size > 1:
+            coefficient = np.broadcast_to(coefficient, array.shape).ravel()[where]
+        return ArrayEdge(coefficient, self.graph.arrays.reading(source), where)
+
+    def sum(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+        """Return the row of sums."""
+        self.active.note(array, np.asarray(self._moving(terms).any(axis=0)))
+        return SumRow(array, terms)
+
+    def extremum(self, array: ArrayNode, terms: Reading) -> ArrayRow | None:
+        """Return the row of the largest or smallest elements: their tangents, those of equal ones by halves in turn."""
+        if array.head not in (sp.Max, sp.Min):
+            return None
+        ids = np.broadcast_to(terms.ids, terms.shape)
+        values, best = (values_of_array(self.graph, nodes, self.values) for nodes in (ids, array.ids))
+        ties = (values == best).reshape(len(values), -1)
+        before = np.cumsum(ties, axis=0)
+        shares = 0.5 ** (before[-1] - np.maximum(before - 1, 1))
+        rows, columns = np.nonzero(ties)
+        if not len(rows):
+            return None
+        source = self.graph.arrays.reading(ids.reshape(ties.shape)[rows, columns])
+        alone = (before[-1] == 1).all()
+        coefficient = None if alone else constants(self.graph, shares[rows, columns])
+        self.active.note(array, self.active.of(source), columns)
+        return EachRow(array, (ArrayEdge(coefficient, source, columns),))
+
+    def running(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+        """Return the row of running sums."""
+        self.active.note(array, np.logical_or.accumulate(self._moving(terms)))
+        return RunningRow(array, terms)
+
+    def product(self, array: ArrayNode, left: Reading, right: Reading) -> ArrayRow:
+        """Return the row of products of matrices."""
+        rows = self._moving(left).any(axis=-1, keepdims=True)
+        columns = self._moving(right).any(axis=-2, keepdims=True)
+        self.active.note(array, np.broadcast_to(np.logical_or(rows, columns), array.shape))
+        sides = np.broadcast_to(left.ids, left.shape), np.broadcast_to(right.ids, right.shape)
+        return ProductRow(array, (left, right), sides, (bool(rows.any()), bool(columns.any())))
+
+    def scatter(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+        """Return the row of sums at places."""
+        assert array.places is not None
+        moves = np.zeros(array.shape, dtype=bool)
+        moves[array.places[self._moving(terms)]] = True
+        self.active.note(array, moves)
+        return ScatterRow(array, terms, array.places)
+
+    def solve(self, array: ArrayNode, matrix: Reading, right: Reading) -> ArrayRow:
+        """Return the row of the solutions of a linear system."""
+        moves = self._is_active(matrix)
+        self.active.note(array, np.broadcast_to(moves | self._moving(right).any(axis=0), array.shape))
+        return SolveRow(array, matrix, right, np.broadcast_to(matrix.ids, matrix.shape), array.ids, moves)
+
+    def determinant(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
+        """Return the row of a determinant, or of its logarithm."""
+        self.active.note(array, np.ones((), dtype=bool))
+        factor = array.ids if array.kind == "determinant" else None
+        return DeterminantRow(array, matrix, np.broadcast_to(matrix.ids, matrix.shape), factor)
+
+    def cholesky(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
+        """Return the row of a factor of a positive definite matrix."""
+        self.active.note(array, np.tri(len(array.ids), dtype=bool))
+        return CholeskyRow(array, matrix, array.ids)
+
+
+_ROWS: dict[str, Callable[..., ArrayRow | None]] = {
+    "each": _Linearization.each,
+    "sum": _Linearization.sum,
+    "extremum": _Linearization.extremum,
+    "running": _Linearization.running,
+    "product": _Linearization.product,
+    "scatter": _Linearization.scatter,
+    "solve": _Linearization.solve,
+    "determinant": _Linearization.determinant,
+    "log_determinant": _Linearization.determinant,
+    "cholesky": _Linearization.cholesky,
+}

@@ -1,0 +1,316 @@
+"""Array nodes: operations on whole arrays in a graph, whose elements are leaves of it.
+
+An array node owns a range of the graph's nodes, one for each element of its result. So slices, transposed and reshaped
+forms of a result are NumPy's own, of an array of node ids; an element that is asked for is a node like any other. What
+computes it, only the array node knows: `symad.graph.array_values` carries it out, `symad.derivatives.array_linear`
+differentiates it.
+
+An operand is an array of node ids that is not broadcast. Its `Reading` says where the values of these nodes are: in one
+array node (a view of its values, or places in it), in several, or in nodes that are none's.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+import sympy as sp
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from codegen.ir.program import Head
+
+Nodes: TypeAlias = NDArray[np.int64]
+
+
+class Rows(Protocol):
+    """What array nodes need of a graph."""
+
+    heads: list[Head]
+    operands: list[tuple[int, ...]]
+
+    def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+        """Return the first of new leaves that stand for the elements of an array."""
+        ...
+
+
+class Element(sp.Expr):  # type: ignore[misc]
+    """The head of a node that is an element of an array node."""
+
+
+class TruthElement(sp.logic.boolalg.Boolean):  # type: ignore[misc]
+    """The head of a truth value that is an element of an array node."""
+
+
+ELEMENTS = frozenset({Element, TruthElement})
+
+
+@dataclass(eq=False, slots=True)
+class View:
+    """Where an array of nodes is in the values of one array node: from `offset` on, in steps; a copy has `places`."""
+
+    node: ArrayNode
+    offset: int
+    steps: tuple[int, ...]
+    places: Nodes | None = None
+    whole: bool = False  # all of them, in their order
+
+    def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return these elements, in the shape of the operand, of the flat values of the array node."""
+        if self.whole:
+            return values.reshape(shape)
+        if self.places is not None:
+            return values[self.places]
+        steps = tuple(step * values.itemsize for step in self.steps)
+        return as_strided(values[self.offset :], shape, steps, writeable=False)
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """Which elements of an operand are in an array node, and which ones there."""
+
+    node: ArrayNode
+    where: Nodes  # in the flat operand
+    places: Nodes  # in the flat values of the array node
+
+
+@dataclass(eq=False, slots=True)
+class Singles:
+    """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
+
+    nodes: list[int]
+    where: Nodes  # in the flat operand
+    numbers: Nodes  # in `nodes`
+
+
+@dataclass(eq=False, slots=True)
+class Reading:
+    """An operand: its node ids, and where their values are.
+
+    `view` says it for those of one array node, `parts` for several; `singles` for those that are in none.
+    """
+
+    ids: Nodes
+    shape: tuple[int, ...] = ()  # before what is broadcast was left out
+    view: View | None = None
+    parts: tuple[Part, ...] = ()
+    singles: Singles | None = None
+
+    @property
+    def array_nodes(self) -> list[ArrayNode]:
+        """The array nodes that have some of its values."""
+        return [self.view.node] if self.view is not None else [part.node for part in self.parts]
+
+    @property
+    def single_nodes(self) -> list[int]:
+        """The nodes that are no elements."""
+        return [] if self.singles is None else self.singles.nodes
+
+    @property
+    def only(self) -> int | None:
+        """The node, where it is one alone and no element."""
+        return self.singles.nodes[0] if self.ids.size == 1 and self.singles is not None else None
+
+
+Kind: TypeAlias = Literal[
+    "each", "sum", "extremum", "running", "product", "scatter", "given", "solve", "determinant", "log_determinant",
+    "cholesky",
+]  # fmt: skip
+
+
+@dataclass(eq=False, slots=True)
+class ArrayNode:
+    """One operation on arrays: the nodes of its result are those from `first` on, in C order.
+
+    "each": `head` of the elements of operands that broadcast to the shape. "sum", "extremum" (`head` is Max, Min, And
+    or Or) and "running" (sums): along the first axis of one operand. "product": of two stacks of matrices.
+    "scatter": sums of the elements of one operand, each added at its one of `places`. "given": numbers.
+    "solve": the solutions x of a x = b. "determinant", "log_determinant" (of its absolute value) and "cholesky" (the
+    lower factor): of a matrix.
+    """
+
+    kind: Kind
+    ids: Nodes  # of its result
+    operands: tuple[Reading, ...] = ()
+    head: Head | None = None
+    places: Nodes | None = None
+    numbers: NDArray[np.float64] | None = None
+    first: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.first = int(self.ids.flat[0])
+        self.ids.flags.writeable = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its result."""
+        return self.ids.shape
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return self.ids.size
+
+
+@dataclass
+class ArrayNodes:
+    """The array nodes of a graph in their order, and the values of those that were computed.
+
+    `closed` says that none is to be added: symbols have entered the graph, so its nodes have no numbers.
+
+    `untouched` are the arrays of node ids that were handed out, and not stored into since: where a part of one is in
+    its array node follows from its memory, and need not be looked for.
+    """
+
+    graph: Rows
+    nodes: list[ArrayNode] = field(default_factory=list)
+    firsts: list[int] = field(default_factory=list)
+    values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
+    closed: bool = False
+    untouched: dict[int, tuple[Nodes, ArrayNode]] = field(default_factory=dict)  # by identity
+    _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
+
+    def add(
+        self,
+        kind: Kind,
+        shape: tuple[int, ...],
+        operands: Sequence[Nodes | Reading] = (),
+        *,
+        head: Head | None = None,
+        places: Nodes | None = None,
+        numbers: NDArray[np.float64] | None = None,
+        truths: bool = False,
+    ) -> Nodes:
+        """Add an array node and return the nodes of its result, an array that is the caller's own."""
+        readings = tuple(part if isinstance(part, Reading) else self.reading(part) for part in operands)
+        count = math.prod(shape)
+        head_of_elements = TruthElement if truths else sp.Float if kind == "given" else Element
+        first = self.graph.elements(head_of_elements, count, numbers)
+        made = ArrayNode(kind, np.arange(first, first + count).reshape(shape), readings, head, places, numbers)
+        if len(self.nodes) == self._ranges.shape[1]:
+            self._ranges = np.concatenate([self._ranges, np.zeros((2, 16 + len(self.nodes)), dtype=np.int64)], axis=1)
+        self._ranges[:, len(self.nodes)] = first, first + count
+        self.nodes.append(made)
+        self.firsts.append(first)
+        handed_out = made.ids.copy()
+        for ids in (made.ids, handed_out):
+            self.untouched[id(_owner(ids))] = _owner(ids), made
+        return handed_out
+
+    def stored_into(self, ids: Nodes) -> None:
+        """Note that an array of node ids will be stored into."""
+        self.untouched.pop(id(_owner(ids)), None)
+
+    def at(self, node: int) -> ArrayNode | None:
+        """Return the array node that a node is an element of."""
+        k = bisect_right(self.firsts, node) - 1
+        if k < 0:
+            return None
+        found = self.nodes[k]
+        return found if node < found.first + found.size else None
+
+    def roots(self, ids: Iterable[int] | Nodes) -> list[int]:
+        """Return nodes, the first one of its array node in place of an element; each once."""
+        if not self.nodes:
+            return list(dict.fromkeys(ids.ravel().tolist() if isinstance(ids, np.ndarray) else ids))
+        reading = self.reading(np.asarray(ids, dtype=np.int64))
+        return [node.first for node in reading.array_nodes] + list(dict.fromkeys(reading.single_nodes))
+
+    def operands_of(self, node: int) -> Sequence[int]:
+        """Return the operands of a node or of the array node whose first element it is, by their roots."""
+        array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
+        if array is None:
+            operands = self.graph.operands[node]
+            return self.roots(operands) if self.nodes and operands else operands
+        found = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
+        return [*found, *(node for reading in array.operands for node in reading.single_nodes)]
+
+    def reading(self, ids: Nodes) -> Reading:
+        """Return an operand, without what is broadcast."""
+        whole = ids.shape
+        if (view := self.untouched_view(ids)) is not None:
+            if view.whole:
+                return Reading(view.node.ids.reshape(whole), whole, view)
+            shape = tuple(1 if step == 0 else n for step, n in zip(view.steps, whole, strict=True))
+            return Reading(view.of(view.node.ids.ravel(), shape), whole, view)
+        ids = once(ids)
+        if ids.size <= 1:
+            ids = ids.copy()
+            node = self.at(int(ids.flat[0])) if ids.size else None
+            if node is None:
+                return Reading(ids, whole, singles=Singles(ids.ravel().tolist(), *[np.arange(ids.size)] * 2))
+            return Reading(ids, whole, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim))
+        if (view := self._view(ids)) is not None:
+            return Reading(view.of(view.node.ids.ravel(), ids.shape), whole, view)
+        ids = ids.copy()  # arrays are stored into
+        low, high = int(ids.min()), int(ids.max())
+        node = self.at(low)
+        if node is not None and high < node.first + node.size:
+            return Reading(ids, whole, View(node, 0, (), ids - node.first))
+        return self._of_several(ids, whole)
+
+    def untouched_view(self, ids: Nodes) -> View | None:
+        """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
+        owner = ids if ids.base is None else _owner(ids)
+        found = self.untouched.get(id(owner))
+        if found is None or found[0] is not owner or not ids.size:
+            return None
+        if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
+            return View(found[1], 0, (), whole=True)
+        offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
+        return View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+
+    def _view(self, ids: Nodes) -> View | None:
+        """Return where nodes are that are evenly spaced in one array node."""
+        node = self.at(int(ids.flat[0]))
+        if node is None:
+            return None
+        start, axes = int(ids.flat[0]), range(ids.ndim)
+        steps = tuple(
+            int(ids[tuple(int(j == k) for j in axes)]) - start if n > 1 else 0 for k, n in enumerate(ids.shape)
+        )
+        spans = [step * (n - 1) for step, n in zip(steps, ids.shape, strict=True)]
+        lowest, highest = start + sum(span for span in spans if span < 0), start + sum(s for s in spans if s > 0)
+        if lowest < node.first or highest >= node.first + node.size or int(ids.flat[-1]) != start + sum(spans):
+            return None
+        expected = np.array(start)
+        for step, n in zip(steps, ids.shape, strict=True):
+            expected = expected[..., None] + step * np.arange(n)
+        if not np.array_equal(ids, expected):
+            return None
+        return View(node, start - node.first, steps)
+
+    def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
+        flat = ids.ravel()
+        firsts, stops = self._ranges[:, : len(self.nodes)]
+        at = np.searchsorted(firsts, flat, side="right") - 1
+        if len(stops):
+            at[(at >= 0) & (flat >= stops[at])] = -1
+        parts = []
+        for k in np.unique(at[at >= 0]).tolist():
+            where = np.flatnonzero(at == k)
+            parts.append(Part(self.nodes[k], where, flat[where] - self.firsts[k]))
+        where = np.flatnonzero(at < 0)
+        if not len(where):
+            return Reading(ids, whole, None, tuple(parts))
+        single, numbers = np.unique(flat[where], return_inverse=True)
+        return Reading(ids, whole, None, tuple(parts), Singles(single.tolist(), where, numbers))
+
+
+def _owner(ids: Nodes) -> Nodes:
+    """Return the array whose memory an array of node ids has."""
+    while isinstance(ids.base, np.ndarray):
+        ids = ids.base
+    return ids
+
+
+def once(ids: Nodes) -> Nodes:
+    """Return an array without what is broadcast: of length 1 along these axes."""
+    if 0 not in ids.strides:
+        return ids
+    kept = [slice(0, 1) if step == 0 and n > 1 else slice(None) for step, n in zip(ids.strides, ids.shape, strict=True)]
+    return ids[tuple(kept)]

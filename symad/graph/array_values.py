@@ -1,0 +1,189 @@
+"""Values: the numbers of nodes, of elements of array nodes too: one call of NumPy for each array node.
+
+Only what is needed, and was not computed before, is computed, in the order in which it was traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.evaluation.column_functions import FUNCTIONS
+from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
+from codegen.limits import check
+from symad.graph.array_nodes import ELEMENTS, ArrayNode, Nodes, Reading
+from symad.graph.graph import Graph
+
+Values = dict[int, Any]
+
+
+def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
+    """Return the numbers of nodes; `values` (node -> number) is filled further.
+
+    UnboundSymbolError for a symbol without a value.
+
+    >>> graph = Graph()
+    >>> x = graph.arrays.add("given", (2,), numbers=np.array([3.0, 4.0]))
+    >>> (total,) = graph.arrays.add("sum", (1,), [x.reshape(2, 1)]).tolist()
+    >>> values_of_nodes(graph, [graph.node(sp.Mul, total, total)], {})
+    [49.0]
+    """
+    if graph.arrays.nodes:
+        _prepare(graph, wanted, (), values)
+    return evaluate(graph, wanted, values)
+
+
+def values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
+    """Return the numbers of an array of nodes, float64 or bool, in its shape; the array is the caller's own."""
+    if not graph.arrays.nodes or not nodes.size:
+        found = evaluate(graph, nodes.ravel().tolist(), values)
+        truths = bool(found) and all(isinstance(value, (bool, np.bool_)) for value in found)
+        return np.array(found, dtype=bool if truths else np.float64).reshape(nodes.shape)
+    reading = graph.arrays.reading(nodes)
+    _prepare(graph, reading.single_nodes, reading.array_nodes, values)
+    return np.array(np.broadcast_to(_read(graph, reading, values), nodes.shape))
+
+
+def _prepare(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> None:
+    """Compute array nodes, and what of nodes depends on them."""
+    single, wanted, elements = _needed(graph, nodes, arrays, values)
+    order = sorted(single | wanted.keys())
+    start = 0
+    with np.errstate(all="ignore"):
+        for stop, item in enumerate([*order, None]):
+            if item is not None and item not in wanted:
+                continue
+            carry_out(graph, order[start:stop], values, FLOATS)
+            if item is not None:
+                check("computing arrays", graph.heads)
+                _compute(graph, wanted[item], values)
+                read = elements.pop(item, set()) | ({item} & single)  # a constant, itself or all of its array
+                values.update(_numbers_at(graph, wanted[item], read))
+            start = stop + 1
+    assert not elements
+
+
+def _needed(
+    graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values
+) -> tuple[set[int], dict[int, ArrayNode], dict[int, set[int]]]:
+    """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
+    heads, operands, computed = graph.heads, graph.operands, graph.arrays.values
+    single, wanted, elements = set[int](), dict[int, ArrayNode](), dict[int, set[int]]()
+    stack, waiting = list(nodes), list(arrays)
+    while stack or waiting:
+        while waiting:
+            array = waiting.pop()
+            if array.first not in computed and array.first not in wanted:
+                wanted[array.first] = array
+                for reading in array.operands:
+                    waiting += reading.array_nodes
+                    stack += reading.single_nodes
+        while stack:
+            node = stack.pop()
+            if node in values or node in single:
+                continue
+            if heads[node] in ELEMENTS:
+                its = graph.arrays.at(node)
+                assert its is not None
+                if its.first in computed:
+                    values.update(_numbers_at(graph, its, (node,)))
+                else:
+                    elements.setdefault(its.first, set()).add(node)
+                    waiting.append(its)
+            else:
+                single.add(node)
+                stack += operands[node]
+    return single, wanted, elements
+
+
+def _numbers_at(graph: Graph, array: ArrayNode, nodes: Iterable[int]) -> dict[int, Any]:
+    computed = graph.arrays.values[array.first]
+    return {node: computed[node - array.first].item() for node in nodes}
+
+
+def _read(graph: Graph, reading: Reading, values: Values) -> Any:
+    """Return the values of an operand: an array in its shape, or a number of one node."""
+    computed, ids = graph.arrays.values, reading.ids
+    if reading.view is not None:
+        return reading.view.of(computed[reading.view.node.first], ids.shape)
+    if reading.only is not None:
+        return values[reading.only]
+    singles = reading.singles
+    truths = any(computed[part.node.first].dtype == bool for part in reading.parts)
+    numbers = None if singles is None else np.array([values[node] for node in singles.nodes])
+    if not reading.parts:
+        assert singles is not None
+        assert numbers is not None
+        return numbers[singles.numbers].reshape(ids.shape)
+    found = np.empty(ids.size, dtype=bool if truths else np.float64)
+    if singles is not None and numbers is not None:
+        found[singles.where] = numbers[singles.numbers]
+    for part in reading.parts:
+        found[part.where] = computed[part.node.first][part.places]
+    return found.reshape(ids.shape)
+
+
+def _compute(graph: Graph, array: ArrayNode, values: Values) -> None:
+    """Compute an array node from the values of its operands."""
+    operands = [_read(graph, reading, values) for reading in array.operands]
+    if array.kind != "each":
+        operands = [
+            np.broadcast_to(part, reading.shape) for part, reading in zip(operands, array.operands, strict=True)
+        ]
+    if array.head is sp.Mul:
+        operands = _with_quotient(graph, array, operands, values)
+    found = np.asarray(_CARRIED_OUT[array.kind](array, *operands))
+    if found.dtype != bool:
+        found = found.astype(np.float64, copy=False)
+    if found.shape != array.shape:
+        found = np.broadcast_to(found, array.shape)
+    graph.arrays.values[array.first] = np.ascontiguousarray(found).ravel()
+
+
+def _with_quotient(graph: Graph, array: ArrayNode, operands: list[Any], values: Values) -> list[Any]:
+    """Return the operands of a product; those of a quotient u * v**-1 as u / v, which is rounded once."""
+    for k, reading in enumerate(array.operands):
+        power = None if reading.view is None else reading.view.node
+        if power is not None and power.head is sp.Pow and power.ids.shape == reading.ids.shape:
+            base, exponent = power.operands
+            if exponent.ids.size == 1 and graph.atoms.get(int(exponent.ids.flat[0])) is sp.S.NegativeOne:
+                whole = np.array_equal(reading.ids, power.ids)
+                if whole:
+                    return [np.divide(operands[1 - k], _read(graph, base, values))]
+    return operands
+
+
+def _each(array: ArrayNode, *operands: Any) -> Any:
+    assert array.head is not None
+    return FUNCTIONS[array.head](*operands)
+
+
+def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
+    return _REDUCTIONS[array.head].reduce(terms, axis=0)
+
+
+def _scattered(array: ArrayNode, terms: NDArray[Any]) -> NDArray[Any]:
+    assert array.places is not None
+    return np.bincount(array.places, terms, array.size)
+
+
+_REDUCTIONS: dict[Any, np.ufunc] = {
+    sp.Max: np.maximum, sp.Min: np.minimum, sp.And: np.logical_and, sp.Or: np.logical_or,
+}  # fmt: skip
+_CARRIED_OUT: dict[str, Callable[..., Any]] = {
+    "each": lambda array, *operands: FUNCTIONS[array.head](*operands),
+    "sum": lambda array, terms: np.add.reduce(terms, axis=0),
+    "extremum": _extremum,
+    "running": lambda array, terms: np.add.accumulate(terms, axis=0),
+    "product": lambda array, left, right: np.matmul(left, right),
+    "scatter": _scattered,
+    "given": lambda array: array.numbers.reshape(array.shape),
+    "solve": lambda array, matrix, right: np.linalg.solve(matrix, right),
+    "determinant": lambda array, matrix: np.linalg.det(matrix),
+    "log_determinant": lambda array, matrix: np.linalg.slogdet(matrix)[1],
+    "cholesky": lambda array, matrix: np.linalg.cholesky(matrix),
+}

@@ -1,0 +1,214 @@
+"""Functions of arrays that are called on numbers: array nodes against operations on each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import symad as sa
+from symad.derivatives import level as levels
+from symad.derivatives.level import open_level
+from symad.errors import WorkbenchError
+from symad.tracing.values.traced import Traced
+from tests.support.numbers_fuzz import array_nodes
+
+N = 12
+DATA = np.cos(np.arange(N * N)).reshape(N, N)
+POINT = np.sin(1.0 + np.arange(N))
+Numbers = Any
+
+
+def stored(x: Numbers) -> Numbers:
+    y = np.sin(x)
+    z = y[2:5]
+    y[3] = x[0] * 2
+    z[0] = y[3] * x[1]
+    return np.sum(y * y) + np.sum(z)
+
+
+def written_after(x: Numbers) -> Numbers:
+    y = x * 2
+    z = y * x
+    y[:] = 0.5
+    return np.sum(z * y)
+
+
+def added_at(x: Numbers) -> Numbers:
+    y = np.zeros(N) + 0 * x
+    np.add.at(y, [0, 1, 1, 2], x[:4] * x[4:8])
+    return np.sum(y**3)
+
+
+def closure(x: Numbers) -> Numbers:
+    return np.sum(sa.grad(lambda y: np.sum(np.sin(x * y) * x))(x * 1.5) * x)
+
+
+def with_arrays(x: Numbers) -> Numbers:
+    m = x.reshape(3, 4)
+    return np.sum(np.tanh(np.concatenate([m, np.ones((3, 1))], axis=1) @ DATA[:5, :6]))
+
+
+PROGRAMS: dict[str, Callable[[Numbers], Numbers]] = {
+    "sum": lambda x: np.sum(x * x),
+    "broadcast": lambda x: np.sum(np.sin(x[:, None] * x[None, :3] + DATA[:, :3])),
+    "views": lambda x: np.sum(x[::-2] * x[1::2] ** 2) + x[0] * x[-1],
+    "transposed": lambda x: np.sum(x.reshape(3, 4).T @ (x.reshape(3, 4) * DATA[:3, :4])),
+    "gathered": lambda x: np.sum(np.exp(x[[0, 1, 1, 5, 0]]) * x[:5]),
+    "masked": lambda x: np.sum(np.where(np.arange(N) % 3 == 0, np.sqrt(x + 2), x * DATA[0])),
+    "chosen": lambda x: np.sum(np.where(x > 0, np.sqrt(np.abs(x)), x * x)),
+    "clipped": lambda x: np.sum(np.maximum(x, 0.1) * np.minimum(x, 0.3) + np.clip(x, -0.5, 0.5)),
+    "largest": lambda x: np.max(x.reshape(3, 4), axis=1) @ np.min(x.reshape(3, 4), axis=0)[:3],
+    "softmax": lambda x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x) * x[0],
+    "running": lambda x: np.sum(np.cumsum(x * x)[::3] * DATA[0, :4]),
+    "product": lambda x: np.prod(1 + x / 5) + np.sum(np.cumprod(x[:4])),
+    "norm": lambda x: np.linalg.norm(x) + np.sqrt(np.sum(x * x)) ** 2,
+    "logistic": lambda x: np.sum(np.log1p(np.exp(-(DATA @ x))) + np.logaddexp(0, x) + 1 / (1 + np.exp(x))),
+    "variance": lambda x: np.var(x) + np.std(x) + np.mean(x) ** 2,
+    "einsum": lambda x: np.einsum("ij,jk,k->", DATA[:4], np.multiply.outer(x, x), x),
+    "stacks": lambda x: np.sum((x.reshape(2, 2, 3) @ x.reshape(2, 3, 2)) ** 2),
+    "rolled": lambda x: np.sum(np.roll(x, 2) * np.pad(x, 1)[2:] * np.repeat(x[:4], 3)),
+    "powers": lambda x: np.sum((x * x + 1) ** x + (x * x + 1) ** DATA[0] + x ** np.arange(N)),
+    "vectorized": lambda x: np.sum(np.vectorize(lambda u: u * u if u > 0 else -u)(x)),
+    "solve": lambda x: np.sum(np.linalg.solve(np.multiply.outer(x, x) + 4 * np.eye(N), x) ** 2),
+    "determinant": lambda x: np.linalg.det(np.diag(x[:5]) + DATA[:5, :5]) + np.linalg.slogdet(np.eye(N) * 2 + x)[1],
+    "cholesky": lambda x: np.sum(np.sin(np.linalg.cholesky(np.multiply.outer(x, x) + 4 * np.eye(N)))),
+    "inverse": lambda x: np.sum(np.linalg.inv(np.multiply.outer(x, x) + 4 * np.eye(N))[0] * x),
+    "stored": stored,
+    "written after": written_after,
+    "added at": added_at,
+    "closure": closure,
+    "concatenated": with_arrays,
+    "counted": lambda x: np.sum(x > 0.2) * x[0] + np.sum((x < DATA[0]) * x) + np.mean(~(x > 0)) * np.sum(x),
+    "truths": lambda x: np.sum(np.where((x > 0) & (x < 0.5) | (x < -0.5), x * x, x)) * (1.0 if np.any(x > 0) else 2.0),
+    "scalars": lambda x: sum(x[k] * x[k - 1] for k in range(N)) * np.sum(x),
+}
+DIRECTION = np.cos(2.0 + np.arange(N))
+TRANSFORMS: dict[str, Callable[[Callable[[Numbers], Numbers]], Callable[[Numbers], Numbers]]] = {
+    "value and gradient": lambda f: lambda x: np.append(*reversed(sa.value_and_grad(f)(x))),
+    "jvp": lambda f: lambda x: sa.jvp(lambda y: f(y) * y, (x,), (DIRECTION,))[1],
+    "linearize": lambda f: lambda x: sa.linearize(lambda y: f(y) * y, x)[1](DIRECTION),
+    "vjp": lambda f: lambda x: sa.vjp(lambda y: f(y) * y, x)[1](DIRECTION)[0],
+    "forward over reverse": lambda f: lambda x: sa.hvp(f, (x,), (DIRECTION,)),
+    "reverse over forward": lambda f: sa.grad(lambda x: sa.jvp(f, (x,), (DIRECTION,))[1]),
+    "reverse over reverse": lambda f: sa.grad(lambda x: np.sum(sa.grad(f)(x) * DIRECTION)),
+    "forward over forward": lambda f: (
+        lambda x: sa.jvp(lambda y: sa.jvp(f, (y,), (DIRECTION,))[1], (x,), (DIRECTION,))[1]
+    ),
+    "pullback at a deeper level": lambda f: sa.grad(lambda x: np.sum(sa.vjp(f, x)[1](np.sum(x))[0] * DIRECTION)),
+    "third": lambda f: sa.grad(lambda x: np.sum(sa.hvp(f, (x,), (DIRECTION,)) * DIRECTION)),
+}
+
+
+@pytest.mark.parametrize("least", [1, 5])
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_array_nodes_give_what_each_element_gives(name: str, transform: str, least: int) -> None:
+    run = TRANSFORMS[transform](PROGRAMS[name])
+    with array_nodes(None):
+        wanted = run(POINT.copy())
+    with array_nodes(least):
+        found = run(POINT.copy())
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-11)
+
+
+def nodes_made(f: Callable[[Numbers], Numbers], x: Numbers) -> tuple[int, int]:
+    """How many array nodes a function adds, and how many nodes that are no elements of them."""
+    with open_level([x], arrays=True) as level:
+        level.call(f)
+        graph = level.scope.graph
+        elements = sum(array.size for array in graph.arrays.nodes)
+        return len(graph.arrays.nodes), len(graph) - elements
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_the_number_of_nodes_does_not_depend_on_the_size(n: int) -> None:
+    data = np.ones((n, 3))
+    made = nodes_made(lambda x: np.sum(np.tanh(x[:, None] * data + 1) @ np.ones((3, 2))), np.ones(n))
+    assert made[0] <= 12
+    assert made[1] <= 12
+
+
+def test_few_elements_are_written_out() -> None:
+    assert nodes_made(lambda x: np.sum(np.sin(x)), np.ones(10))[0] == 0
+
+
+def test_large_arrays_are_differentiated() -> None:
+    n = 200_000
+    x, weights = np.linspace(-1, 1, n), np.random.default_rng(0).normal(size=(20, n // 20))
+    value, gradient = sa.value_and_grad(lambda x: np.sum(np.tanh(weights @ x.reshape(-1, 20))))(x)
+    product = np.tanh(weights @ x.reshape(-1, 20))
+    np.testing.assert_allclose(value, product.sum())
+    np.testing.assert_allclose(gradient, (weights.T @ (1 - product**2)).ravel(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("head", [np.max, np.min])
+def test_equal_largest_elements_share_as_pairs_do(head: Callable[[Numbers], Numbers]) -> None:
+    x = np.array([1.0, 2.0, 1.0, 2.0, 2.0, 1.0, 1.0])
+    with array_nodes(None):
+        wanted = sa.grad(head)(x)
+    with array_nodes(1):
+        np.testing.assert_array_equal(sa.grad(head)(x), wanted)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: np.max(x) * 2, lambda x: np.sum(np.maximum(x, 0.0)), lambda x: np.sum(np.where(x > 0, x, -x))]
+)
+def test_nan_is_not_lost(f: Callable[[Numbers], Numbers]) -> None:
+    x = np.array([1.0, np.nan, 3.0, -1.0])
+    results = []
+    for least in (None, 1):
+        with array_nodes(least):
+            results.append(np.append(*reversed(sa.value_and_grad(f)(x))))
+    np.testing.assert_array_equal(*results)
+    assert np.isnan(results[0][-1])
+
+
+def test_a_branch_that_is_not_taken_never_contributes_nan() -> None:
+    def f(x: Numbers) -> Numbers:
+        return np.sum(np.where(x > 0, np.sqrt(np.where(x > 0, x, 1.0)) * np.log(np.abs(x)), 0.0))
+
+    x = np.array([0.0, 4.0, -1.0, 0.0])
+    with array_nodes(1):
+        gradient = sa.grad(f)(x)
+        second = sa.hvp(f, (x,), (np.ones(4),))
+    np.testing.assert_allclose(gradient, [0, np.log(4) / 4 + 0.5, 0, 0])
+    assert np.isfinite(second).all()
+
+
+def test_symbols_that_meet_arrays_are_traced_element_by_element() -> None:
+    a = sp.Symbol("a")
+    found = sa.grad(lambda x: np.sum(x * x) * a)(np.ones(100))
+    assert found.shape == (100,)
+    assert found[0] == 2.0 * a
+
+
+def test_perturbations_are_not_confused() -> None:
+    x = np.linspace(0.5, 1.5, 100)
+    found = sa.grad(lambda x: np.sum(x * sa.grad(lambda y: np.sum(x * y))(x)))(x)
+    np.testing.assert_allclose(found, 2 * x)
+
+
+def test_a_singular_matrix_is_refused_at_the_users_line() -> None:
+    def f(x: Numbers) -> Numbers:
+        return np.sum(np.linalg.solve(np.multiply.outer(x, x), x))
+
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix") as caught:
+        sa.grad(f)(np.zeros(N))
+    assert any(frame.name == "f" for frame in caught.traceback)
+
+
+def test_a_value_kept_after_its_level_is_refused() -> None:
+    kept: list[Traced] = []
+    sa.grad(lambda x: (kept.append(x), np.sum(x))[1])(np.ones(100))
+    with pytest.raises(WorkbenchError, match="after its derivative level closed"):
+        np.sum(kept[0] * 2)
+
+
+def test_steps_that_somebody_listens_to_are_those_of_each_element() -> None:
+    with levels.noting() as events:
+        sa.grad(lambda x: np.sum(x * x))(np.ones(100))
+    assert not events[0].graph.arrays.nodes
