@@ -130,3 +130,19 @@ def test_compiled_code_that_breaks_on_refusals_does_not_end_the_process(name: st
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "traced value" in done.stdout
+
+
+TYPED = {
+    "buffers": lambda x: float(len(memoryview(x))),
+    "methods": lambda x: np.ndarray.trace(np.outer(x, x)),
+    "shapes": lambda x: setattr(x, "shape", (3, 1)) or x.sum(),
+    "cython": lambda x: pytest.importorskip("scipy.stats._stats").von_mises_cdf(x, x).sum(),
+}
+
+
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+@pytest.mark.parametrize("name", TYPED)
+def test_compiled_code_with_typed_arguments(name, made):
+    """What it says of a traced array's type is no error of the user's."""
+    with pytest.raises(TraceError, match=r"traced (value|array)"):
+        made(TYPED[name])(X)
