@@ -1,7 +1,8 @@
 """`python -m benchmarks.arrays`: value and gradient of array programs, each tool in a process of its own.
 
-NumPy has f alone. symad and JAX compile (both may use all cores), autograd works on numbers. All must agree on the
-value and on the gradient along a random direction; the exit status says whether they do.
+NumPy has f alone. symad and JAX compile (both may use all cores); autograd works on numbers, and so does symad without
+compiling ("numbers"). All must agree on the value and on the gradient along a random direction; the exit status says
+whether they do.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from benchmarks.limited import failure, peak_memory
 from benchmarks.machine import describe, folder_name
 from benchmarks.tables import number, table
 
-TOOLS = ("numpy", "symad", "jax", "autograd")
+TOOLS = ("numpy", "symad", "jax", "numbers", "autograd")
 TOLERANCE = 1e-9
 MEMORY = 12.0  # GB
 Both = tuple[float, Array]
@@ -37,6 +38,10 @@ def _numpy(f: Objective, p: Array) -> Callable[[Array], Both]:
 
 def _symad(f: Objective, p: Array) -> Callable[[Array], Both]:
     return sa.compile(sa.value_and_grad(lambda p: f(np, p)), p, threads=2)
+
+
+def _numbers(f: Objective, p: Array) -> Callable[[Array], Both]:
+    return sa.value_and_grad(lambda p: f(np, p))
 
 
 def _jax(f: Objective, p: Array) -> Callable[[Array], Both]:
@@ -51,7 +56,7 @@ def _autograd(f: Objective, p: Array) -> Callable[[Array], Both]:
     return autograd.value_and_grad(lambda p: f(autograd.numpy, p))
 
 
-MAKERS = {"numpy": _numpy, "symad": _symad, "jax": _jax, "autograd": _autograd}
+MAKERS = {"numpy": _numpy, "symad": _symad, "jax": _jax, "numbers": _numbers, "autograd": _autograd}
 
 
 def work(tool: str, name: str) -> dict[str, float]:
@@ -74,7 +79,7 @@ def work(tool: str, name: str) -> dict[str, float]:
 
 def elsewhere(tool: str, name: str, seconds: float) -> dict[str, Any]:
     """The same in a process of its own."""
-    if importlib.util.find_spec(tool) is None:
+    if tool != "numbers" and importlib.util.find_spec(tool) is None:
         return {"reason": "not installed"}
     command = [sys.executable, "-m", "benchmarks.arrays", "--work", tool, name]
     try:
@@ -90,7 +95,7 @@ def elsewhere(tool: str, name: str, seconds: float) -> dict[str, Any]:
 def differences(found: dict[str, dict[str, Any]]) -> list[str]:
     """Return what tools disagree on: NumPy has no gradient."""
     said = []
-    for key, tools in (("value", ("symad", "jax", "autograd", "numpy")), ("along", ("symad", "jax", "autograd"))):
+    for key, tools in (("value", TOOLS), ("along", TOOLS[1:])):
         numbers = [found[tool][key] for tool in tools if key in found[tool]]
         if numbers and max(numbers) - min(numbers) > TOLERANCE * max(1.0, *map(abs, numbers)):
             said.append(f"{key}: {numbers}")
@@ -101,15 +106,16 @@ def row(name: str, found: dict[str, dict[str, Any]]) -> list[str]:
     """Return a row of the table: milliseconds of a call, seconds to build, MiB."""
     calls = [found[tool].get("call") for tool in TOOLS]
     milliseconds = ["-" if call is None else number(1e3 * call) for call in calls]
-    ahead = [f"{calls[k] / calls[1]:.2f}" if calls[1] and calls[k] else "-" for k in (2, 3)]
+    pairs = (calls[2], calls[1]), (calls[4], calls[3])
+    ahead = [f"{peer / own:.2f}" if peer and own else "-" for peer, own in pairs]
     builds = [number(found[tool]["build"]) if "build" in found[tool] else "-" for tool in ("symad", "jax")]
     memory = [f"{found[tool]['memory']:.0f}" if "memory" in found[tool] else "-" for tool in ("symad", "jax")]
     return [name, *milliseconds, *ahead, *builds, *memory]
 
 
 HEADER = [
-    "value and gradient", "NumPy's f, ms", "symad, ms", "JAX, ms", "autograd, ms", "JAX / symad", "autograd / symad",
-    "symad builds, s", "JAX builds, s", "symad, MiB", "JAX, MiB",
+    "value and gradient", "NumPy's f, ms", "symad, ms", "JAX, ms", "symad on numbers, ms", "autograd, ms",
+    "JAX / symad", "autograd / symad on numbers", "symad builds, s", "JAX builds, s", "symad, MiB", "JAX, MiB",
 ]  # fmt: skip
 
 

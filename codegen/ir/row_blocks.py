@@ -47,6 +47,7 @@ class RowBlocks:
     waiting: dict[Head, list[_Block]] = field(default_factory=dict)  # not in the memo
     latest: dict[Head, int] = field(default_factory=dict)  # the last row of a head that the memo may have
     scanned: int = 0  # rows that `latest` knows of
+    elements: int = 0  # rows that stand for elements of arrays, which are no operations
 
     def around(self, low: int, high: int) -> bool:
         """Whether one block has all rows from `low` to `high`."""

@@ -162,7 +162,7 @@ class Table:
                 found = self._in_blocks(head, operands)
             if found is None:
                 found = len(self.heads)
-                if found >= self.most:
+                if found - self.blocks.elements >= self.most:
                     raise self._too_many()
                 if not found % EVERY:
                     check("writing operations", self.heads)

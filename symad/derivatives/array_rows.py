@@ -113,8 +113,10 @@ class Carried:
             if part.node.first in self.active.arrays:
                 self._put(part.node, flat[part.where], part.places)
         if reading.singles is not None:
-            for k, node in zip(reading.singles.where.tolist(), reading.singles.numbers.tolist(), strict=True):
-                self.put_single(reading.singles.nodes[node], int(flat[k]))
+            singles = reading.singles
+            moves = np.array([node in self.active.singles for node in singles.nodes])[singles.numbers]
+            for k, number in zip(singles.where[moves].tolist(), singles.numbers[moves].tolist(), strict=True):
+                self.put_single(singles.nodes[number], int(flat[k]))
 
     def put_single(self, node: int, value: int) -> None:
         """Add a value to that of a node that is active and no element."""

@@ -158,16 +158,22 @@ class FunctionResultError(ArgumentError):
 class Level:
     """An open level: its scope, the tree of its alias parameters, its epsilon."""
 
-    __slots__ = ("build", "parameters", "scope")
+    __slots__ = ("arrays_before", "build", "parameters", "scope")
 
     def __init__(self, scope: Scope, arguments: tuple[Any, ...], names: Sequence[str]) -> None:
         self.scope, start = scope, len(scope.graph)
         self.build = Builder(scope.graph)
+        self.arrays_before = len(scope.graph.arrays.nodes)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
         scope.parameters = frozenset(scope.graph.arrays.roots(self.parameters.nodes))
         note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
+
+    @property
+    def has_array_nodes(self) -> bool:
+        """Whether operations on arrays are array nodes, and there are some."""
+        return self.scope.arrays is not None and bool(self.scope.graph.arrays.nodes)
 
     @property
     def epsilon(self) -> Epsilon:
@@ -210,9 +216,11 @@ def _is_function(leaf: Any) -> bool:
 T = TypeVar("T")
 
 
-def in_level(arguments: Sequence[Any], names: Sequence[str], carried_out: Callable[[Level], T]) -> T:
+def in_level(
+    arguments: Sequence[Any], names: Sequence[str], carried_out: Callable[[Level], T], *, arrays: bool = True
+) -> T:
     """Return what is carried out in a level; on numbers, operations on arrays are array nodes (`array_linear`)."""
-    if _suits_arrays(arguments):
+    if arrays and _suits_arrays(arguments):
         try:
             with open_level(arguments, names, arrays=True) as level:
                 return carried_out(level)

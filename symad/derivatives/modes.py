@@ -126,7 +126,7 @@ _ORDERS: dict[str, Elimination] = {"fwd": forward, "rev": reverse, "cross-countr
 
 def linear_map(level: Level, result: Tree) -> Linear | ArrayLinear:
     """Return the linear map from the level's parameters to its result, of whole arrays where the level has them."""
-    if level.scope.arrays is None or not level.scope.graph.arrays.nodes:
+    if not level.has_array_nodes:
         return derivative_of(level, result)
     return array_linearize(level.build, result.nodes, level.parameters.nodes, level.scope.values)
 

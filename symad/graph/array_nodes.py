@@ -15,14 +15,18 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Literal, Protocol, TypeAlias
+from weakref import ReferenceType, ref
 
 import numpy as np
 import sympy as sp
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from codegen.errors import InvariantError
 from codegen.ir.program import Head
+from codegen.ir.strictness import strict
 
 Nodes: TypeAlias = NDArray[np.int64]
 
@@ -171,7 +175,8 @@ class ArrayNodes:
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     closed: bool = False
-    untouched: dict[int, tuple[Nodes, ArrayNode]] = field(default_factory=dict)  # by identity
+    untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
+    _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
 
     def add(
@@ -189,17 +194,33 @@ class ArrayNodes:
         readings = tuple(part if isinstance(part, Reading) else self.reading(part) for part in operands)
         count = math.prod(shape)
         head_of_elements = TruthElement if truths else sp.Float if kind == "given" else Element
-        first = self.graph.elements(head_of_elements, count, numbers)
-        made = ArrayNode(kind, np.arange(first, first + count).reshape(shape), readings, head, places, numbers)
-        if len(self.nodes) == self._ranges.shape[1]:
-            self._ranges = np.concatenate([self._ranges, np.zeros((2, 16 + len(self.nodes)), dtype=np.int64)], axis=1)
-        self._ranges[:, len(self.nodes)] = first, first + count
-        self.nodes.append(made)
-        self.firsts.append(first)
+        with self._lock:  # threads may add to one graph; the first nodes ascend
+            first = self.graph.elements(head_of_elements, count, numbers)
+            made = ArrayNode(kind, np.arange(first, first + count).reshape(shape), readings, head, places, numbers)
+            if len(self.nodes) == self._ranges.shape[1]:
+                room = np.zeros((2, 16 + len(self.nodes)), dtype=np.int64)
+                self._ranges = np.concatenate([self._ranges, room], axis=1)
+            self._ranges[:, len(self.nodes)] = first, first + count
+            self.firsts.append(first)
+            self.nodes.append(made)
         handed_out = made.ids.copy()
         for ids in (made.ids, handed_out):
-            self.untouched[id(_owner(ids))] = _owner(ids), made
+            self.untouched[id(_owner(ids))] = ref(_owner(ids)), made
         return handed_out
+
+    def release(self, count: int) -> None:
+        """Forget the array nodes after the first ones, which nothing will read again."""
+        for node in self.nodes[count:]:
+            self.values.pop(node.first, None)
+        released = {node.first for node in self.nodes[count:]}
+        self.untouched = {key: kept for key, kept in self.untouched.items() if kept[1].first not in released}
+        del self.nodes[count:], self.firsts[count:]
+
+    def operations(self, start: int) -> int:
+        """Return how many operations on single elements those from number `start` on are."""
+        return sum(
+            node.size * (2 * node.operands[0].shape[-1] if node.kind == "product" else 1) for node in self.nodes[start:]
+        )
 
     def stored_into(self, ids: Nodes) -> None:
         """Note that an array of node ids will be stored into."""
@@ -257,12 +278,16 @@ class ArrayNodes:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
         owner = ids if ids.base is None else _owner(ids)
         found = self.untouched.get(id(owner))
-        if found is None or found[0] is not owner or not ids.size:
+        if found is None or found[0]() is not owner or not ids.size:
             return None
         if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
-            return View(found[1], 0, (), whole=True)
-        offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
-        return View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+            view = View(found[1], 0, (), whole=True)
+        else:
+            offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
+            view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+        if strict() and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
+            raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
+        return view
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""

@@ -113,6 +113,7 @@ Rule: TypeAlias = Callable[[int], int | None]
 _PRECISION = 53  # bits of a float
 
 MANY = 1000  # leaves made at once whose atoms are made later
+ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, some 10 GB
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
@@ -240,8 +241,12 @@ class Graph(Table):
         with self._lock:
             first = len(self.heads)
             check("writing operations", self.heads)
-            if first + count > self.most:
-                raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} elements were to be added")
+            if first + count > ELEMENT_LIMIT:
+                raise LimitError(
+                    f"the graph has reached {ELEMENT_LIMIT} elements of arrays",
+                    why=f"{count} were to be added; each takes some 40 bytes until the derivative is ready",
+                    do="differentiate it for a part of the data at a time, or compile it",
+                )
             if numbers is not None:
                 self._atoms_later(range(first, first + count), lambda k: sp.Float(float(numbers[k])))
             self.blocks.scan(self.heads)
@@ -249,6 +254,7 @@ class Graph(Table):
             self.heads += [head] * count
             self.operands += [()] * count
             self.blocks.scanned = first + count
+            self.blocks.elements += count
             return first
 
     def _atoms_later(self, nodes: range, atom: AtomOf) -> None:

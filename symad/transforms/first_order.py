@@ -28,8 +28,9 @@ from symad.derivatives.application import (
     fitting,
     require_scalar,
 )
+from symad.derivatives.array_matrices import array_hessian, array_jacobian, pays
 from symad.derivatives.in_code import Columns, Recipe, noted, recipe_of
-from symad.derivatives.level import FunctionResultError, Level, in_level, open_level
+from symad.derivatives.level import FunctionResultError, Level, in_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
@@ -253,9 +254,18 @@ def jacobian(
         written = in_code.matrix(chosen, "Jacobian", sparse, format) if mode == "auto" else None
         if written is not None:
             return written
-        with open_level(chosen.arguments, chosen.names) as level:
+
+        def made(level: Level) -> Any:
             result = level.call(chosen.function)
+            if level.has_array_nodes:
+                if not pays(level, result, direction):
+                    return None
+                return close_blocks(level, array_jacobian(level, result, direction), result, chosen)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
+
+        direction = None if sparse or mode == "cross-country" else mode
+        found = in_level(chosen.arguments, chosen.names, made) if direction is not None else None
+        return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
 
     columns = None if sparse else _columns(f, argnums)
     recipe = Recipe("Jacobian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
@@ -296,9 +306,19 @@ def hessian(
         written = in_code.matrix(chosen, "Hessian", sparse, format) if mode == "auto" else None
         if written is not None:
             return written
-        with open_level(chosen.arguments, chosen.names) as level:
-            lower = modes.hessian_entries(level, call_scalar(level, chosen.function, f), mode)
+
+        def made(level: Level) -> Any:
+            result = call_scalar(level, chosen.function, f)
+            if level.has_array_nodes:
+                if not pays(level, result, "hessian"):
+                    return None
+                matrix = array_hessian(level, modes.gradient(level, result))
+                return close_blocks(level, matrix, level.parameters, chosen)
+            lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
+
+        found = in_level(chosen.arguments, chosen.names, made) if not sparse and mode == "auto" else None
+        return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
 
     check_function(f)
     columns = None if sparse else _columns(grad(require_scalar(f), argnums), argnums)

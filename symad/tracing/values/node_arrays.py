@@ -203,6 +203,8 @@ def constants(graph: Graph, values: Any) -> Nodes:
     loops = loops_on(graph) if array.dtype == np.float64 else None
     if loops is not None and (written := loops.constants(array)) is not None:
         return written  # type: ignore[no-any-return]
+    if array.dtype == bool:
+        return np.where(array, graph.number(True), graph.number(False))
     return np.array([graph.number(value) for value in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ PROGRAMS: dict[str, Callable[[Numbers], Numbers]] = {
     "rolled": lambda x: np.sum(np.roll(x, 2) * np.pad(x, 1)[2:] * np.repeat(x[:4], 3)),
     "powers": lambda x: np.sum((x * x + 1) ** x + (x * x + 1) ** DATA[0] + x ** np.arange(N)),
     "vectorized": lambda x: np.sum(np.vectorize(lambda u: u * u if u > 0 else -u)(x)),
-    "solve": lambda x: np.sum(np.linalg.solve(np.multiply.outer(x, x) + 4 * np.eye(N), x) ** 2),
+    "solve": lambda x: np.sum(np.linalg.solve(np.multiply.outer(x[:5], x[5:10]) + 4 * np.eye(5), x[7:]) ** 2),
     "determinant": lambda x: np.linalg.det(np.diag(x[:5]) + DATA[:5, :5]) + np.linalg.slogdet(np.eye(N) * 2 + x)[1],
     "cholesky": lambda x: np.sum(np.sin(np.linalg.cholesky(np.multiply.outer(x, x) + 4 * np.eye(N)))),
     "inverse": lambda x: np.sum(np.linalg.inv(np.multiply.outer(x, x) + 4 * np.eye(N))[0] * x),
@@ -99,15 +100,24 @@ TRANSFORMS: dict[str, Callable[[Callable[[Numbers], Numbers]], Callable[[Numbers
         lambda x: sa.jvp(lambda y: sa.jvp(f, (y,), (DIRECTION,))[1], (x,), (DIRECTION,))[1]
     ),
     "pullback at a deeper level": lambda f: sa.grad(lambda x: np.sum(sa.vjp(f, x)[1](np.sum(x))[0] * DIRECTION)),
+    "Hessian": sa.hessian,
+    "Jacobian": lambda f: sa.jacobian(lambda x: f(x) * x),
+    "Jacobian forwards": lambda f: sa.jacfwd(lambda x: x[:3] * f(x)),
+    "Jacobian backwards": lambda f: sa.jacrev(lambda x: x[:3] * f(x)),
+    "backwards over forwards": lambda f: sa.hessian(f, mode="rev-fwd"),
+    "gradient of a Hessian": lambda f: sa.grad(lambda x: np.sum(sa.hessian(lambda y: f(np.append(y, x[2:])))(x[:2]))),
     "third": lambda f: sa.grad(lambda x: np.sum(sa.hvp(f, (x,), (DIRECTION,)) * DIRECTION)),
 }
 
 
-@pytest.mark.parametrize("least", [1, 5])
-@pytest.mark.parametrize("transform", TRANSFORMS)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_array_nodes_give_what_each_element_gives(name: str, transform: str, least: int) -> None:
-    run = TRANSFORMS[transform](PROGRAMS[name])
+ALL = ("value and gradient", "forward over reverse", "third")  # of every program
+EVERYTHING = ("views", "chosen", "closure", "solve", "stored")  # in every way
+PAIRS = [*product(PROGRAMS, ALL), *product(EVERYTHING, [name for name in TRANSFORMS if name not in ALL])]
+
+
+@pytest.mark.parametrize(("name", "transform"), PAIRS)
+def test_array_nodes_give_what_each_element_gives(name: str, transform: str) -> None:
+    run, least = TRANSFORMS[transform](PROGRAMS[name]), 5 if transform == "third" else 1
     with array_nodes(None):
         wanted = run(POINT.copy())
     with array_nodes(least):
@@ -143,6 +153,39 @@ def test_large_arrays_are_differentiated() -> None:
     product = np.tanh(weights @ x.reshape(-1, 20))
     np.testing.assert_allclose(value, product.sum())
     np.testing.assert_allclose(gradient, (weights.T @ (1 - product**2)).ravel(), rtol=1e-12, atol=1e-12)
+
+
+def test_a_hessian_of_few_inputs_of_many_numbers_is_made_by_columns() -> None:
+    data = np.random.default_rng(0).normal(size=(20_000, 3))
+    found = sa.hessian(lambda w: np.sum(np.log1p(np.exp(-(data @ w)))))(np.zeros(3))
+    np.testing.assert_allclose(found, data.T @ data / 4, rtol=1e-12)
+    jacobian = sa.jacobian(lambda w: data @ w)(np.zeros(3))
+    np.testing.assert_array_equal(jacobian, data)
+
+
+def test_elements_have_a_limit_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symad.graph.graph.Graph.most", 1000)
+    x = np.ones(500)
+    np.testing.assert_array_equal(sa.grad(lambda x: np.sum(np.sin(x) * x) + x[0] * x[1])(x * 0), np.zeros(500))
+    monkeypatch.setattr("symad.graph.graph.ELEMENT_LIMIT", 1200)
+    with pytest.raises(sa.LimitError, match="1200 elements of arrays"):
+        sa.grad(lambda x: np.sum(np.sin(x) * x))(x)
+
+
+def test_a_sparse_hessian_is_made_element_by_element() -> None:
+    found = sa.hessian(lambda x: np.sum(x**3), sparse="lower")(np.ones(100))
+    assert found.nnz == 100
+
+
+def test_what_nothing_reads_again_is_released() -> None:
+    with open_level([np.ones(100)], arrays=True) as level:
+        arrays = level.scope.graph.arrays
+        kept = len(arrays.nodes)
+        level.close(level.call(lambda x: np.sin(x) * 2))
+        assert len(arrays.nodes) > kept
+        arrays.release(kept)
+        assert len(arrays.nodes) == len(arrays.firsts) == kept
+        assert all(first <= arrays.firsts[-1] for first in arrays.values)
 
 
 @pytest.mark.parametrize("head", [np.max, np.min])
