@@ -133,7 +133,7 @@ class _Loops:
 
     def __init__(self, rows: Rows, loops: Sequence[Loop], first: int) -> None:
         self.rows, self.loops = rows, list(loops)
-        self.owner, self.output, self.repetition = np.full((3, first), -1)
+        self.owner, self.output, self.repetition = np.full((3, first), -1, dtype=np.int32)
         for number, loop in enumerate(loops):
             for result in loop.results:
                 self.note(number, result)
@@ -142,7 +142,7 @@ class _Loops:
         """Note what computes nodes; only what a plain loop stores in each repetition has an output."""
         missing = int(result.nodes.max(initial=-1)) + 1 - len(self.owner)
         if missing > 0:
-            more = np.full(missing, -1)
+            more = np.full(missing, -1, dtype=np.int32)
             self.owner, self.output, self.repetition = (
                 np.concatenate([known, more]) for known in (self.owner, self.output, self.repetition)
             )
@@ -157,14 +157,17 @@ class _Loops:
         """Return what computes all nodes of a column: an output of one loop, or one row of straight lines."""
         if not is_nodes(nodes):
             return None
-        node, number, output = (int(of[nodes[0]]) for of in (np.arange(len(self.owner)), self.owner, self.output))
+        node = int(nodes[0])
+        number, output = int(self.owner[node]), int(self.output[node])
         if number < 0:
             straight = node < len(self.rows.heads) and (nodes == node).all()
             return _Source(self.rows, node, 0, None, nodes) if straight else None
         if output < 0 or not ((self.owner[nodes] == number) & (self.output[nodes] == output)).all():
             return None
         body = self.loops[number].body
-        return _Source(body, body.outputs[output].rows[0], body.input_count, number, self.repetition[nodes])
+        return _Source(
+            body, body.outputs[output].rows[0], body.input_count, number, self.repetition[nodes].astype(np.int64)
+        )
 
     def is_inner(self, source: _Source, outer: Outer) -> bool:
         """Whether a source is an inner function of what is made of it."""
