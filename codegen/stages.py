@@ -24,6 +24,7 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from codegen.errors import ArgumentError
+from codegen.limits import check
 
 T = TypeVar("T")
 
@@ -236,6 +237,7 @@ def carried_out(
     """
     if optional and not allowed(name):
         return subject
+    check(f"the pass {name}")
     start = perf_counter()
     made = change(subject)
     if LOG.isEnabledFor(logging.DEBUG) and (opened := _opened.get()) is not None:

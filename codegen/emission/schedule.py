@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
 from codegen.ir.program import Program
+from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
@@ -62,6 +63,8 @@ def depth_first(lowered: Lowered) -> list[int]:
             index = stack.pop()
             if index < 0:
                 order.append(~index)
+                if not len(order) % EVERY:
+                    check("ordering machine operations")
             elif not done[index]:
                 done[index] = 1
                 stack.append(~index)
@@ -85,6 +88,7 @@ def _slots(lowered: Lowered, chunks: list[list[int]]) -> tuple[dict[int, int], i
     ending: list[list[int]] = [[] for _ in range(len(chunks) + 1)]
     size = 0
     for number, chunk in enumerate(chunks):
+        check("placing machine operations")
         for index in ending[number]:
             free[lanes_of_row(rows[index])].append(slots[index])
         for index in chunk:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from codegen.ir.float_functions import divide
+from codegen.limits import EVERY, check
 
 Reference: TypeAlias = int
 Row: TypeAlias = tuple[Any, ...]
@@ -92,6 +93,8 @@ class Rows:
         """Return the index of a row, as written."""
         found = self._memo.get(row)
         if found is None:
+            if not len(self.rows) % EVERY:
+                check("writing machine operations")
             found = self._memo[row] = len(self.rows)
             self.rows.append(row)
         return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, Rows, in_range, is_power_of_two, operands_of
+from codegen.limits import EVERY, check
 from codegen.lowering.algebra_rows import constant_of
 from codegen.lowering.lower import Lowered
 
@@ -61,6 +62,8 @@ def _rewritten(lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[i
     rows = list(lowered.rows)
     uses = lowered.uses()
     for index, row in enumerate(lowered.rows):
+        if not index % EVERY:
+            check("rewriting machine operations")
         rule = rules.get(row[0])
         if rule is not None and uses[index]:
             rule(rows, uses, index)

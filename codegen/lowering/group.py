@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from codegen.functions.libraries import FUNCTIONS
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of
+from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
 
@@ -121,6 +122,8 @@ class _Packer:
         itself."""
         keys = [(0, 0)] * len(self.rows)
         for index, row in enumerate(self.rows):
+            if not index % EVERY:
+                check("grouping operations")
             if self.uses[index] and row[0] not in LEAVES:
                 most = max([keys[part] for part in operands_of(row)])
                 keys[index] = (most[0] + 1, 0) if self.is_seed(index) else (most[0], most[1] + 1)
@@ -130,6 +133,8 @@ class _Packer:
         """Of each row: (reader, position of the operand)."""
         readers: dict[int, list[tuple[int, int]]] = {}
         for index, row in enumerate(self.rows):
+            if not index % EVERY:
+                check("grouping operations")
             if self.uses[index] and row[0] not in LEAVES:
                 for position, part in enumerate(operands_of(row)):
                     if self.rows[part][0] not in LEAVES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -10,11 +11,15 @@ import sys
 import threading
 import time
 import weakref
+from collections import Counter
+from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import pytest
 
 import codegen.emission.straight
+import codegen.limits
 import symad as sa
 from codegen import ArgumentError
 from codegen.emission.emit import Emitted
@@ -206,3 +211,80 @@ os._exit(0)
 def test_a_fork_does_not_wait_for_a_thread_that_it_has_not() -> None:
     done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+
+
+def pairs(x):
+    return sum((x[i] - x[j]) ** 4 * np.cos(x[i]) for i in range(len(x)) for j in range(i))
+
+
+def neighbours(x):
+    links = np.random.default_rng(0).integers(0, 40, (40, 12))
+    return sum(np.sqrt(1 + sum(np.exp(x[i] * x[j]) for j in links[i, : 2 + i % 9])) for i in range(40))
+
+
+def momentum(x):
+    v = 0 * x
+    for _ in range(60):
+        v = 0.9 * v - 0.01 * np.stack([x[0] * (x[0] ** 2 - x[1]), x[1] - x[0] ** 2])
+        x = x + v
+    return np.sum(np.sin(x))
+
+
+def unlike(x):
+    return sum(x[k] ** (k % 12) * np.sin(k * x[k]) ** (k % 7) for k in range(40))
+
+
+class InsideError(Exception):
+    """The time was over in a stage, and noticed there."""
+
+
+STAGES = [
+    ("codegen.loops.find.chains", "_Cover.chains", momentum),
+    ("codegen.loops.find.find", "ragged_sums", neighbours),
+    ("codegen.loops.find.cover", "_Cover.settle", pairs),
+    ("codegen.loops.find.cover", "_Cover.reduce", pairs),
+    ("codegen.loops.find.cover", "companions", pairs),
+    ("codegen.loops.find.find", "fused", pairs),
+    ("codegen.loops.find.find", "_settled", pairs),
+    ("codegen.loops.find.find", "whole_compositions", pairs),
+    ("codegen.loops.roll", "place", pairs),
+    ("codegen.loops.place.place_nodes", "_Placer.stages", pairs),
+    ("codegen.loops.place.place_nodes", "_Placer.write", pairs),
+    ("codegen.loops.place.place_nodes", "_Placer.run", neighbours),
+    ("codegen.loops.find.agreement", "_finish", neighbours),
+    ("codegen.lowering.passes", "lower", unlike),
+    ("codegen.lowering.passes", "simplify", unlike),
+    ("codegen.lowering.fuse", "_rewritten", unlike),
+]
+
+
+@pytest.mark.parametrize(("module", "name", "f"), STAGES, ids=[f"{m.rpartition('.')[2]}.{n}" for m, n, _ in STAGES])
+def test_a_limit_is_kept_inside_of_a_stage(
+    module: str, name: str, f: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock stands still until the stage is entered; then the time is over, and the stage does not end."""
+    *within, name = name.split(".")
+    owner = reduce(getattr, within, importlib.import_module(module))
+    stage, clock = getattr(owner, name), [0.0]
+
+    def entered(*args: object, **keywords: object) -> None:
+        clock[0] = 1e6
+        with pytest.raises(sa.LimitError, match="more than 100 s since the start"):
+            stage(*args, **keywords)
+        raise InsideError
+
+    monkeypatch.setattr(codegen.limits.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(owner, name, entered)
+    with pytest.raises(InsideError):
+        sa.compile(sa.grad(f), np.linspace(0.5, 1.0, 2 if f is momentum else 40), max_seconds=100)
+
+
+def test_long_straight_lines_ask_for_the_time_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: Counter[str] = Counter()
+    for module in ("codegen.ir.machine_rows", "codegen.lowering.fuse", "codegen.emission.schedule"):
+        monkeypatch.setattr(importlib.import_module(module), "EVERY", 64)
+        monkeypatch.setattr(importlib.import_module(module), "check", lambda doing: asked.update([doing]))
+    sa.compile(unlike, np.linspace(0.5, 1.0, 40), roll="never")
+    assert asked["writing machine operations"] > 4
+    assert asked["rewriting machine operations"] > 4
+    assert asked["ordering machine operations"] > 2

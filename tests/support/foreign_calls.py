@@ -164,6 +164,21 @@ def plain_value(call: Call, numbers: Sequence[float]) -> float | None:
         return None
 
 
+def raises_itself(call: Call, error: Exception) -> bool:
+    """Whether the plain call raises an error of that kind, where it is given other numbers."""
+    start = call.start
+    others = ([0.0] * len(start), [1.0] * len(start), [-number for number in start], start[::-1], moved(call))
+    for numbers in others:
+        try:
+            with _harmless():
+                call(*numbers)
+        except type(error):
+            return True
+        except (Exception, TooLongError):
+            continue
+    return False
+
+
 # What is called
 
 
@@ -321,5 +336,7 @@ def _numbers(value: Any) -> Iterator[Any]:
             yield from _numbers(part)
     elif isinstance(value, float | np.floating):
         yield value
+    elif isinstance(value, complex | np.complexfloating):
+        raise ValueError("not a real number")  # so the function has no value there
     elif not isinstance(value, int | str | np.bool_ | np.integer | None):  # another library's numbers
         raise TypeError

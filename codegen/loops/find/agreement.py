@@ -14,6 +14,7 @@ from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate, leaf_number
 from codegen.ir.program import Rows
 from codegen.ir.region import RolledProgram
+from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, needed, waves
 from codegen.loops.find.plain_rows import PlainRows
 from codegen.loops.loop import Nodes
@@ -43,6 +44,7 @@ def straight_values(rows: Rows, flat: Flat, inputs: Nodes, numbers: Numbers, wan
     *many, rest = waves(flat, todo & (flat.arity > 0), np.zeros(len(flat), dtype=bool))
     with np.errstate(all="ignore"):
         for wave in many:
+            check("comparing loops with their rows")
             kinds = flat.codes[wave] * (int(flat.arity.max()) + 1) + flat.arity[wave]
             for kind in np.unique(kinds).tolist():
                 _compute(flat, wave[kinds == kind], values, truth)
@@ -66,7 +68,10 @@ def _finish(rows: Rows, flat: Flat, rest: Nodes, values: Numbers, truth: Flags) 
     known = np.setdiff1d(flat.parts(rest)[0], rest)
     found = dict(zip(known.tolist(), values[known].tolist(), strict=True))
     found |= {row: bool(found[row]) for row in known[truth[known]].tolist()}
-    values[rest] = [float(value) for value in evaluate(rows, rest.tolist(), found)]
+    for start in range(0, len(rest), EVERY):
+        check("comparing loops with their rows")
+        block = rest[start : start + EVERY]
+        values[block] = [float(value) for value in evaluate(rows, block.tolist(), found)]
 
 
 SCALES = 1.0, 0.25, 1 / 32, 2.0**-10  # of the points that are tried

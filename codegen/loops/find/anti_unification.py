@@ -22,6 +22,7 @@ import sympy as sp
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Rows
 from codegen.ir.row_table import Table
+from codegen.limits import check
 from codegen.loops.find.row_classes import NUMBER, Classes
 from codegen.loops.loop import Loop, LoopResult, Nodes
 
@@ -157,6 +158,7 @@ def fused(templates: Sequence[Template], classes: Classes) -> list[Template]:
     found: list[Template] = []
     by_column: dict[tuple[int, int, int, int], list[Template]] = {}
     for template in templates:
+        check("fusing loops")
         host = next(
             (host for host in _candidates(template, classes, by_column) if _fits(host, template, classes)), None
         )

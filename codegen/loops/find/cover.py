@@ -186,6 +186,7 @@ class _Cover:
             unique: list[int] = np.unique(every).tolist()
             return unique
         for template, entry in inner:
+            check("looking for sums")
             self.grow(template, entry)
         return sorted(set(nodes))
 
@@ -227,6 +228,7 @@ class _Cover:
         for term in sorted(terms):
             by_class[int(self.classes.of[term])].append(term)
         groups, rest = [], []
+        check("looking for sums")
         for kind, members in by_class.items():
             if self.is_group(total, kind, len(members)):
                 groups.append(Group(total, kind, self.ordered(np.array(members))))
@@ -251,6 +253,7 @@ class _Cover:
         alone = {total for total, number in Counter(group.total for group in groups).items() if number == 1}
         alone = {total for total in alone if not self.sums[total]}
         for together in companions(self.classes, groups):
+            check("looking for sums")
             template = Template(len(together[0].terms), tuple((group.total, group.kind) for group in together))
             self.templates.append(template)
             for group in together:

@@ -15,8 +15,10 @@ import numpy as np
 
 from codegen.ir.program import Rows
 from codegen.ir.tables import distinct
+from codegen.limits import check
 from codegen.loops.find.anti_unification import Name, Template, fused, to_loop
 from codegen.loops.find.chains import find_chains
+from codegen.loops.find.compositions import whole_compositions
 from codegen.loops.find.cover import OPERATIONS, cover
 from codegen.loops.find.flat_rows import Flat, flattened
 from codegen.loops.find.plain_rows import PlainRows
@@ -73,6 +75,7 @@ def find_sums(
 
 def _settled(template: Template, classes: Classes, places: Places) -> bool:
     """Put the repetitions of a loop in order; return whether there is enough to do besides gathering."""
+    check("ordering repetitions")
     template.reorder(order_of(template, classes, places))
     for entry in template.stores:
         places.keep(entry.nodes)
@@ -85,14 +88,14 @@ Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that 
 def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], line_of: Line) -> Found:
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
     if 2 * sum(map(bool, rows.operands)) < OPERATIONS:
-        return Found(list(written), {})
+        return Found(whole_compositions(rows, written, outputs), {})
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
     chains = find_chains(rows, inputs, outputs, written, flat)
     given = [*written, *chains]
     top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]
     sums = find_sums(rows, inputs, outputs, given, max([len(rows.heads), *top]), flat)
     found = [replace(loop, origin=_origin(loop, line_of)) for loop in (*chains, *sums.loops)]
-    return Found([*written, *found], sums.sums)
+    return Found(whole_compositions(rows, [*written, *found], outputs, flat if found else None), sums.sums)
 
 
 def _origin(loop: Loop, line_of: Line) -> str:

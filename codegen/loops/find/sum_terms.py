@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from codegen.limits import check
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.loop import Nodes
 
@@ -75,6 +76,7 @@ def _families(totals: Nodes, kinds: Nodes, sums: int, classes: int) -> Nodes:
     """Return a number for each term that is the same for sums with terms of one class."""
     label_of_class, label_of_sum = np.arange(classes), np.full(sums, classes)
     while True:
+        check("comparing sums")
         np.minimum.at(label_of_sum, totals, label_of_class[kinds])
         found = label_of_class.copy()
         np.minimum.at(found, kinds, label_of_sum[totals])
@@ -184,6 +186,7 @@ def companions(classes: Classes, groups: Sequence[Group]) -> list[list[Group]]:
     """Put groups together that have as many terms, and whose terms read the same inputs."""
     found: list[tuple[list[set[int]], list[Group]]] = []
     for group in sorted(groups, key=lambda group: (len(group.terms), group.total, group.kind)):
+        check("comparing sums")
         places = np.linspace(0, len(group.terms) - 1, SAMPLES).astype(int)
         samples = [_reads_of(classes, term) for term in group.terms[places].tolist()]
         common = set.intersection(*samples)

@@ -20,6 +20,7 @@ from codegen.ir.readdress import renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
+from codegen.limits import EVERY, check
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
@@ -136,6 +137,8 @@ class _Placer(Buffers):
         while stack:
             item = stack[-1]
             if item not in stages and item not in parts:
+                if not len(parts) % EVERY or item < 0:
+                    check("placing loops")
                 parts[item] = self.waits_for(item)
                 ahead = [part for part in parts[item] if part not in stages]
                 if any(part in parts for part in ahead):
@@ -161,6 +164,7 @@ class _Placer(Buffers):
 
     def write(self, loop: Loop) -> None:
         """Write what a loop becomes."""
+        check("placing loops")
         if isinstance(loop, Block):
             self.write_block(loop)
         elif loop.inside:
@@ -325,6 +329,7 @@ class _Placer(Buffers):
         results = [node for node in nodes if self.read[node] or self.shown[node]]
         if not results:
             return
+        check("placing straight lines")
         body, outside = piece_of(self.rows, self.sums, nodes, results, self.buffer)
         gathers = tuple(Gather(int(self.buffer[node]), Affine(int(self.spot[node]), 0, 1)) for node in outside)
         direct = [node for node in results if self.target[node] >= 0 and not self.read[node]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from symad.tracing.calling.stand_ins import replacement
 from symad.tracing.calling.user_place import is_library, library_function
-from symad.tracing.numpy.distributions import BASES, MODULES
+from symad.tracing.numpy.distributions import CLASSES, MODULES
 
 Namespace = dict[str, Any]
 
@@ -82,8 +82,9 @@ def of_distributions(error: BaseException) -> list[Names]:
     if not library_function(error).startswith("scipy.stats."):
         return []
     names: list[Names] = [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
-    infrastructure = sys.modules.get(MODULES[0])
-    return names + [Members(getattr(infrastructure, base)) for base in BASES] if infrastructure else []
+    places = (name.rpartition(".") for name in CLASSES)
+    kinds = (getattr(sys.modules.get(module), name, None) for module, _, name in places)
+    return names + [Members(kind) for kind in kinds if kind is not None]
 
 
 def enclosed(f: Any) -> list[Cell]:

@@ -201,9 +201,15 @@ def _is_conversion(error: BaseException) -> bool:
     return library_function(error).startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
+_OUR_TYPES = (
+    "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
+)  # fmt: skip
+
+
 def _names_a_traced_value(error: BaseException) -> bool:
-    """Whether a TypeError is about a traced value: of a library that takes floats only (mpmath, decimal)."""
-    return isinstance(error, TypeError) and any(text in str(error) for text in ("<traced ", " Scalar ", "'Scalar'"))
+    """Whether an error is about a traced value: of code that takes floats or ordinary arrays only (mpmath, Cython)."""
+    about = isinstance(error, TypeError | AttributeError) and "unhashable" not in str(error)
+    return about and any(text in str(error) for text in _OUR_TYPES)
 
 
 def _has(error: BaseException | None, kind: type[BaseException]) -> bool:

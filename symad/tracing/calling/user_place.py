@@ -38,6 +38,7 @@ _SCIPY = _OWN_FOLDERS[-1]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
 _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
+_CYTHON = (".pyx", ".pxd", ".pxi")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _OPERATOR = dis.opmap["BINARY_OP"]
@@ -173,8 +174,12 @@ def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy."""
-    return file.startswith(_OWN_FOLDERS)
+    """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy, or is compiled code of whomever's.
+
+    Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
+    into typed arguments.
+    """
+    return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON)
 
 
 def is_ours(file: str) -> bool:

@@ -15,13 +15,16 @@ import numpy as np
 
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.node_operands import holds_traced
 
 Method = Callable[..., Any]
 
 MODULES = tuple(f"scipy.stats.{name}" for name in ("_distn_infrastructure", "_continuous_distns", "_discrete_distns"))
 EXTRAS = ("scipy._lib.array_api_extra", "scipy._external.array_api_extra")  # its place since SciPy 1.18
-BASES = ("rv_continuous", "rv_discrete")  # classes of the first of them
+_CONTINUOUS, _DISCRETE = (f"{MODULES[0]}.rv_{kind}" for kind in ("continuous", "discrete"))
+_NORMAL = "scipy.stats._multivariate.multivariate_normal"
+CLASSES = (_CONTINUOUS, _DISCRETE, f"{_NORMAL}_gen", f"{_NORMAL}_frozen")  # whose methods have stand-ins
 
 # What a method answers below and above the support.
 _OUTSIDE = {
@@ -95,11 +98,11 @@ def _quantile(name: str) -> Method:
 
 
 for _name in ("pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"):
-    stands_in_for(f"{MODULES[0]}.{BASES[0]}.{_name}")(_continuous(_name))
+    stands_in_for(f"{_CONTINUOUS}.{_name}")(_continuous(_name))
 for _name in ("ppf", "isf"):
-    stands_in_for(f"{MODULES[0]}.{BASES[0]}.{_name}")(_quantile(_name))
+    stands_in_for(f"{_CONTINUOUS}.{_name}")(_quantile(_name))
 for _name in ("pmf", "logpmf", "cdf", "logcdf", "sf", "logsf"):
-    stands_in_for(f"{MODULES[0]}.{BASES[1]}.{_name}")(_discrete(_name))
+    stands_in_for(f"{_DISCRETE}.{_name}")(_discrete(_name))
 
 
 def _log_tail(name: str, other: str) -> Method:
@@ -112,8 +115,8 @@ def _log_tail(name: str, other: str) -> Method:
     return method
 
 
-stands_in_for(f"{MODULES[0]}.{BASES[0]}._logcdf")(_log_tail("_cdf", "_sf"))
-stands_in_for(f"{MODULES[0]}.{BASES[0]}._logsf")(_log_tail("_sf", "_cdf"))
+stands_in_for(f"{_CONTINUOUS}._logcdf")(_log_tail("_cdf", "_sf"))
+stands_in_for(f"{_CONTINUOUS}._logsf")(_log_tail("_sf", "_cdf"))
 
 
 @stands_in_for(*[f"{module}.apply_where" for module in EXTRAS])
@@ -135,3 +138,80 @@ def lazywhere(cond: Any, arrays: Any, f: Method, fillvalue: Any = None, f2: Meth
 def lazyselect(condlist: Any, choicelist: Any, arrays: Any, default: Any = 0) -> Any:
     """The first of several functions of the arguments whose condition holds."""
     return np.select(condlist, [choice(*arrays) for choice in choicelist], default)
+
+
+# Normal distributions of vectors
+
+_Normal = tuple[int, Any, Callable[[Any], Any], Any, Any]  # dimensions, mean, whitening, log determinant, covariance
+
+
+def _known(a: Any) -> Any:
+    """Return the numbers of a traced array of constants, as one that the user's function makes; others as they are."""
+    array: Any = np.atleast_1d(a)
+    constants = all(constant(a.scope.graph, node) is not None for node in array.nodes.ravel().tolist())
+    return np.reshape(np.asarray(array, dtype=float), np.shape(a)) if constants else a
+
+
+def _normal(self: Any, mean: Any, cov: Any, allow_singular: Any) -> _Normal:
+    """Return what a density consists of: by SciPy's factors of plain covariances, by Cholesky's of traced ones."""
+    mean = None if mean is None else _array(mean)
+    cov = _known(traced(cov)) if holds_traced((cov,)) else cov
+    if not holds_traced((cov,)):
+        plain = None if mean is None else np.zeros(np.shape(mean))
+        dimensions, zeros, known = self._process_parameters(plain, cov, allow_singular)
+        return (
+            dimensions,
+            zeros if mean is None else np.reshape(mean, np.shape(zeros)),
+            known.whiten,
+            known.log_pdet,
+            known,
+        )
+    dimensions = mean.size if mean is not None else 1 if cov.ndim < 2 else len(cov)
+    if cov.ndim < 2 and cov.size in (1, dimensions):
+        cov = np.reshape(cov, (-1, 1)) * np.eye(dimensions)
+    mean = np.zeros(dimensions) if mean is None else np.reshape(mean, -1)
+    if cov.shape != (dimensions, dimensions):
+        raise ValueError(f"the covariances have shape {cov.shape} for {dimensions} dimensions")
+    factor = np.linalg.cholesky(cov)
+
+    def whiten(deviations: Any) -> Any:
+        return np.reshape(np.linalg.solve(factor, np.reshape(deviations, (-1, dimensions)).T).T, np.shape(deviations))
+
+    return dimensions, mean, whiten, 2 * np.sum(np.log(np.diag(factor))), None
+
+
+def _log_density(x: Any, normal: _Normal) -> Any:
+    dimensions, mean, whiten, log_determinant, known = normal
+    x = _array(x)
+    x = np.reshape(x, (-1, 1) if dimensions == 1 else (1, -1)) if x.ndim < 2 else x
+    deviations = x - mean
+    rank = dimensions if known is None else known.rank
+    found = -0.5 * (rank * math.log(2 * math.pi) + log_determinant + np.sum(np.square(whiten(deviations)), axis=-1))
+    if known is not None and rank < dimensions:
+        found = np.where(known._support_mask(deviations), found, -math.inf)
+    found = np.squeeze(found)
+    return found if found.ndim else found[()]
+
+
+@stands_in_for(f"{_NORMAL}_gen.logpdf")
+def normal_logpdf(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
+    """The logarithm of the density of normally distributed vectors."""
+    return _log_density(x, _normal(self, mean, cov, allow_singular))
+
+
+@stands_in_for(f"{_NORMAL}_gen.pdf")
+def normal_pdf(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singular: Any = False) -> Any:
+    """The density of normally distributed vectors."""
+    return np.exp(_log_density(x, _normal(self, mean, cov, allow_singular)))
+
+
+@stands_in_for(f"{_NORMAL}_frozen.logpdf")
+def frozen_normal_logpdf(self: Any, x: Any) -> Any:
+    """The logarithm of the density of vectors whose mean and covariances are known."""
+    return _log_density(x, (self.dim, self.mean, self.cov_object.whiten, self.cov_object.log_pdet, self.cov_object))
+
+
+@stands_in_for(f"{_NORMAL}_frozen.pdf")
+def frozen_normal_pdf(self: Any, x: Any) -> Any:
+    """The density of vectors whose mean and covariances are known."""
+    return np.exp(frozen_normal_logpdf(self, x))

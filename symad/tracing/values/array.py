@@ -23,9 +23,10 @@ from symad.tracing.values.node_arrays import all_truths, converted, elementwise,
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced, refuse_attribute, refuse_number, store_error
+from symad.tracing.values.traced import NumberError, Traced, refuse_attribute, refuse_number, store_error
 
 _SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
+_FRAGILE = {"bisplev"}  # SciPy's function whose C code frees memory that is not its own where a conversion fails
 
 
 class Array(Traced, NDArrayOperatorsMixin):
@@ -198,7 +199,12 @@ class Array(Traced, NDArrayOperatorsMixin):
             raise store_error()
         known = [constant(graph, node) for node in self.nodes.ravel().tolist()]
         if any(value is None for value in known):
-            refuse_number(f"an ordinary {np.dtype(dtype)} array")
+            try:
+                refuse_number(f"an ordinary {np.dtype(dtype)} array")
+            except NumberError:
+                if sys._getframe(1).f_code.co_name not in _FRAGILE:
+                    raise
+                return np.full(self.shape, np.nan, dtype)  # the error is noted: what comes of it is refused
         return np.array([float(value) for value in known if value is not None], dtype=dtype).reshape(self.shape)
 
     def __repr__(self) -> str:

@@ -108,6 +108,36 @@ def by_its_type(x):
     return exp(x) if isinstance(x, (int, float)) and isinstance(x, np.float64 | float) else 3.0 * exp(x)
 
 
+def sidereal_time(day, century):
+    """An angle of a huge one, whose digits differences do not have.
+
+    >>> sidereal_time(1.427051, 0.8541019999999999)
+    36.772...
+    """
+    return (280.5 + 360.98564736629 * (day - 2451545.0) + 0.000387933 * century**2) % 360.0
+
+
+def real_roots(b, c):
+    """Roots that are complex on the path that the numbers do not take.
+
+    >>> real_roots(2.0, 0.5)
+    (-0.29..., -1.70...)
+    """
+    inner = b * b - 4.0 * c
+    if inner < 0.0:
+        return complex(-1.0, 2.0), complex(-1.0, -2.0)
+    return (-b + inner**0.5) / 2.0, (-b - inner**0.5) / 2.0
+
+
+def not_for_zero(x):
+    """It raises what mistakes raise, where it is 0.
+
+    >>> not_for_zero(1.5)
+    2.25
+    """
+    return x * x if x != 0.0 else [x][1]
+
+
 def not_to_be_helped(x):
     """What only a number answers, and an error of that caught.
 
@@ -123,6 +153,7 @@ def not_to_be_helped(x):
 EXPECTED = {
     truncated: "right", looked_up: "right", of_a_mixture: "right", largest_part: "right", with_kind: "right",
     by_its_type: "right", at_a_switch: "switch", not_to_be_helped: "refused",
+    sidereal_time: "rounding", real_roots: "right",
 }  # fmt: skip
 
 
@@ -139,6 +170,14 @@ def test_iterations_that_stop_are_followed_at_a_point():
     call = call_of("by_a_secant", by_a_secant)
     assert call is not None
     assert outcome(call, "interpreted").kind == "right"
+
+
+@pytest.mark.parametrize(("way", "kind"), [("interpreted", "right"), ("compiled", "raises")])
+def test_what_a_function_raises_on_another_path_is_its_own(way, kind):
+    call = call_of("not_for_zero", not_for_zero)
+    assert call is not None
+    found = outcome(call, way)
+    assert found.kind == kind, found.text
 
 
 def test_a_wrong_derivative_is_found():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -94,3 +97,52 @@ def test_system_and_runtime_errors_of_the_users_own_come_out():
 
     with pytest.raises(SystemError, match="mine"):
         sa.grad(f)(X)
+
+
+CRASHES = """
+import gc, sys
+import numpy as np, scipy.interpolate, scipy.spatial, scipy.stats, symad as sa
+
+points, table = np.random.default_rng(0).random((8, 2)), np.arange(8.0)
+surface = scipy.interpolate.bisplrep(*np.meshgrid(table, table), np.add.outer(table, table**2))
+functions = {
+    "hull": lambda x: scipy.spatial.ConvexHull(points * x[0]).volume,
+    "triangles": lambda x: float(scipy.spatial.Delaunay(points * x[0]).npoints),
+    "surface": lambda x: scipy.interpolate.bisplev(x[0], x[1], surface),
+    "cython": lambda x: scipy.stats.vonmises.logcdf(x[0], x[1]),
+}
+f = functions[sys.argv[1]]
+for _ in range(int(sys.argv[2])):
+    for way in (lambda x: sa.grad(f)(x), lambda x: sa.compile(f, x)):
+        try:
+            way(np.array([1.5, 2.5]))
+        except sa.TraceError as error:
+            said = str(error)
+gc.collect()
+print(said)
+"""
+
+
+@pytest.mark.parametrize(("name", "times"), [("hull", 2), ("triangles", 2), ("surface", 80), ("cython", 1)])
+def test_compiled_code_that_breaks_on_refusals_does_not_end_the_process(name: str, times: int) -> None:
+    """Cython's modules get no stand-ins; C code that frees too much where a conversion fails gets NaN instead."""
+    command = [sys.executable, "-c", CRASHES, name, str(times)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "traced value" in done.stdout
+
+
+TYPED = {
+    "buffers": lambda x: float(len(memoryview(x))),
+    "methods": lambda x: np.ndarray.trace(np.outer(x, x)),
+    "shapes": lambda x: setattr(x, "shape", (3, 1)) or x.sum(),
+    "cython": lambda x: pytest.importorskip("scipy.stats._stats").von_mises_cdf(x, x).sum(),
+}
+
+
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+@pytest.mark.parametrize("name", TYPED)
+def test_compiled_code_with_typed_arguments(name, made):
+    """What it says of a traced array's type is no error of the user's."""
+    with pytest.raises(TraceError, match=r"traced (value|array)"):
+        made(TYPED[name])(X)

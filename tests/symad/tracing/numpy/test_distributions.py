@@ -155,3 +155,49 @@ def test_scipy_is_as_it_was_afterwards():
     sa.compile(sa.grad(lambda v: stats.norm.logpdf(v)), 0.5)
     assert {name: vars(kind)[name] for name in before} == before
     assert kind.logpdf.__globals__["asarray"] is np.asarray
+
+
+COVARIANCES = np.array([[2.0, 0.3, -0.2], [0.3, 1.5, 0.4], [-0.2, 0.4, 0.9]])
+POINT, MEAN = np.array([0.3, -0.7, 1.1]), np.array([0.1, 0.2, -0.4])
+ONES = np.ones(3)
+VECTORS = {
+    "a point": (lambda v: ("logpdf", v, MEAN, COVARIANCES), POINT),
+    "density": (lambda v: ("pdf", v, MEAN, COVARIANCES), POINT),
+    "mean": (lambda v: ("logpdf", POINT, v, COVARIANCES), MEAN),
+    "no mean": (lambda v: ("pdf", v, None, COVARIANCES), POINT),
+    "variances": (lambda v: ("logpdf", POINT, MEAN, v), np.array([0.5, 1.5, 0.9])),
+    "one variance": (lambda v: ("logpdf", POINT, MEAN, v[0]), np.array([0.5])),
+    "factor": (lambda v: ("logpdf", POINT, MEAN, COVARIANCES * v[0] + np.eye(3) * v[1]), np.array([1.2, 0.4])),
+    "everything": (lambda v: ("pdf", v[:3], v[3:6], COVARIANCES * v[6]), np.concatenate([POINT, MEAN, [1.3]])),
+    "one dimension": (lambda v: ("logpdf", v[0], v[1], v[2]), np.array([0.3, -0.2, 0.8])),
+    "singular": (lambda v: ("logpdf", v[0] * ONES, v[1] * ONES, np.outer(ONES, ONES), True), np.array([0.3, -0.2])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", VECTORS)
+def test_normal_vectors(name, mode):
+    arguments, x = VECTORS[name]
+
+    def f(v):
+        method, *given = arguments(v)
+        return getattr(stats.multivariate_normal, method)(*given)
+
+    check(f, x, mode)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_many_normal_vectors_of_a_known_distribution(mode):
+    known = stats.multivariate_normal(MEAN, COVARIANCES)
+    shifts = np.linspace(0, 1, 4)[:, None]
+    check(lambda v: np.sum(known.logpdf(v + shifts) * [1.0, 2.0, 3.0, 4.0]) + known.pdf(v), POINT, mode)
+
+
+def test_vectors_outside_of_a_singular_distribution():
+    f = lambda v: stats.multivariate_normal.pdf(v, np.zeros(3), np.outer(ONES, ONES), True)  # noqa: E731
+    assert sa.value_and_grad(f)(POINT)[0] == 0.0 == f(POINT)
+
+
+def test_covariances_of_another_size_are_refused():
+    with pytest.raises(ValueError, match="covariances have shape"):
+        sa.grad(lambda v: stats.multivariate_normal.logpdf(POINT, MEAN, np.outer(v, v)))(np.ones(2))
