@@ -67,9 +67,9 @@ def flat(tree):
 
 
 def central_differences(loss, params, x, step=1e-5):
-    """Return the derivative in every single number, flat, by central differences."""
+    """Return the derivative in every single number, flat, by central differences of the compiled loss."""
     leaves, structure = optree.tree_flatten((params, x))
-    found = []
+    found, loss = [], sa.compile(loss, params, x)
     for k, leaf in enumerate(leaves):
         for position in np.ndindex(leaf.shape):
             ends = []
@@ -88,10 +88,11 @@ def test_every_inner_mode_under_every_outer_mode(case):
     for name, loss in routes.items():
         for outer, transform in {"reverse": sa.grad, "forward": sa.jacfwd}.items():
             gradient = transform(loss, (0, 1))
-            interpreted, compiled = gradient(params, x), sa.compile(gradient, params, x)(params, x)
+            interpreted = gradient(params, x)
             assert optree.tree_structure(interpreted) == optree.tree_structure((params, x))
             found[f"{outer} over {name}"] = flat(interpreted)
-            found[f"{outer} over {name}, compiled"] = flat(compiled)
+            if outer == "reverse" or name == next(iter(routes)):  # forward mode is compiled over one of them
+                found[f"{outer} over {name}, compiled"] = flat(sa.compile(gradient, params, x)(params, x))
     reference = found["reverse over " + next(iter(routes))]
     scale = np.abs(reference).max()
     assert scale > 0.01
