@@ -156,9 +156,8 @@ def test_the_command_says_which_loops_it_compiles(capsys):
     assert "evaluated in 50 digits" in text
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-@pytest.mark.parametrize("roll", ["auto", "always"])
-def test_the_command_fits_a_terminal(capsys, monkeypatch, width, roll):
+@pytest.mark.parametrize(("roll", "width"), [("auto", 60), ("always", 80), ("auto", 120)])
+def test_the_command_fits_a_terminal(capsys, monkeypatch, roll, width):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
     assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", roll]) == 0
