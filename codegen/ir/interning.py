@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
-import sympy as sp
-
-from codegen.ir.program import Program
+from codegen.ir.program import Program, atom_key
 from codegen.ir.readdress import each_region
 from codegen.ir.region import Region, Step
 
@@ -15,6 +13,7 @@ from codegen.ir.region import Region, Step
 def interned(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Return the steps with one object for all bodies that are equal: row by row, to the bits of their constants.
 
+    >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
     >>> bodies = [program_from_sympy([x], [x + value]) for value in (2, 2, 2.0)]
@@ -39,8 +38,3 @@ def _key(body: Program) -> Hashable:
     """Return what is equal for equal bodies."""
     atoms = tuple((row, atom_key(atom)) for row, atom in body.atoms.items())
     return tuple(map(id, body.heads)), tuple(body.operands), atoms, body.inputs, body.outputs, body.name
-
-
-def atom_key(atom: sp.Basic) -> Hashable:
-    """Return what is equal for the same atoms; Floats are told apart by value and precision, as in `Table.leaf`."""
-    return (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)

@@ -28,6 +28,15 @@ Head = type[sp.Basic]
 T = TypeVar("T")
 
 
+def atom_key(atom: sp.Basic) -> Hashable:
+    """Return what is equal for the same atoms; Floats are told apart by value and precision.
+
+    >>> atom_key(sp.Float(2)) == atom_key(sp.Integer(2)), atom_key(sp.Float(2)) == atom_key(sp.Float(2, 30))
+    (False, False)
+    """
+    return (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+
+
 class Rows(Protocol):
     """What a program and a graph have in common: three columns."""
 

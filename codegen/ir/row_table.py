@@ -13,7 +13,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.errors import LimitError
-from codegen.ir.program import Head
+from codegen.ir.program import Head, atom_key
 from codegen.ir.row_blocks import Column, RowBlocks, bounds, first_of_each, rows_of
 from codegen.limits import EVERY, check
 
@@ -70,7 +70,7 @@ class Table:
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
-        key = (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+        key = atom_key(atom)
         found = self._memo.get(key)
         return self._append(key, type(atom), (), atom) if found is None else found
 

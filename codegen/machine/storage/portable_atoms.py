@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from codegen.errors import ArgumentError
 from codegen.heads import negative_zero
+from codegen.ir.program import atom_key
 
 NAMED: dict[str, sp.Basic] = {
     "pi": sp.pi, "e": sp.E, "euler_gamma": sp.EulerGamma, "golden_ratio": sp.GoldenRatio, "catalan": sp.Catalan,
@@ -41,7 +42,7 @@ def encode_atoms(leaves: Sequence[sp.Basic]) -> tuple[list[list[Any]], NDArray[n
         if value is not None:
             places.append((True, doubles.setdefault(value, len(doubles))))
             continue
-        key = (leaf._mpf_, leaf._prec) if isinstance(leaf, sp.Float) else (type(leaf), leaf)
+        key = atom_key(leaf)
         if key not in kept:
             kept[key] = len(atoms)
             atoms.append(_encode(leaf))

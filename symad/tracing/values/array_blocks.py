@@ -17,7 +17,7 @@ import sympy as sp
 
 import symad.tracing.values.node_builders as op
 from codegen.heads import Alias, NegativeZero
-from codegen.ir.program import Head
+from codegen.ir.program import Head, atom_key
 from codegen.ir.row_blocks import Column, sorted_pair
 from symad.graph.graph import Graph
 from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN
@@ -92,7 +92,7 @@ def shared_template_of(
 ) -> tuple[Template, list[int], int]:
     """Return the same for operands whose kinds are known; the template is one for all, and is not to be added to."""
     slots = _slots(graph, operands, kinds)
-    return _known_template(build, slots, tuple((type(part), getattr(part, "_prec", None)) for part in slots))
+    return _known_template(build, slots, tuple(atom_key(part) for part in slots if isinstance(part, sp.Basic)))
 
 
 def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]) -> tuple[Kind | sp.Basic, ...]:
