@@ -6,13 +6,13 @@ Murray, "Differentiation of the Cholesky decomposition" (2016).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from symad.derivatives.array_arithmetic import Carriers
-from symad.derivatives.array_rows import ArrayRow, Carried
+from symad.derivatives.array_carried import Carried
+from symad.derivatives.array_rows import ArrayRow
 from symad.graph.array_nodes import ArrayNode, Reading
 
 
@@ -20,6 +20,7 @@ from symad.graph.array_nodes import ArrayNode, Reading
 class SolveRow(ArrayRow):
     """The solution x of a x = b: a dx = db - da x; `matrix` and `solution` are the values of a and x."""
 
+    MULTIPLIERS = ("matrix", "solution")
     target: ArrayNode
     left: Reading
     right: Reading
@@ -51,19 +52,12 @@ class SolveRow(ArrayRow):
                 moved = cotangents.by.times(cotangents.by.number(-1), cotangents.by.product(solved, self.solution.T))
                 cotangents.add(self.left, moved)
 
-    def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
-        return [self.matrix, self.solution]
-
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
-        """Return the row with others."""
-        return replace(self, matrix=next(found), solution=next(found))
-
 
 @dataclass(frozen=True)
 class DeterminantRow(ArrayRow):
     """The logarithm of |det a|, or det a, the `factor`: d log|det a| = tr(inv(a) da)."""
 
+    MULTIPLIERS = ("matrix", "factor")
     target: ArrayNode
     operand: Reading
     matrix: Carriers
@@ -89,14 +83,6 @@ class DeterminantRow(ArrayRow):
         inverse = carried.by.solution(self.matrix.T, np.where(identity, carried.by.number(1), carried.by.number(0)))
         return inverse if self.factor is None else carried.by.times(self.factor.reshape(1, 1), inverse)
 
-    def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
-        return [self.matrix] if self.factor is None else [self.matrix, self.factor]
-
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
-        """Return the row with others."""
-        return replace(self, matrix=next(found), factor=None if self.factor is None else next(found))
-
 
 @dataclass(frozen=True)
 class CholeskyRow(ArrayRow):
@@ -105,6 +91,7 @@ class CholeskyRow(ArrayRow):
     phi takes the lower triangle, of the diagonal one half; `factor` has the values of L.
     """
 
+    MULTIPLIERS = ("factor",)
     target: ArrayNode
     operand: Reading
     factor: Carriers
@@ -144,14 +131,6 @@ class CholeskyRow(ArrayRow):
         places = np.diag_indices(len(found))
         found[places] = carried.by.times(carried.by.number(0.5), found[places])
         return found
-
-    def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
-        return [self.factor]
-
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
-        """Return the row with others."""
-        return replace(self, factor=next(found))
 
 
 def _lower(carried: Carried, matrix: Carriers) -> Carriers:

@@ -1,8 +1,8 @@
 """Linearize and transpose with arrays: the linear map of a graph in which operations on arrays are single nodes.
 
-As `symad.derivatives.linear`, whose rows are here those of whole arrays: a row is carried out by array nodes, forwards
-on tangents and backwards on cotangents. A structural zero is an element of -1 in an array of nodes. A function that has
-arrays here is called on numbers, so a guard is known: an edge is only where it holds.
+As `symad.derivatives.linear`, whose rows are here those of whole arrays (`array_rows`), forwards on tangents and
+backwards on cotangents. A function that has arrays here is called on numbers, so a guard is known: an edge is only
+where it holds.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from codegen.heads import Alias
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
+from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
 from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, SolveRow
 from symad.derivatives.array_rows import (
-    Activity,
     ArrayEdge,
     ArrayRow,
-    Carried,
     EachRow,
     ProductRow,
     RunningRow,
@@ -96,34 +95,19 @@ def array_linearize(build: Builder, outputs: Nodes, parameters: Nodes, values: V
     into, out = arrays.reading(parameters), arrays.reading(outputs)
     active = Activity(dict.fromkeys(node.first for node in into.array_nodes), set(into.single_nodes))
     given, linearization = {*active.arrays, *active.singles}, _Linearization(build, active, values)
-    rows: list[ArrayRow] = []
-    for item in _needed(build.graph, out, min(given)):
-        if item not in given:
-            rows += linearization.rows(item)
-    return ArrayLinear(into, out, tuple(rows), active)
+    needed = [item for item in _needed(build.graph, outputs, min(given)) if item not in given]
+    rows = tuple(row for row in map(linearization.row, needed) if row is not None)
+    return ArrayLinear(into, out, rows, active)
 
 
-def _needed(graph: Graph, outputs: Reading, first: int) -> list[int]:
+def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
     """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
-    heads, operands, at = graph.heads, graph.operands, graph.arrays.at
-    found, stack, waiting = set[int](), outputs.single_nodes.copy(), outputs.array_nodes
-    while stack or waiting:
-        while waiting:
-            array = waiting.pop()
-            if array.first >= first and array.first not in found:
-                found.add(array.first)
-                for reading in array.operands:
-                    waiting += reading.array_nodes
-                    stack += reading.single_nodes
-        while stack:
-            node = stack.pop()
-            if node >= first and node not in found:
-                its = at(node) if heads[node] in ELEMENTS else None
-                if its is not None:
-                    waiting.append(its)
-                else:
-                    found.add(node)
-                    stack += operands[node]
+    found, stack = set[int](), graph.arrays.roots(outputs)
+    while stack:
+        node = stack.pop()
+        if node >= first and node not in found:
+            found.add(node)
+            stack += graph.arrays.operands_of(node)
     return sorted(found)
 
 
@@ -131,14 +115,13 @@ class _Linearization:
     def __init__(self, build: Builder, active: Activity, values: Values) -> None:
         self.build, self.graph, self.active, self.values = build, build.graph, active, values
 
-    def rows(self, item: int) -> list[ArrayRow]:
-        """Return the row of an array node or another node, unless it does not depend on the parameters."""
+    def row(self, item: int) -> ArrayRow | None:
+        """Return the row of an array node or another node; None where it does not depend on the parameters."""
         array = self.graph.arrays.at(item)
         try:
-            row = self._single(item) if array is None else self._array(array)
+            return self._single(item) if array is None else self._array(array)
         except RuleError as error:
             raise located(error, self.graph, item) from error
-        return [] if row is None else [row]
 
     def _single(self, node: int) -> ArrayRow | None:
         """Return the row of a node that is no element."""
@@ -234,7 +217,7 @@ class _Linearization:
         columns = self._moving(right).any(axis=-2, keepdims=True)
         self.active.note(array, np.broadcast_to(np.logical_or(rows, columns), array.shape))
         sides = np.broadcast_to(left.ids, left.shape), np.broadcast_to(right.ids, right.shape)
-        return ProductRow(array, (left, right), sides, (bool(rows.any()), bool(columns.any())))
+        return ProductRow(array, (left, right), *sides, (bool(rows.any()), bool(columns.any())))
 
     def scatter(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums at places."""

@@ -13,7 +13,7 @@ them. A pass says what it did by one call of `note`, whose details are what it h
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -289,7 +289,7 @@ def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
     return {node: graph.number(value) for node, value in zip(nodes, values, strict=True)}
 
 
-def _reaches(graph: Graph, nodes: Iterable[int], outside: set[int], known: dict[int, bool]) -> bool:
+def _reaches(graph: Graph, nodes: Nodes, outside: set[int], known: dict[int, bool]) -> bool:
     """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers.
 
     All elements of an array node depend on what one of them does: they are known by their first one.

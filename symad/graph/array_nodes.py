@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Literal, Protocol, TypeAlias
@@ -227,21 +227,24 @@ class ArrayNodes:
         found = self.nodes[k]
         return found if node < found.first + found.size else None
 
-    def roots(self, ids: Iterable[int] | Nodes) -> list[int]:
+    def roots(self, ids: Nodes) -> list[int]:
         """Return nodes, the first one of its array node in place of an element; each once."""
         if not self.nodes:
-            return list(dict.fromkeys(ids.ravel().tolist() if isinstance(ids, np.ndarray) else ids))
-        reading = self.reading(np.asarray(ids, dtype=np.int64))
-        return [node.first for node in reading.array_nodes] + list(dict.fromkeys(reading.single_nodes))
+            return list(dict.fromkeys(ids.ravel().tolist()))
+        reading = self.reading(ids)
+        return [node.first for node in reading.array_nodes] + reading.single_nodes
 
-    def operands_of(self, node: int) -> Sequence[int]:
-        """Return the operands of a node or of the array node whose first element it is, by their roots."""
+    def operands_of(self, node: int) -> list[int]:
+        """Return the operands of a node, or of the array node whose first element it is, by their roots."""
         array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
         if array is None:
-            operands = self.graph.operands[node]
-            return self.roots(operands) if self.nodes and operands else operands
+            return list(map(self._root, self.graph.operands[node])) if self.nodes else list(self.graph.operands[node])
         found = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
         return [*found, *(node for reading in array.operands for node in reading.single_nodes)]
+
+    def _root(self, node: int) -> int:
+        array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
+        return node if array is None else array.first
 
     def reading(self, ids: Nodes) -> Reading:
         """Return an operand, without what is broadcast."""

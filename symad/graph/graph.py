@@ -161,11 +161,7 @@ class Graph(Table):
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
             self._atoms_later(nodes, atom, values)
-            self.blocks.scan(self.heads)
-            self.blocks.add_range(nodes.start, nodes.stop)
-            self.heads += [head] * count
-            self.operands += [()] * count
-            self.blocks.scanned = nodes.stop
+            self._add_leaves(head, nodes)
             return nodes
 
     def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
@@ -184,23 +180,29 @@ class Graph(Table):
                     why=f"{count} were to be added; each takes some 40 bytes until the derivative is ready",
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
+            nodes = range(first, first + count)
             if numbers is not None:
-                self._atoms_later(range(first, first + count), lambda k: sp.Float(float(numbers[k])))
-            self.blocks.scan(self.heads)
-            self.blocks.add_range(first, first + count)
-            self.heads += [head] * count
-            self.operands += [()] * count
-            self.blocks.scanned = first + count
+                self._atoms_later(nodes, None, numbers)
+            self._add_leaves(head, nodes)
             self.blocks.elements += count
             return first
 
-    def _atoms_later(self, nodes: range, atom: AtomOf, values: NDArray[np.float64] | None = None) -> None:
+    def _add_leaves(self, head: Head, nodes: range) -> None:
+        """Add leaves of one head, as one block."""
+        self.blocks.scan(self.heads)
+        self.blocks.add_range(nodes.start, nodes.stop)
+        self.heads += [head] * len(nodes)
+        self.operands += [()] * len(nodes)
+        self.blocks.scanned = nodes.stop
+
+    def _atoms_later(self, nodes: range, atom: AtomOf | None, values: NDArray[np.float64] | None) -> None:
+        """Let the atoms of nodes be those of numbers, or what a function makes of their places."""
         if not isinstance(self.atoms, LazyAtoms):
             self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
-        if values is None:
-            self.atoms.later(nodes, atom)
-        else:
+        if values is not None:
             self.atoms.later_floats(nodes, values)
+        elif atom is not None:
+            self.atoms.later(nodes, atom)
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""

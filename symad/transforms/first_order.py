@@ -264,8 +264,7 @@ def jacobian(
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
         direction = None if sparse or mode == "cross-country" else mode
-        found = in_level(chosen.arguments, chosen.names, made) if direction is not None else None
-        return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
+        return _either_way(chosen, made, direction is not None)
 
     columns = None if sparse else _columns(f, argnums)
     recipe = Recipe("Jacobian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
@@ -317,13 +316,18 @@ def hessian(
             lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
 
-        found = in_level(chosen.arguments, chosen.names, made) if not sparse and mode == "auto" else None
-        return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
+        return _either_way(chosen, made, not sparse and mode == "auto")
 
     check_function(f)
     columns = None if sparse else _columns(grad(require_scalar(f), argnums), argnums)
     recipe = Recipe("Hessian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
     return described(apply, f, "Hessian", recipe)
+
+
+def _either_way(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:
+    """Return what is made in a level with array nodes, where it may have some; element by element if that is None."""
+    found = in_level(chosen.arguments, chosen.names, made) if arrays else None
+    return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
 
 
 def _columns(f: Function, argnums: Argnums) -> Columns | None:
