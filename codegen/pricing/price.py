@@ -240,6 +240,9 @@ def unrolled_work(program: RolledProgram) -> Work:
     counted, waits = Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
+        if region.matrix is not None:
+            counted[sp.Add, 2, None] += prod(counts) * region.matrix.operations
+            continue
         for kind, count in _kinds_of(region.body).items():
             counted[kind] += times * count
         counted[sp.Add, 2, "sum"] += times * sum(use.kind == "add" for use in region.results)
@@ -264,6 +267,8 @@ def _waits(region: Region) -> int:
 
 def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
     """What a region has that is run so many times."""
+    if region.matrix is not None:
+        return Work(Counter({"matrix": rounds, "matrix term": rounds * region.matrix.operations}), Counter(region=1))
     counted = _kinds_of(region.body)
     found = operations(counted)
     uses: list[Gather | Result] = [*region.gathers, *region.results]

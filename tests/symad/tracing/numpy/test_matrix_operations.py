@@ -1,4 +1,4 @@
-"""Factorizations by loops: their numbers, and derivatives of every kind through them."""
+"""Factorizations and products in compiled functions: their numbers, and derivatives of every kind through them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from codegen.machine.build import compile_program
 from symad.compiling.candidates import traced_with_loops
-from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
 from symad.tracing.numpy.solve import LOOPED
 
 RNG = np.random.default_rng(17)
@@ -45,19 +43,6 @@ FUNCTIONS = {
         SIDES[:, 1] @ np.linalg.solve(kernel_matrix(x), SIDES[:, 1]) + np.linalg.slogdet(kernel_matrix(x))[1]
     ),
 }
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 12])
-@pytest.mark.parametrize("m", [1, 4])
-def test_programs_are_numpys(n, m):
-    matrix, right = RNG.normal(size=(n, n)), RNG.normal(size=(n, m))
-    positive = matrix @ matrix.T + np.eye(n)
-    factor = compile_program(cholesky_program(n))(positive.ravel())
-    np.testing.assert_allclose(factor.reshape(n, n), np.linalg.cholesky(positive), rtol=1e-12, atol=1e-13)
-    solution, pivots, places = compile_program(elimination_program(n, m))(matrix.ravel(), right.ravel())
-    np.testing.assert_allclose(solution.reshape(n, m), np.linalg.solve(matrix, right), rtol=1e-9, atol=1e-11)
-    assert abs(np.prod(pivots)) == pytest.approx(abs(np.linalg.det(matrix)))
-    assert sorted(places) == list(range(n))
 
 
 @pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
@@ -110,6 +95,15 @@ def test_stacks_of_matrices():
     np.testing.assert_allclose(kernel(matrices, SIDES), np.linalg.solve(matrices, SIDES), rtol=1e-9, atol=1e-10)
 
 
-def test_a_matrix_that_is_too_large_is_refused():
-    with pytest.raises(sa.LimitError, match="the limit is n = 320"):
-        sa.compile(np.linalg.cholesky, np.eye(321))
+def test_large_matrices_are_factorized_by_a_library(monkeypatch):
+    a = RNG.normal(size=(400, 400))
+    positive = a @ a.T + 400 * np.eye(400)
+    kernel = sa.compile(lambda a: np.sum(np.log(np.diagonal(np.linalg.cholesky(a)))), positive)
+    assert kernel(positive) == pytest.approx(np.linalg.slogdet(positive)[1] / 2, rel=1e-13)
+    entry = sa.compile(lambda x: sa.grad(lambda y: np.linalg.slogdet(y * a)[1])(x)[0, 1], np.ones((400, 400)))
+    assert entry(np.ones((400, 400))) == pytest.approx(np.linalg.inv(a).T[0, 1] * a[0, 1], rel=1e-9)
+
+
+def test_loops_of_a_large_matrix_are_refused():
+    with pytest.raises(sa.LimitError, match=r"the solve of a matrix of 321 rows as loops.*install SciPy"):
+        sa.compile(sa.hessian(lambda x: np.linalg.solve(x[0] * np.eye(321) + 1, np.ones(321))[0]), np.ones(2))

@@ -1,0 +1,156 @@
+"""Matrix operations as programs of one region, and as the loops that they stand for.
+
+Loops are what is read where no library carries an operation out: in straight lines, in exported C, for derivatives by
+entries, and where SciPy is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.errors import LimitError
+from codegen.ir.body_parts import copy
+from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.program import Input, Output
+from codegen.ir.readdress import all_readdressed, moved, renumbered
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.tables import Affine, Table, table
+from codegen.matrices.factorization_loops import (
+    cholesky_program,
+    determinant_program,
+    elimination_program,
+    substitution_program,
+)
+from codegen.matrices.product_loops import matrix_product
+
+LARGEST = 320  # rows of a matrix that is factorized by loops: these keep n**3 numbers, 260 MB
+
+
+def matrix_region(operation: MatrixOperation, operands: Sequence[Gather], results: Sequence[Result]) -> Region:
+    """Return the region of an operation between matrices.
+
+    >>> square = MatrixOperation("cholesky", (2,))
+    >>> whole = Affine(0, 1, 4)
+    >>> matrix_region(square, [Gather(0, whole)], [Result(0, 1, whole, "store")]).parallel
+    False
+    """
+    return Region(operation.body, 1, tuple(operands), tuple(results), matrix=operation)
+
+
+def matrix_program(
+    operation: MatrixOperation, values: Sequence[NDArray[np.float64] | None] = (None, None)
+) -> RolledProgram:
+    """Return an operation as a program; operands with values are constants, the others inputs.
+
+    >>> program = matrix_program(MatrixOperation("log_determinant", (3,)))
+    >>> [array.size for array in program.inputs], [array.size for array in program.outputs]
+    ([9], [1, 1])
+    """
+    sizes = operation.operands
+    order = sorted(range(len(sizes)), key=lambda k: values[k] is not None)  # the inputs come first
+    inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in order if values[k] is None)
+    buffers = [Buffer("input" if values[k] is None else "constant", sizes[k], values[k]) for k in order]
+    operands = [Gather(order.index(k), Affine(0, 1, size)) for k, size in enumerate(sizes)]
+    found = [Result(k, len(sizes) + k, Affine(0, 1, n), "store") for k, n in enumerate(operation.results)]
+    outputs = tuple(Output((size,), ()) for size in operation.results)
+    buffers += [Buffer("output", size) for size in operation.results]
+    region = matrix_region(operation, operands, found)
+    return RolledProgram(inputs, outputs, tuple(buffers), (region,), operation.kind.replace("_", " "))
+
+
+def loops_of(operation: MatrixOperation) -> RolledProgram:
+    """Return the loops that an operation stands for; both operands of a product by rows.
+
+    LimitError for a matrix that is too large to be factorized by loops.
+    """
+    n = operation.sizes[0]
+    if operation.kind == "product":
+        return matrix_product(*operation.sizes, [None, None])
+    if n > LARGEST:
+        raise LimitError(
+            f"the {operation.kind} of a matrix of {n} rows as loops",
+            why=f"they keep {n**3} numbers, and more than {LARGEST**3} are not allowed",
+            do="install SciPy, whose LAPACK carries it out: pip install symad[special]; or take another derivative",
+        )
+    if operation.kind == "cholesky":
+        return cholesky_program(n)
+    if operation.kind in ("determinant", "log_determinant"):
+        return determinant_program(n, logarithm=operation.kind == "log_determinant")
+    make = elimination_program if operation.kind == "solve" else substitution_program
+    return make(n, operation.sizes[1], operation.transposed[0])
+
+
+def has_matrices(program: RolledProgram) -> bool:
+    """Return whether some region of a program is a matrix operation."""
+    return any(region.matrix is not None for region, _ in regions_of(program.steps))
+
+
+def without_matrices(program: RolledProgram) -> RolledProgram:
+    """Return a program with loops in the place of matrix operations; LimitError where these are too large.
+
+    >>> written = without_matrices(matrix_program(MatrixOperation("cholesky", (3,))))
+    >>> has_matrices(written), len(written.steps)
+    (False, 3)
+    """
+    if not has_matrices(program):
+        return program
+    first = program.first_output
+    made = _WrittenOut(list(program.buffers[:first]))
+    steps: list[Step] = []
+    for step in renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first)):
+        if isinstance(step, Region) and step.matrix is not None:
+            steps += made.steps(step, step.matrix)
+        else:
+            steps.append(step)
+    behind = len(made.buffers)
+    numbered = renumbered(steps, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
+    buffers = (*made.buffers, *program.buffers[first:])
+    return RolledProgram(program.inputs, program.outputs, buffers, numbered, program.name)
+
+
+class _WrittenOut:
+    """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
+
+    def __init__(self, buffers: list[Buffer]) -> None:
+        self.buffers = buffers
+
+    def steps(self, region: Region, operation: MatrixOperation) -> list[Step]:
+        """Return the loops of an operation."""
+        before: list[Step] = []
+        program, after = loops_of(operation), list[Step]()
+        at: dict[int, tuple[int, int]] = {}
+        for number, use in enumerate(region.gathers):
+            at[number] = use.buffer, use.table.first
+            if operation.kind == "product" and operation.transposed[number]:
+                at[number] = self.workspace(use.table.count), 0
+                target = Affine(0, 1, use.table.count)
+                before.append(copy(Gather(use.buffer, _by_rows(operation, number, use)), at[number][0], target))
+        for number in range(len(program.inputs), program.first_output):
+            self.buffers.append(program.buffers[number])
+            at[number] = len(self.buffers) - 1, 0
+        for number, result in enumerate(region.results, program.first_output):
+            if result.kind == "store":
+                at[number] = result.buffer, result.table.first
+            else:
+                at[number] = self.workspace(result.table.count), 0
+                source = Gather(at[number][0], Affine(0, 1, result.table.count))
+                after.append(copy(source, result.buffer, result.table, "add"))
+
+        def where(buffer: int, places: Table) -> tuple[int, Table]:
+            return at[buffer][0], moved(places, at[buffer][1])
+
+        return [*before, *all_readdressed(program.steps, where), *after]
+
+    def workspace(self, size: int) -> int:
+        self.buffers.append(Buffer("workspace", size))
+        return len(self.buffers) - 1
+
+
+def _by_rows(operation: MatrixOperation, number: int, use: Gather) -> Table:
+    """Return where the entries of an operand of a product are, in the order of its rows."""
+    stack, rows, inner, columns = operation.sizes
+    shape = (stack, inner, rows) if number == 0 else (stack, columns, inner)
+    return table(np.swapaxes(use.table.places().reshape(shape), 1, 2).ravel())
