@@ -64,7 +64,9 @@ def _buffers(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list[Number
 def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
     """Run a region once."""
     if region.matrix is not None:
-        operands = [buffers[use.buffer][places_in(use.table, rounds, slice(0, use.table.count))] for use in region.gathers]
+        operands = [
+            buffers[use.buffer][places_in(use.table, rounds, slice(0, use.table.count))] for use in region.gathers
+        ]
         for use, numbers in zip(region.results, matrix_numbers(region.matrix, operands), strict=True):
             _leave([use], [numbers], rounds, slice(0, use.table.count), buffers)
         return

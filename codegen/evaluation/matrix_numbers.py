@@ -34,7 +34,7 @@ def _cholesky(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     n = operation.sizes[0]
     lower = np.tril(matrix.reshape(n, n))
     try:
-        return [np.linalg.cholesky(lower + np.tril(lower, -1).T)]
+        return [np.asarray(np.linalg.cholesky(lower + np.tril(lower, -1).T), dtype=np.float64)]
     except np.linalg.LinAlgError:
         return [np.tril(np.full((n, n), np.nan))]
 
@@ -45,7 +45,8 @@ def _solve(operation: MatrixOperation, matrix: Numbers, right: Numbers) -> list[
     if operation.kind == "triangular":
         square = np.tril(square)
     try:
-        return [np.linalg.solve(square.T if operation.transposed[0] else square, right.reshape(sides, n).T).T]
+        solved = np.linalg.solve(square.T if operation.transposed[0] else square, right.reshape(sides, n).T)
+        return [np.asarray(solved.T, dtype=np.float64)]
     except np.linalg.LinAlgError:
         return [np.full((sides, n), np.nan)]
 

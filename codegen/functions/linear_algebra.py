@@ -52,9 +52,9 @@ def has_library() -> bool:
         return False
 
 
-
 PRODUCT = """
-define internal void @matrix.product(ptr %a,ptr %b,ptr %c,i64 %number,i32 %rows,i32 %inner,i32 %columns,i1 %ta,i1 %tb,double %beta) nounwind noinline {
+define internal void @matrix.product(ptr %a,ptr %b,ptr %c,i64 %number,i32 %rows,i32 %inner,
+  i32 %columns,i1 %ta,i1 %tb,double %beta) nounwind noinline {
 entry:
  %m=alloca i32
  %n=alloca i32
@@ -93,7 +93,8 @@ next:
  %pa=getelementptr double,ptr %a,i64 %pa0
  %pb=getelementptr double,ptr %b,i64 %pb0
  %pc=getelementptr double,ptr %c,i64 %pc0
- call void @blas.dgemm(ptr %opb,ptr %opa,ptr %m,ptr %n,ptr %k,ptr %one,ptr %pb,ptr %ldb,ptr %pa,ptr %lda,ptr %more,ptr %pc,ptr %m)
+ call void @blas.dgemm(ptr %opb,ptr %opa,ptr %m,ptr %n,ptr %k,ptr %one,ptr %pb,ptr %ldb,ptr %pa,
+  ptr %lda,ptr %more,ptr %pc,ptr %m)
  %s1=add i64 %s,1
  %again=icmp ult i64 %s1,%number
  br i1 %again,label %next,label %end
@@ -191,7 +192,8 @@ define internal void @matrix.triangular(ptr %l,ptr %b,ptr %x,i32 %n,i32 %m,i1 %t
  %m64=sext i32 %m to i64
  %count=mul i64 %n64,%m64
  call void @matrix.copied(ptr %b,ptr %x,i64 %count)
- call void @blas.dtrsm(ptr %options,ptr %upper,ptr %how,ptr %unit,ptr %rows,ptr %sides,ptr %one,ptr %l,ptr %rows,ptr %x,ptr %rows)
+ call void @blas.dtrsm(ptr %options,ptr %upper,ptr %how,ptr %unit,ptr %rows,ptr %sides,ptr %one,
+  ptr %l,ptr %rows,ptr %x,ptr %rows)
  ret void
 }
 """
@@ -211,7 +213,8 @@ define internal i32 @matrix.factorized(ptr %a,ptr %scratch,ptr %order,i32 %n) no
 """
 
 SOLVE = """
-define internal void @matrix.solve(ptr %a,ptr %b,ptr %x,ptr %scratch,ptr %order,i32 %n,i32 %m,i1 %transposed) nounwind noinline {
+define internal void @matrix.solve(ptr %a,ptr %b,ptr %x,ptr %scratch,ptr %order,i32 %n,i32 %m,
+  i1 %transposed) nounwind noinline {
 entry:
  %rows=alloca i32
  %sides=alloca i32
@@ -229,7 +232,8 @@ entry:
  br i1 %right,label %solved,label %none
 solved:
  call void @matrix.copied(ptr %b,ptr %x,i64 %count)
- call void @lapack.dgetrs(ptr %how,ptr %rows,ptr %sides,ptr %scratch,ptr %rows,ptr %order,ptr %x,ptr %rows,ptr %info)
+ call void @lapack.dgetrs(ptr %how,ptr %rows,ptr %sides,ptr %scratch,ptr %rows,ptr %order,ptr %x,
+  ptr %rows,ptr %info)
  br label %end
 none:
  %k=phi i64 [0,%entry],[%k1,%none]
@@ -244,7 +248,8 @@ end:
 """
 
 DETERMINANT = """
-define internal void @matrix.determinant(ptr %a,ptr %found,ptr %sign,ptr %scratch,ptr %order,i32 %n,i1 %logarithm) nounwind noinline {
+define internal void @matrix.determinant(ptr %a,ptr %found,ptr %sign,ptr %scratch,ptr %order,i32 %n,
+  i1 %logarithm) nounwind noinline {
 entry:
  %n64=sext i32 %n to i64
  %step=add i64 %n64,1

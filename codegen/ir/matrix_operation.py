@@ -78,6 +78,22 @@ class MatrixOperation:
         )
 
     @property
+    def description(self) -> str:
+        """What it is, for people.
+
+        >>> MatrixOperation("product", (1, 3, 4, 2)).description, MatrixOperation("log_determinant", (5,)).description
+        ('product of matrices 3 x 4 and 4 x 2', 'log determinant of a matrix 5 x 5')
+        """
+        what = {"cholesky": "Cholesky factor", "triangular": "triangular solve"}.get(
+            self.kind, self.kind.replace("_", " ")
+        )
+        if self.kind != "product":
+            sides = f", {self.sizes[1]} right-hand side{'s'[: self.sizes[1] != 1]}" if len(self.sizes) > 1 else ""
+            return f"{what} of a matrix {self.sizes[0]} x {self.sizes[0]}{sides}"
+        number, rows, inner, columns = self.sizes
+        return f"{f'{number} times ' if number > 1 else ''}product of matrices {rows} x {inner} and {inner} x {columns}"
+
+    @property
     def body(self) -> Program:
         """The body of its region: which results depend on which operands, and whether smoothly."""
         return _body(self.kind)
@@ -86,7 +102,9 @@ class MatrixOperation:
 @cache
 def _body(kind: MatrixKind) -> Program:
     rows = Table()
-    slots = [rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(1 + (kind in ("product", "triangular", "solve")))]
+    slots = [
+        rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(1 + (kind in ("product", "triangular", "solve")))
+    ]
     first, last = slots[0], slots[-1]
     if kind in ("product", "determinant"):
         results = [rows.canonical(sp.Mul, (first, last))]

@@ -234,14 +234,15 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
 
 def _check_matrix(region: Region, matrix: MatrixOperation, counts: tuple[int, ...], where: str) -> None:
     """Refuse a region of a matrix operation that is not run once, or has other operands or results."""
-    tables = [use.table for use in (*region.gathers, *region.results)]
-    if counts or not all(isinstance(found, Affine) and found.step == 1 for found in tables if found.count > 1):
+    uses: list[Gather | Result] = [*region.gathers, *region.results]
+    tables = [use.table for use in uses if use.table.count > 1]
+    if counts or not all(isinstance(found, Affine) and found.step == 1 for found in tables):
         raise ArgumentError(f"a {matrix.kind} in nests of {counts}, or not side by side", where=where)
-    uses = len(region.gathers), len(region.results)
-    if region.count != 1 or not (region.body is matrix.body or region.body.heads == matrix.body.heads) or region.carries:
+    if region.count != 1 or region.carries or region.body.heads != matrix.body.heads:
         raise ArgumentError(f"{region.count} repetitions of a {matrix.kind}", where=where, why="it is run once")
-    if uses != (len(matrix.operands), len(matrix.results)):
-        raise ArgumentError(f"a {matrix.kind} with {uses} operands and results", where=where)
+    numbers = len(region.gathers), len(region.results)
+    if numbers != (len(matrix.operands), len(matrix.results)):
+        raise ArgumentError(f"a {matrix.kind} with {numbers} operands and results", where=where)
 
 
 def _is_scalar(body: Program) -> bool:

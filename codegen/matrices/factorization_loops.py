@@ -142,8 +142,8 @@ def elimination_program(n: int, m: int, transposed: bool = False) -> RolledProgr
     (solved,) = made.outputs(n * m)
     steps = eliminated.steps(given, right, transposed)
     end = n * eliminated.size + eliminated.at * eliminated.width + eliminated.side
-    solutions = _loop([A, B], [ITS], n * m, [(eliminated.ones, _moving(eliminated.at, n)), (eliminated.matrix, _moving(end, 0))],
-                      [(solved, _moving(eliminated.side * n, 1))], "add")  # fmt: skip
+    reads = [(eliminated.ones, _moving(eliminated.at, n)), (eliminated.matrix, _moving(end, 0))]
+    solutions = _loop([A, B], [ITS], n * m, reads, [(solved, _moving(eliminated.side * n, 1))], "add")
     return made.program("elimination", *steps, Nest(n, (solutions,)))
 
 
@@ -165,14 +165,18 @@ def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
     first, second = (table(axis) for axis in np.triu_indices(n, 1)) if n > 1 else (_run(0, 1), _run(0, 1))
     inverted = sp.Piecewise((1, A > B), (0, True))
     pairs = max(n * (n - 1) // 2, 1)
-    steps.append(_loop([A, B], [inverted], pairs, [(places, first), (places, second)], [(swaps, _run(0, pairs, step=0))], "add"))
+    steps.append(
+        _loop([A, B], [inverted], pairs, [(places, first), (places, second)], [(swaps, _run(0, pairs, step=0))], "add")
+    )
     factor = sp.sign(A) if logarithm else A
     chain = _loop([A, B], [B * factor], n, [(pivots, _run(0, n))], [(product, _at(0))], "last")
     steps.append(replace(chain, carries=(Carry(0, (Gather(one, _at(0)),)),)))
     signed = A * (1 - 2 * sp.Mod(B, 2))
     steps.append(_loop([A, B], [signed], 1, [(product, _at(0)), (swaps, _at(0))], [(outputs[-1], _at(0))]))
     if logarithm:
-        steps.append(_loop([A], [sp.log(sp.Abs(A))], n, [(pivots, _run(0, n))], [(outputs[0], _run(0, n, step=0))], "add"))
+        steps.append(
+            _loop([A], [sp.log(sp.Abs(A))], n, [(pivots, _run(0, n))], [(outputs[0], _run(0, n, step=0))], "add")
+        )
     return made.program("log determinant" if logarithm else "determinant", *steps)
 
 
@@ -189,7 +193,9 @@ class _Elimination:
         self.size = n * self.width
         self.numbers = self.buffers.constant(np.arange(n))
         self.start = self.buffers.constant(np.array([-1.0, 0.0]))
-        self.matrix, self.kept, self.sums, self.row = self.buffers.workspaces((n + 1) * self.size, n * n, self.size, self.size)
+        self.matrix, self.kept, self.sums, self.row = self.buffers.workspaces(
+            (n + 1) * self.size, n * n, self.size, self.size
+        )
         self.used, self.chosen, self.ones = self.buffers.workspaces((n + 1) * n, n, n * n)
         self.at, self.side = (axis.ravel() for axis in np.indices((n, self.m)))
 
@@ -198,9 +204,10 @@ class _Elimination:
         n, width = self.n, self.width
         row, column = (axis.ravel() for axis in np.indices((n, n)))
         entries = table(column * n + row if transposed else row * n + column)
+        sides = table(self.at * width + n + self.side)
         return (
             _copy(n * n, (given, entries), (self.matrix, table(row * width + column))),
-            _copy(n * self.m, (right, table(self.side * n + self.at)), (self.matrix, table(self.at * width + n + self.side))),
+            _copy(n * self.m, (right, table(self.side * n + self.at)), (self.matrix, sides)),
             _loop([], [sp.S.Zero], n, [], [(self.used, _run(0, n))]),
             Nest(n, self.rounds()),
         )  # fmt: skip
@@ -241,15 +248,17 @@ def substitution_program(n: int, m: int, transposed: bool = False) -> RolledProg
     (solved,) = made.outputs(size)
     side, i = (axis.ravel() for axis in np.indices((m, n)))
     first, step = int(order[0]), -1 if transposed else 1
-    found = _loop([A, B], [A / B], m,
-                  [(left, _moving(np.arange(m) * n + first, size + step)), (given, _at(first * (n + 1), m, step * (n + 1)))],
-                  [(solved, _moving(np.arange(m) * n + first, step))])  # fmt: skip
+    every = np.arange(m) * n + first
+    reads = [(left, _moving(every, size + step)), (given, _at(first * (n + 1), m, step * (n + 1)))]
+    found = _loop([A, B], [A / B], m, reads, [(solved, _moving(every, step))])
     factors = _moving(first * n + i, -n) if transposed else _moving(i * n, 1)
     rest = _loop([A, B, C, D], [sp.Piecewise((A - B * C, sp.Ne(D, 0)), (0, True))], size,
                  [(left, _run(0, size, size)), (given, factors), (solved, _moving(side * n + first, step)),
                   (later, _moving(i, n))],
                  [(left, _run(size, size, size))])  # fmt: skip
-    return made.program("substitution", _copy(size, (right, _run(0, size)), (left, _run(0, size))), Nest(n, (found, rest)))
+    return made.program(
+        "substitution", _copy(size, (right, _run(0, size)), (left, _run(0, size))), Nest(n, (found, rest))
+    )
 
 
 def _search(n: int, column: Place, used: Place, numbers: Place, start: int, chosen: Place) -> Region:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from codegen.errors import LimitError
 from codegen.ir.body_parts import copy
 from codegen.ir.matrix_operation import MatrixOperation
-from codegen.ir.program import Input, Output
+from codegen.ir.program import Input, Output, Program
 from codegen.ir.readdress import all_readdressed, moved, renumbered
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table, table
+from codegen.ir.unroll import unroll
 from codegen.matrices.factorization_loops import (
     cholesky_program,
     determinant_program,
@@ -68,7 +69,8 @@ def loops_of(operation: MatrixOperation) -> RolledProgram:
     """
     n = operation.sizes[0]
     if operation.kind == "product":
-        return matrix_product(*operation.sizes, [None, None])
+        number, rows, inner, columns = operation.sizes
+        return matrix_product(number, rows, inner, columns, [None, None])
     if n > LARGEST:
         raise LimitError(
             f"the {operation.kind} of a matrix of {n} rows as loops",
@@ -109,6 +111,15 @@ def without_matrices(program: RolledProgram) -> RolledProgram:
     numbered = renumbered(steps, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
     buffers = (*made.buffers, *program.buffers[first:])
     return RolledProgram(program.inputs, program.outputs, buffers, numbered, program.name)
+
+
+def written_out(program: Program | RolledProgram) -> Program:
+    """Return the straight lines of any program, those of its matrix operations among them.
+
+    >>> len(written_out(matrix_program(MatrixOperation("product", (1, 1, 2, 1)))))
+    7
+    """
+    return unroll(without_matrices(program) if isinstance(program, RolledProgram) else program)
 
 
 class _WrittenOut:

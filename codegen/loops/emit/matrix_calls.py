@@ -6,6 +6,7 @@ import codegen.functions.linear_algebra as library
 from codegen.emission.emit import Emitted
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
+from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
 _COPIED, _FACTORIZED = Symbol("matrix.copied", library.COPIED), Symbol("matrix.factorized", library.FACTORIZED)
@@ -37,7 +38,8 @@ class _Call(Frame):
     def emit(self) -> Written:
         operation, region = self.operation, self.region
         kind: MatrixKind = "determinant" if operation.kind == "log_determinant" else operation.kind
-        pointers = [f"ptr {self.fixed(use)}" for use in (*region.gathers, *region.results)]
+        uses: list[Use] = [*region.gathers, *region.results]
+        pointers = [f"ptr {self.fixed(use)}" for use in uses]
         if operation.kind == "determinant":
             pointers.append("ptr null")
         given, scratch = self.further()

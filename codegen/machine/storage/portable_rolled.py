@@ -142,7 +142,15 @@ class _Reader:
         return Affine(start, step, count, moves)
 
     def region(
-        self, body: Any, count: Any, gathers: Any, results: Any, carries: Any, stop: Any, origin: Any, matrix: Any = None
+        self,
+        body: Any,
+        count: Any,
+        gathers: Any,
+        results: Any,
+        carries: Any,
+        stop: Any,
+        origin: Any,
+        matrix: Any = None,
     ) -> Region:
         return Region(
             self.bodies[_whole(body)],

@@ -219,7 +219,10 @@ class _Forward:
         self.infinite_slots[region] = frozenset(slots)
 
     def guards(self, region: Region, slots: set[int], outputs: set[int]) -> None:
-        """Find the slots and buffers with guards; `outputs` are those with tangents. Matrices have tangents all over."""
+        """Find the slots and buffers with guards; `outputs` are those with tangents.
+
+        Those of a matrix operation have tangents everywhere.
+        """
         if region.matrix is not None:
             self.guarded_slots[region] = ()
             return

@@ -204,11 +204,8 @@ class MatrixRule:
         if 0 in tangents:
             sides = self.operation.sizes[1]
             matrix = self.masked(tangents[0]) if self.operation.kind == "triangular" else tangents[0]
-            moved_by = self.product((1, sides, self.n, self.n), self.results[0], matrix, (False, not turned))
-            if right is None:
-                right = self.entries(_negative, [moved_by])
-            else:
-                right = self.entries(_minus, [right, moved_by])
+            less = self.product((1, sides, self.n, self.n), self.results[0], matrix, (False, not turned))
+            right = self.entries(_negative, [less]) if right is None else self.entries(_minus, [right, less])
         assert right is not None
         self.solved(right, turned, target, kind)
 

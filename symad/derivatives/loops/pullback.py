@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import all_readdressed, buffers_read, each_region, readdressed
-from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.region import Gather, Nest, Region, RolledProgram, Step
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.contraction import zeros

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.ir.body_parts import Wiring
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import each_region
-from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.loops.optimise.draft import Draft, fresh_name
 from symad.derivatives.loops.activity import Forward, forward

@@ -257,7 +257,7 @@ class ArrayLoops:
         """Return a determinant."""
         return self.carried_out(MatrixOperation("determinant", matrix.shape[:1]), matrix)[0].reshape(())
 
-    def log_determinant(self, matrix: Nodes) -> tuple[Nodes, Nodes]:
+    def signed_log_determinant(self, matrix: Nodes) -> tuple[Nodes, Nodes]:
         """Return the logarithm of the absolute value of a determinant, and its sign."""
         logarithm, sign = self.carried_out(MatrixOperation("log_determinant", matrix.shape[:1]), matrix)
         return logarithm.reshape(()), sign.reshape(())

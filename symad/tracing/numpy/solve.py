@@ -92,7 +92,7 @@ def _slogdet_one(a: Any) -> tuple[Any, Any]:
     if (arrays := arrays_for(a)) is not None and (sign := np.linalg.slogdet(values_of(a.scope, a.nodes))[0]):
         return float(sign), wrap(arrays.log_determinant(a.nodes), a.scope)
     if (loops := loops_for(a)) is not None:
-        logarithm, sign = loops.log_determinant(a.nodes)
+        logarithm, sign = loops.signed_log_determinant(a.nodes)
         return wrap(sign, a.scope), wrap(logarithm, a.scope)
     try:
         reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)

@@ -25,7 +25,9 @@ def active_of(operation):
     return [both] if len(both) == 1 else [both, [0], [1]]
 
 
-CASES = [pytest.param(each, active, id=f"{name_of(each)}-{active}") for each in OPERATIONS for active in active_of(each)]
+CASES = [
+    pytest.param(each, active, id=f"{name_of(each)}-{active}") for each in OPERATIONS for active in active_of(each)
+]
 
 
 @pytest.mark.parametrize(("operation", "active"), CASES)
