@@ -212,7 +212,7 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
         uses += [(gather, region.count) for gather in region.gathers]
         uses += [(use, 1 if use.kind == "last" else region.count) for use in region.results]
     else:
-        _check_matrix(region, region.matrix, counts, where)
+        _check_matrix(region, region.matrix, where)
         uses += zip(region.gathers, region.matrix.operands, strict=True)
         uses += zip(region.results, region.matrix.results, strict=True)
     for use, count in uses:
@@ -232,12 +232,12 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
         raise ArgumentError(f"an output beyond the {len(region.body.outputs)} of the body", where=where)
 
 
-def _check_matrix(region: Region, matrix: MatrixOperation, counts: tuple[int, ...], where: str) -> None:
+def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
     """Refuse a region of a matrix operation that is not run once, or has other operands or results."""
     uses: list[Gather | Result] = [*region.gathers, *region.results]
     tables = [use.table for use in uses if use.table.count > 1]
-    if counts or not all(isinstance(found, Affine) and found.step == 1 for found in tables):
-        raise ArgumentError(f"a {matrix.kind} in nests of {counts}, or not side by side", where=where)
+    if not all(isinstance(found, Affine) and found.step == 1 for found in tables):
+        raise ArgumentError(f"a {matrix.kind} of matrices that are not side by side", where=where)
     if region.count != 1 or region.carries or region.body.heads != matrix.body.heads:
         raise ArgumentError(f"{region.count} repetitions of a {matrix.kind}", where=where, why="it is run once")
     numbers = len(region.gathers), len(region.results)

@@ -7,16 +7,19 @@ entries, and where SciPy is missing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import LimitError
+from codegen.functions.libraries import EXTRA
 from codegen.ir.body_parts import copy
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.readdress import all_readdressed, moved, renumbered
-from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.readdress import all_readdressed, moved, renumbered, shifts_to
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table, table
 from codegen.ir.unroll import unroll
 from codegen.matrices.factorization_loops import (
@@ -75,7 +78,7 @@ def loops_of(operation: MatrixOperation) -> RolledProgram:
         raise LimitError(
             f"the {operation.kind} of a matrix of {n} rows as loops",
             why=f"they keep {n**3} numbers, and more than {LARGEST**3} are not allowed",
-            do="install SciPy, whose LAPACK carries it out: pip install symad[special]; or take another derivative",
+            do=f"have LAPACK carry it out, in a kernel of this process ({EXTRA}); exported code has loops",
         )
     if operation.kind == "cholesky":
         return cholesky_program(n)
@@ -90,25 +93,23 @@ def has_matrices(program: RolledProgram) -> bool:
     return any(region.matrix is not None for region, _ in regions_of(program.steps))
 
 
-def without_matrices(program: RolledProgram) -> RolledProgram:
-    """Return a program with loops in the place of matrix operations; LimitError where these are too large.
+def without_matrices(program: RolledProgram, *, in_nests: bool = False) -> RolledProgram:
+    """Return a program with loops in the place of matrix operations, or only of those in nests.
+
+    LimitError where these are too large.
 
     >>> written = without_matrices(matrix_program(MatrixOperation("cholesky", (3,))))
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    if not has_matrices(program):
+    if not any(region.matrix is not None and (counts or not in_nests) for region, counts in regions_of(program.steps)):
         return program
     first = program.first_output
-    made = _WrittenOut(list(program.buffers[:first]))
-    steps: list[Step] = []
-    for step in renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first)):
-        if isinstance(step, Region) and step.matrix is not None:
-            steps += made.steps(step, step.matrix)
-        else:
-            steps.append(step)
+    steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
+    made = _WrittenOut(list(program.buffers[:first]), in_nests)
+    written = made.steps(steps, ())
     behind = len(made.buffers)
-    numbered = renumbered(steps, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
+    numbered = renumbered(written, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
     buffers = (*made.buffers, *program.buffers[first:])
     return RolledProgram(program.inputs, program.outputs, buffers, numbered, program.name)
 
@@ -125,43 +126,60 @@ def written_out(program: Program | RolledProgram) -> Program:
 class _WrittenOut:
     """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
 
-    def __init__(self, buffers: list[Buffer]) -> None:
-        self.buffers = buffers
+    def __init__(self, buffers: list[Buffer], in_nests: bool) -> None:
+        self.buffers, self.in_nests = buffers, in_nests
 
-    def steps(self, region: Region, operation: MatrixOperation) -> list[Step]:
-        """Return the loops of an operation."""
+    def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
+        """Return steps with loops in the place of operations; `counts` are those of the nests around."""
+        made: list[Step] = []
+        for step in steps:
+            if isinstance(step, Nest):
+                made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
+            elif step.matrix is None or (self.in_nests and not counts):
+                made.append(step)
+            else:
+                made += self.loops(step, step.matrix, counts)
+        return made
+
+    def loops(self, region: Region, operation: MatrixOperation, counts: tuple[int, ...]) -> list[Step]:
+        """Return the loops of an operation; what they need has places for every round."""
         before: list[Step] = []
         program, after = loops_of(operation), list[Step]()
-        at: dict[int, tuple[int, int]] = {}
+        at: dict[int, tuple[int, Table]] = {}  # where a buffer is: of a table its first place and its shifts count
         for number, use in enumerate(region.gathers):
-            at[number] = use.buffer, use.table.first
+            at[number] = use.buffer, use.table
             if operation.kind == "product" and operation.transposed[number]:
-                at[number] = self.workspace(use.table.count), 0
-                target = Affine(0, 1, use.table.count)
-                before.append(copy(Gather(use.buffer, _by_rows(operation, number, use)), at[number][0], target))
+                at[number] = self.workspace(use.table.count, counts)
+                source = Gather(use.buffer, _by_rows(operation, number, use.table))
+                before.append(copy(source, *at[number]))
         for number in range(len(program.inputs), program.first_output):
-            self.buffers.append(program.buffers[number])
-            at[number] = len(self.buffers) - 1, 0
+            buffer = program.buffers[number]
+            at[number] = self.workspace(buffer.size, counts) if buffer.values is None else self.constants(buffer)
         for number, result in enumerate(region.results, program.first_output):
-            if result.kind == "store":
-                at[number] = result.buffer, result.table.first
-            else:
-                at[number] = self.workspace(result.table.count), 0
-                source = Gather(at[number][0], Affine(0, 1, result.table.count))
-                after.append(copy(source, result.buffer, result.table, "add"))
+            at[number] = result.buffer, result.table
+            if result.kind != "store":
+                at[number] = self.workspace(result.table.count, counts)
+                after.append(copy(Gather(*at[number]), result.buffer, result.table, "add"))
 
         def where(buffer: int, places: Table) -> tuple[int, Table]:
-            return at[buffer][0], moved(places, at[buffer][1])
+            there, whole = at[buffer]
+            return there, moved(places, whole.first, shifts=(*shifts_to(whole, len(counts)), *places.shifts))
 
         return [*before, *all_readdressed(program.steps, where), *after]
 
-    def workspace(self, size: int) -> int:
-        self.buffers.append(Buffer("workspace", size))
-        return len(self.buffers) - 1
+    def workspace(self, size: int, counts: tuple[int, ...]) -> tuple[int, Affine]:
+        """Return a new buffer with so many places for each round."""
+        self.buffers.append(Buffer("workspace", size * prod(counts)))
+        shifts = tuple(size * prod(counts[k + 1 :]) for k in range(len(counts)))
+        return len(self.buffers) - 1, Affine(0, 1, size, shifts)
+
+    def constants(self, buffer: Buffer) -> tuple[int, Affine]:
+        self.buffers.append(buffer)
+        return len(self.buffers) - 1, Affine(0, 1, buffer.size)
 
 
-def _by_rows(operation: MatrixOperation, number: int, use: Gather) -> Table:
+def _by_rows(operation: MatrixOperation, number: int, places: Table) -> Table:
     """Return where the entries of an operand of a product are, in the order of its rows."""
     stack, rows, inner, columns = operation.sizes
     shape = (stack, inner, rows) if number == 0 else (stack, columns, inner)
-    return table(np.swapaxes(use.table.places().reshape(shape), 1, 2).ravel())
+    return replace(table(np.swapaxes(places.places().reshape(shape), 1, 2).ravel()), shifts=places.shifts)

@@ -13,7 +13,6 @@ from functools import partial
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.loops.optimise.draft import select
-from codegen.matrices.matrix_loops import without_matrices
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
@@ -77,7 +76,6 @@ def _matrix(
     if len(program.outputs) != 1 or len(active) != 1:
         return None
     (number,) = active
-    program = without_matrices(program)  # entries follow from loops
     source, output = program.inputs[number], program.outputs[0]
     if second:
         triangle = None if not sparse else "full" if sparse is True else sparse

@@ -17,6 +17,7 @@ from codegen.ir.tables import Affine
 from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft, fresh_name
 from codegen.loops.optimise.expansion import expanded, single_lags
+from codegen.matrices.matrix_loops import without_matrices
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.activity import Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
@@ -172,6 +173,7 @@ def pullback(
     Outputs are all outputs, then the cotangents of the active inputs. EndlessLoopError for a loop without a bound.
     Where the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
     """
+    program = without_matrices(program, in_nests=True)
     draft, seeds = Draft(program), {}
     inputs, outputs = draft.arrays
     for number, array in enumerate(program.outputs, program.first_output):
@@ -191,6 +193,7 @@ def gradient(
     Inputs are all inputs; outputs are the gradients, before them the scalar itself if `value`. ArgumentError for an
     output that is no scalar, EndlessLoopError for a loop without a bound.
     """
+    program = without_matrices(program, in_nests=True)
     array, first = program.outputs[0], program.first_output
     if array.size != 1:
         raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")

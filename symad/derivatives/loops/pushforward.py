@@ -15,6 +15,7 @@ from codegen.ir.program import Input, Output
 from codegen.ir.readdress import each_region
 from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.loops.optimise.draft import Draft, fresh_name
+from codegen.matrices.matrix_loops import without_matrices
 from symad.derivatives.loops.activity import Forward, forward
 from symad.derivatives.loops.body_linear import body_pushforward
 from symad.derivatives.loops.matrix_rules import MatrixRule, everywhere
@@ -26,6 +27,7 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Where the tangents of
     inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
     """
+    program = without_matrices(program, in_nests=True)
     draft = Draft(program)
     ahead = forward(program.steps, program.buffers, active, infinite=draft.infinite, guarded=active if units else ())
     tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}

@@ -10,6 +10,7 @@ from codegen.errors import ArgumentError, LoweringError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.functions.linear_algebra import has_library, routine_address
 from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Gather, Nest, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.machine.build import compile_program, load_kernel
@@ -63,9 +64,8 @@ def test_products_go_into_a_part_of_an_array(kind):
     operation = MatrixOperation("product", (1, 2, 3, 2))
     reads = [Gather(0, Affine(1, 1, 6)), Gather(0, Affine(5, 1, 6))]
     results = [matrix_region(operation, reads, [Result(0, 1, Affine(3, 1, 4), kind)])]
-    program = matrix_program(operation)
     whole = RolledProgram(
-        (type(program.inputs[0])("a", (12,)),), (type(program.outputs[0])((9,), ()),),
+        (Input("a", (12,)),), (Output((9,), ()),),
         (Buffer("input", 12), Buffer("output", 9)), tuple(results if kind == "store" else results * 2),
     )  # fmt: skip
     given = np.arange(12.0)
@@ -74,6 +74,27 @@ def test_products_go_into_a_part_of_an_array(kind):
     for program in (whole, without_matrices(whole)):
         assert_close(compile_program(program)(given), wanted)
         assert_close(evaluate_rolled(program, [given]), wanted)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+def test_operations_in_nests(operation):
+    """Of three rounds, each of which has matrices of its own."""
+    rounds = [operands_of(operation, seed) for seed in range(3)]
+    given = [np.concatenate(arrays) for arrays in zip(*rounds, strict=True)]
+    first = len(given)
+    reads = [Gather(k, Affine(0, 1, size, (size,))) for k, size in enumerate(operation.operands)]
+    results = [Result(k, first + k, Affine(0, 1, n, (n,)), "store") for k, n in enumerate(operation.results)]
+    nested = RolledProgram(
+        tuple(Input(f"matrix_{k}", (array.size,)) for k, array in enumerate(given)),
+        tuple(Output((3 * size,), ()) for size in operation.results),
+        (*(Buffer("input", a.size) for a in given), *(Buffer("output", 3 * size) for size in operation.results)),
+        (Nest(3, (matrix_region(operation, reads, results),)),),
+    )
+    parts = [arrays(evaluate_rolled(matrix_program(operation), each)) for each in rounds]
+    wanted = [np.concatenate(found) for found in zip(*parts, strict=True)]
+    assert_close(evaluate_rolled(nested, given), wanted)
+    assert_close(evaluate_rolled(without_matrices(nested), given), wanted)
+    assert_close(compile_program(nested)(*given), wanted)
 
 
 def test_what_has_no_solution_is_nan():
@@ -103,7 +124,6 @@ def test_malformed_operations_are_refused():
     region = matrix_region(operation, [Gather(0, whole)], [Result(0, 1, whole, "store")])
     program = matrix_program(operation)
     for steps, problem in (
-        ((Nest(2, (region,)),), "in nests of"),
         ((matrix_region(operation, [Gather(0, Affine(3, -1, 4))], region.results),), "not side by side"),
         ((matrix_region(operation, [Gather(0, Affine(0, 1, 3))], region.results),), "places 0 to 2"),
         ((matrix_region(operation, region.gathers * 2, region.results),), "does not fit|operands and results"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symad as sa
+from codegen.ir.region import regions_of
 from symad.compiling.candidates import traced_with_loops
 from symad.tracing.numpy.solve import LOOPED
 
@@ -104,6 +105,91 @@ def test_large_matrices_are_factorized_by_a_library(monkeypatch):
     assert entry(np.ones((400, 400))) == pytest.approx(np.linalg.inv(a).T[0, 1] * a[0, 1], rel=1e-9)
 
 
-def test_loops_of_a_large_matrix_are_refused():
-    with pytest.raises(sa.LimitError, match=r"the solve of a matrix of 321 rows as loops.*install SciPy"):
-        sa.compile(sa.hessian(lambda x: np.linalg.solve(x[0] * np.eye(321) + 1, np.ones(321))[0]), np.ones(2))
+def likelihood(x):
+    matrix = kernel_matrix(x)
+    factor, scaled = np.linalg.cholesky(matrix), matrix * x[0]
+    return (
+        SIDES[:, 0] @ np.linalg.solve(matrix, SIDES[:, 0])
+        + np.sum(np.log(np.diagonal(factor)))
+        + np.sin(x[2]) * np.linalg.slogdet(scaled)[1]
+    )
+
+
+def differences(f, x, step=1e-5):
+    return np.stack([(f(x + step * unit) - f(x - step * unit)) / (2 * step) for unit in np.eye(len(x))], axis=-1)
+
+
+def test_matrices_of_derivatives():
+    hessian = sa.compile(sa.hessian(likelihood), X)
+    assert any(region.matrix is not None and counts for region, counts in regions_of(hessian.program.steps))
+    np.testing.assert_allclose(hessian(X), differences(sa.compile(sa.grad(likelihood), X), X), rtol=1e-7)
+
+    def solved(x):
+        return np.linalg.solve(general_matrix(x), SIDES[:, 0] * x[2])
+
+    wanted = differences(sa.compile(solved, X), X)
+    np.testing.assert_allclose(sa.compile(sa.jacobian(solved), X)(X), wanted, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sa.compile(sa.jacobian(lambda x: solved(x)[:2]), X)(X), wanted[:2], rtol=1e-6, atol=1e-9)
+
+
+def test_derivatives_of_a_hessian():
+    """Its columns are rounds of a nest, in which matrix operations are differentiated as loops."""
+
+    def total(x):
+        return np.sum(sa.hessian(likelihood)(x))
+
+    gradient = sa.compile(sa.grad(total), X)(X)
+    np.testing.assert_allclose(gradient, differences(sa.compile(total, X), X), rtol=1e-6)
+
+
+def test_products_of_data_and_of_what_is_active():
+    """By rows and by columns; of one matrix with itself; where a part of a matrix only is active."""
+    data = RNG.normal(size=(40, 30))
+
+    def f(x):
+        weights = np.reshape(x, (30, 40))
+        mixed = np.concatenate([weights, np.reshape(data, (30, 40))], axis=1)
+        return np.sum(np.tanh(data @ weights) * (weights.T @ data.T)) + np.sum(np.cos(mixed.T @ mixed))
+
+    x = RNG.normal(size=1200) / 5
+    value, gradient = sa.compile(sa.value_and_grad(f), x)(x)
+    assert value == pytest.approx(f(x), rel=1e-12)
+    np.testing.assert_allclose(gradient, sa.grad(f)(x), rtol=1e-10, atol=1e-12)
+    product = sa.compile(lambda x, v: sa.hvp(f, (x,), (v,)), x, x)(x, x[::-1].copy())
+    np.testing.assert_allclose(product, sa.hvp(f, (x,), (x[::-1].copy(),)), rtol=1e-9, atol=1e-10)
+
+
+def test_matrices_in_a_chain():
+    """Those that change with its rounds are written as loops there."""
+    n = 8
+
+    def f(x):
+        def step(state, k):
+            matrix = np.eye(n) * (3 + k) + np.outer(state, state)
+            found = np.linalg.solve(matrix, state) + np.sin(state) / 2
+            return found, np.sum(found)
+
+        return np.sum(sa.scan(step, x, np.arange(4.0))[1])
+
+    x = RNG.normal(size=n)
+    np.testing.assert_allclose(sa.compile(f, x)(x), f(x), rtol=1e-11)
+    np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-9, atol=1e-11)
+
+
+def test_exported_code_has_loops(tmp_path):
+    kernel = sa.compile(likelihood, X)
+    written = kernel.export(tmp_path, "likelihood")
+    assert "dpotrf" not in written.files["source"].read_text()
+
+
+def test_a_kernel_is_checked_against_many_digits():
+    kernel = sa.compile(lambda x: np.linalg.solve(kernel_matrix(x), SIDES[:, 0]), X)
+    assert sa.verify(kernel, X).worst_ulp < 1000
+
+
+def test_loops_of_a_large_matrix_are_refused(tmp_path):
+    kernel = sa.compile(lambda x: np.linalg.solve(x[0] * np.eye(321) + 1, np.ones(321))[0], np.ones(2))
+    assert kernel(np.ones(2)) == pytest.approx(1 / 322)
+    with pytest.raises(sa.LimitError, match=r"the solve of a matrix of 321 rows as loops.*exported code has loops"):
+        kernel.export(tmp_path, "large")
+    assert not list(tmp_path.iterdir())
