@@ -93,12 +93,19 @@ def few_rows(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Seq
 def _made(
     rows: Rows, flat: Flat, kept: Flags, stands_for: Nodes, arrays: tuple[Nodes, Nodes], written: Sequence[Loop]
 ) -> FewRows:
-    old = np.flatnonzero(kept)
-    new = np.cumsum(kept) - 1
-    number = dict(zip(old.tolist(), range(len(old)), strict=True))
-    heads = [rows.heads[row] if row < len(flat) else rows.heads[0] for row in old.tolist()]
-    operands = [tuple(number[part] for part in rows.operands[row]) if row < len(flat) else () for row in old.tolist()]
-    atoms = {number[row]: rows.atoms[row] for row in old.tolist() if row in rows.atoms}
+    old, new = np.flatnonzero(kept), np.cumsum(kept) - 1
+    heads = [rows.heads[row] for row in old[old < len(flat)].tolist()]
+    heads += [sp.Symbol] * (len(old) - len(heads))  # results of loops beyond the rows
+    operands: list[tuple[int, ...]] = [()] * len(old)
+    for row in np.flatnonzero(flat.arity).tolist():
+        operands[new[row]] = tuple(new[list(rows.operands[row])].tolist())
+    named = kept.copy()  # leaves that are no results of loops, nor inputs
+    named[arrays[0]] = False
+    for loop in written:
+        for use in loop.results:
+            named[use.nodes] = False
+    leaves = np.flatnonzero(named[: len(flat)] & (flat.arity == 0)).tolist()
+    atoms = {int(new[row]): rows.atoms[row] for row in leaves if row in rows.atoms}
 
     def column(nodes: Nodes) -> Nodes:
         """Return the nodes of a column that are kept, and those that stand for others."""
