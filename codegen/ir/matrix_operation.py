@@ -93,6 +93,27 @@ class MatrixOperation:
         number, rows, inner, columns = self.sizes
         return f"{f'{number} times ' if number > 1 else ''}product of matrices {rows} x {inner} and {inner} x {columns}"
 
+    def formula(self, *names: str) -> str:
+        """Return what it computes of matrices with these names, whose right-hand sides are rows.
+
+        >>> MatrixOperation("product", (1, 3, 4, 2), (True, False)).formula("A", "B")
+        'Aᵀ B'
+        >>> MatrixOperation("solve", (3, 1)).formula("A", "b"), MatrixOperation("solve", (3, 2)).formula("A", "B")
+        ('A⁻¹ b', 'B A⁻ᵀ')
+        """
+        if self.kind == "product":
+            return " ".join(f"{name}{'ᵀ' * turned}" for name, turned in zip(names, self.transposed, strict=True))
+        if self.kind == "cholesky":
+            return f"L, L Lᵀ = {names[0]}"
+        if self.kind == "determinant":
+            return f"det {names[0]}"
+        if self.kind == "log_determinant":
+            return f"log |det {names[0]}|"
+        whole = f"tril({names[0]})" if self.kind == "triangular" else names[0]
+        if self.sizes[1] == 1:
+            return f"{whole}{'⁻ᵀ' if self.transposed[0] else '⁻¹'} {names[1]}"
+        return f"{names[1]} {whole}{'⁻¹' if self.transposed[0] else '⁻ᵀ'}"
+
     @property
     def body(self) -> Program:
         """The body of its region: which results depend on which operands, and whether smoothly."""

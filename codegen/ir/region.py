@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import count as counting
+from itertools import chain, count as counting
 from math import prod
 from typing import Literal, TypeAlias
 
@@ -261,12 +261,19 @@ def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
 
 
 def buffer_names(program: RolledProgram) -> list[str]:
-    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between."""
-    outputs = len(program.outputs)
-    results = iter(["out"] if outputs == 1 else [f"out{k}" for k in range(outputs)])
-    given, kept, fixed = (array.name for array in program.inputs), counting(), counting()
+    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between.
+
+    Names that an input has are left out.
+    """
+    taken = [array.name for array in program.inputs]
     named = {
-        "input": lambda: next(given), "output": lambda: next(results),
-        "workspace": lambda: f"w{next(kept)}", "constant": lambda: f"c{next(fixed)}",
+        "input": iter(taken), "output": _fresh("out", taken, first="out" if len(program.outputs) == 1 else None),
+        "workspace": _fresh("w", taken), "constant": _fresh("c", taken),
     }  # fmt: skip
-    return [named[buffer.kind]() for buffer in program.buffers]
+    return [next(named[buffer.kind]) for buffer in program.buffers]
+
+
+def _fresh(letter: str, taken: Sequence[str], first: str | None = None) -> Iterator[str]:
+    """Yield names with numbers that are not taken."""
+    names = (f"{letter}{k}" for k in counting())
+    yield from (name for name in chain([] if first is None else [first], names) if name not in taken)

@@ -137,7 +137,10 @@ class _Level:
         each = f"{count_label(sum(made))} operation{'s'[: sum(made) != 1]}" if sum(made) else ""
         name = ", ".join(filter(None, [origin_of(step), each]))
         self.steps[len(self.boxes)] = step
-        self.boxes.append(Box(times(step), name, "loop", operations=sum(made)))
+        label = times(step)
+        if isinstance(step, Region) and step.matrix is not None:
+            label = step.matrix.formula(*(self.places.name(use.buffer) for use in step.gathers))
+        self.boxes.append(Box(label, name, "loop", operations=sum(made)))
         return len(self.boxes) - 1
 
     def _buffer(self, number: int) -> None:

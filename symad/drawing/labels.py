@@ -117,6 +117,10 @@ class Places:
         """A buffer by its number."""
         return self.program.buffers[number]
 
+    def name(self, number: int) -> str:
+        """The name of a buffer, as it is shown."""
+        return symbol_label(self.names[number])
+
     def one(self, number: int, place: int) -> str:
         """Return the name of one place, or the number there."""
         buffer, name = self.buffer(number), self.names[number]

@@ -95,7 +95,7 @@ PIXEL = 0.75  # points of a pixel
 WIDEST, HIGHEST = 720.0, 490.0  # points: a page on its side
 _ANCHORS = {"start": "base west", "middle": "base", "end": "base east"}
 _SUBSCRIPTS = {chr(0x2080 + k): str(k) for k in range(10)}
-_SUPERSCRIPTS = {**{chr(0x2070 + k): str(k) for k in range(10)}, "¹": "1", "²": "2", "³": "3", "⁻": "-"}
+_SUPERSCRIPTS = {**{chr(0x2070 + k): str(k) for k in range(10)}, "¹": "1", "²": "2", "³": "3", "⁻": "-", "ᵀ": "T"}
 _SIGNS = {
     "×": r"\times", "·": r"\cdot", "÷": r"\div", "−": "-", "√": r"\surd", "∞": r"\infty", "∂": r"\partial",
     "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "∧": r"\wedge", "∨": r"\vee", "¬": r"\neg", "→": r"\to",

@@ -101,8 +101,8 @@ def refuse_network(*_: object) -> None:
     raise AssertionError("a lesson needs no network")
 
 
-def test_there_are_eight_lessons_and_a_page_about_them() -> None:
-    assert [stem[:2] for stem in IDS] == [f"{k:02}" for k in range(1, 9)]
+def test_there_are_nine_lessons_and_a_page_about_them() -> None:
+    assert [stem[:2] for stem in IDS] == [f"{k:02}" for k in range(1, 10)]
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(\d\d[a-z_0-9]*)\.py\]\(\1\.py\) \|.*\| \d+ \|$", page, re.MULTILINE)
     assert rows == IDS

@@ -84,9 +84,14 @@ class Buffers:
         return self.gathered(nodes), 0
 
     def gathered(self, nodes: Nodes) -> int:
-        """Return the buffer that nodes from several places are copied to, once for all that read them so."""
+        """Return the buffer that nodes from several places are copied to, once for all that read them so.
+
+        That of constants has their numbers.
+        """
         key = blake2b(np.ascontiguousarray(nodes).tobytes()).digest()
-        if key not in self.copies:
+        if key not in self.copies and (self.buffer[nodes] < 0).all():
+            self.copies[key] = self.new_buffer(nodes.size, self.values(nodes))
+        elif key not in self.copies:
             self.copies[key] = self.new_buffer(nodes.size)
             self.copy(nodes, self.copies[key], np.arange(nodes.size))
         return self.copies[key]

@@ -187,3 +187,16 @@ def test_what_is_refused() -> None:
         draw(kernel, sharing="both")
     with pytest.raises(ArgumentError, match="arguments of a program"):
         draw(compile(np.sin, 1.0), 1.0)
+
+
+def test_a_matrix_operation_is_one_box_with_its_formula() -> None:
+    data = np.linspace(-1, 1, 2560).reshape(64, 40)
+    kernel = compile(
+        lambda w1, w2: np.sum((np.tanh(data @ w1) @ w2) ** 2) + np.linalg.slogdet(w1.T @ w1)[1],
+        np.ones((40, 30)), np.ones((30, 20)),
+    )  # fmt: skip
+    drawing = draw(kernel)
+    labels = [box.label for box in drawing.frames[0].diagram.boxes]
+    found = [label for label in labels if " w" in label or "det" in label]
+    assert found == ["c0 w1", "w1ᵀ w1", "log |det w3|", "w4 w2"]  # no workspace has the name of an input
+    assert r"\textsuperscript{T}" in drawing.canvas.tikz()
