@@ -50,10 +50,14 @@ class Lowered:
 
     @cached_property
     def _live(self) -> list[int]:
-        return [row for row, uses in enumerate(self.uses()) if uses]
+        return [row for row, uses in enumerate(self._uses) if uses]
 
     def uses(self) -> list[int]:
         """How often each row is read or stored; 0 for rows that the stores do not need."""
+        return self._uses.copy()
+
+    @cached_property
+    def _uses(self) -> list[int]:
         return use_counts(self.rows, [row for _, _, row in self.stores])
 
     def count(self) -> Counter[str]:

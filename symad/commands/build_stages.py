@@ -26,6 +26,7 @@ from symad.tracing.trace import trace
 from symad.tracing.values.node_trees import object_array
 from symad.transforms.first_order import HessianMode, hessian
 
+ROUND = 0.02  # seconds that calls are timed for, at least; clocks count nanoseconds
 VALUES = 23  # characters before the values of a report
 
 
@@ -105,9 +106,13 @@ def fitted(text: str, width: int) -> str:
 
 
 def time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
+    """Return the seconds of a call: of the best of five rounds, each of which takes 20 ms or one call."""
     timer = timeit.Timer(lambda: kernel(*arguments))
-    number, _ = timer.autorange()
-    return min(timer.repeat(3, number)) / number
+    number, seconds = 1, timer.timeit(1)
+    while seconds < ROUND:
+        number *= 2
+        seconds = timer.timeit(number)
+    return min(seconds, *timer.repeat(4, number)) / number
 
 
 def show_progress(stage: str) -> None:

@@ -123,10 +123,12 @@ class _Edges:
         for source in sources:
             del self.out_of[source][node]
         for target in targets:
-            coefficient, guard = total(build, self.into[target].pop(node))
+            into = self.into[target]
+            coefficient, guard = total(build, into.pop(node))
             for source, term in sources.items():
-                self.operations += (coefficient != one and term[0] != one) + (source in self.into[target])
-                self._insert(source, target, scale(build, term, coefficient, guard))
+                self.operations += (coefficient != one and term[0] != one) + (source in into)
+                into.setdefault(source, []).append(scale(build, term, coefficient, guard))
+                self.out_of[source][target] = None
         return (*sources, *targets)
 
     def entries(self, mode: str) -> Entries:

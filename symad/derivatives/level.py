@@ -297,17 +297,18 @@ def _reaches(graph: Graph, nodes: Nodes, outside: set[int], known: dict[int, boo
     wanted = graph.arrays.roots(nodes)
     stack = list(wanted)
     while stack:
-        node = stack[-1]
-        operands = [] if node in known else graph.arrays.operands_of(node)
-        missing = [o for o in operands if o not in known]
-        if node not in known and (node in outside or isinstance(graph.atoms.get(node), sp.Symbol)):
-            known[node] = True
-        elif missing:
-            stack.extend(missing)
+        node = stack.pop()
+        if node in known:
             continue
-        elif node not in known:
+        if node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
+            known[node] = True
+            continue
+        operands = graph.arrays.operands_of(node)
+        missing = [o for o in operands if o not in known]
+        if missing:
+            stack += [node, *missing]
+        else:
             known[node] = any(known[o] for o in operands)
-        stack.pop()
     return any(known[node] for node in wanted)
 
 

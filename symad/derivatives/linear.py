@@ -190,6 +190,8 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
     >>> total(build, [(x, holds), (y, build.negate(holds))]) == (build.select(holds, x, y), None)
     True
     """
+    if len(terms) == 1:  # of most nodes there is one
+        return terms[0]
     terms = [term for term in terms if term[1] != build.never] or terms[:1]
     guard = terms[0][1]
     if any(other != guard for _, other in terms):

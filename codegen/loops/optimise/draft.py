@@ -14,7 +14,7 @@ from codegen.ir.accesses import check_rounds
 from codegen.ir.interning import interned
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import buffers_read, buffers_written, renumbered
-from codegen.ir.region import Buffer, Gather, Region, RolledProgram, Step
+from codegen.ir.region import Buffer, Gather, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked, strict
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.dead_code import without_dead_code
@@ -79,10 +79,12 @@ class Draft:
         steps: Sequence[Step] = carried_out("dead-code", tidy, observed(self.steps, name, whole=whole), whole=whole)
         if strict() and not watched():
             checked(whole(steps), f"dead-code of {name}", needed=True)
-        steps = carried_out("loop-fusion", fused, steps, whole=whole)
-        made = whole(carried_out("dead-code", tidy, steps, whole=whole))
-        if strict() and not watched():  # what is fused is whole when dead code has gone
-            checked(made, f"dead-code of {name}", needed=True)
+        fewer = carried_out("loop-fusion", fused, steps, whole=whole)
+        if watched() or [*regions_of(fewer)] != [*regions_of(steps)]:  # else there is no dead code anew
+            steps = carried_out("dead-code", tidy, fewer, whole=whole)
+            if strict() and not watched():  # what is fused is whole when dead code has gone
+                checked(whole(steps), f"dead-code of {name}", needed=True)
+        made = whole(steps)
         if strict():
             check_rounds(made)
         return made

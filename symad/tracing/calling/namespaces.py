@@ -108,10 +108,14 @@ def enclosed(f: Any) -> list[Cell]:
 def reached(namespaces: Sequence[Names]) -> list[Names]:
     """Return the namespaces of the user's modules whose functions, classes or names these ones use."""
     found, waiting = list(namespaces), deque(namespaces)
+    seen: dict[int, Names] = {id(namespace): namespace for namespace in namespaces}
     while waiting:
         for value in list(waiting.popleft().values()):
             namespace = _namespace_of(value)
-            if namespace is not None and not any(namespace is known for known in found):
+            if namespace is None or id(namespace) in seen:
+                continue
+            seen[id(namespace)] = namespace
+            if _is_users(namespace):
                 found.append(namespace)
                 waiting.append(namespace)
     return found
@@ -119,14 +123,15 @@ def reached(namespaces: Sequence[Names]) -> list[Names]:
 
 def _namespace_of(value: Any) -> Namespace | None:
     if isinstance(value, FunctionType):
-        namespace: Namespace | None = value.__globals__
-    elif isinstance(value, type):
-        namespace = getattr(sys.modules.get(value.__module__), "__dict__", None)
-    else:
-        namespace = vars(value) if isinstance(value, ModuleType) else None
-    file = namespace and namespace.get("__file__")
-    users = isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
-    return namespace if users else None
+        return value.__globals__
+    if isinstance(value, type):
+        return getattr(sys.modules.get(value.__module__), "__dict__", None)
+    return vars(value) if isinstance(value, ModuleType) else None
+
+
+def _is_users(namespace: Namespace) -> bool:
+    file = namespace.get("__file__")
+    return isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
 
 
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -141,9 +141,6 @@ class _Attempt:
     arrays: bool = False
     objects: bool = False
 
-    def holds(self, namespace: Names) -> bool:
-        return any(identity(namespace) == identity(known) for known in self.namespaces)
-
 
 _PLAIN = _Attempt()
 _active: ContextVar[_Attempt] = ContextVar("symad_shadowed_names", default=_PLAIN)
@@ -182,8 +179,9 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
 
 
 def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
-    fresh = {identity(namespace): namespace for namespace in namespaces if not attempt.holds(namespace)}
-    return tuple(fresh.values())
+    held = set(map(identity, attempt.namespaces))
+    fresh = {identity(namespace): namespace for namespace in namespaces}
+    return tuple(namespace for number, namespace in fresh.items() if number not in held)
 
 
 def _is_conversion(error: BaseException) -> bool:

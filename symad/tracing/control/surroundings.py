@@ -301,6 +301,8 @@ def _same(now: Any, before: Any) -> bool:
     if type(now) is np.ndarray:
         return now.shape == before.shape and now.dtype == before.dtype and same_bytes(now, before)
     if isinstance(now, list | tuple):
+        if {*map(type, now), *map(type, before)} == {int}:  # 625 numbers are the state of a generator
+            return bool(now == before)
         return len(now) == len(before) and all(map(_same, now, before))
     if isinstance(now, dict):
         return _same(list(now.items()), list(before.items()))

@@ -57,7 +57,7 @@ def both(transformed, *args):
     return rolled(*args), straight(*args), rolled
 
 
-SCALARS = [(rosenbrock, X), (pairs, X), (logistic, X[:4]), (soft_maximum, X), (descent, X[:2])]
+SCALARS = [(rosenbrock, X), (pairs, X[:36]), (logistic, X[:4]), (soft_maximum, X), (descent, X[:2])]
 TRANSFORMS = {
     "value": lambda f: f,
     "gradient": sa.grad,
