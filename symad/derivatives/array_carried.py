@@ -28,8 +28,8 @@ class Activity:
             if reading.view.node.first not in self.arrays:
                 return np.False_  # type: ignore[return-value]
             its = self.arrays[reading.view.node.first]
-            return np.True_ if its is None else reading.view.of(its, reading.ids.shape)  # type: ignore[return-value]
-        found = np.zeros(reading.ids.size, dtype=bool)
+            return np.True_ if its is None else reading.view.of(its, reading.kept)  # type: ignore[return-value]
+        found = np.zeros(reading.size, dtype=bool)
         for part in reading.parts:
             if part.node.first in self.arrays:
                 its = self.arrays[part.node.first]
@@ -37,7 +37,7 @@ class Activity:
         if reading.singles is not None:
             moves = np.array([node in self.singles for node in reading.singles.nodes])
             found[reading.singles.where] = moves[reading.singles.numbers]
-        return found.reshape(reading.ids.shape)
+        return found.reshape(reading.kept)
 
     def note(self, node: ArrayNode, moves: NDArray[np.bool_], where: Nodes | None = None) -> None:
         """Note which elements of an array node are active, or which of those `where`."""
@@ -64,18 +64,18 @@ class Carried:
         """Return what the nodes of an operand have; None where all are structural zeros."""
         if reading.view is not None:
             its = self.arrays.get(reading.view.node.first)
-            return self._unless_absent(None if its is None else reading.view.of(its, reading.ids.shape))
+            return self._unless_absent(None if its is None else reading.view.of(its, reading.kept))
         if reading.only is not None:
             one = self.singles.get(reading.only)
-            return None if one is None else one.reshape(reading.ids.shape)
-        found = np.full(reading.ids.size, self.by.absent)
+            return None if one is None else one.reshape(reading.kept)
+        found = np.full(reading.size, self.by.absent)
         for part in reading.parts:
             if part.node.first in self.arrays:
                 found[part.where] = self.arrays[part.node.first][part.places]
         if reading.singles is not None:
             its = np.array([self.singles.get(node, self.by.absent) for node in reading.singles.nodes])
             found[reading.singles.where] = its[reading.singles.numbers]
-        return self._unless_absent(found.reshape(reading.ids.shape))
+        return self._unless_absent(found.reshape(reading.kept))
 
     def of(self, node: ArrayNode, where: Nodes | None = None) -> Carriers | None:
         """Return what an array node has, or what its elements `where` have."""
@@ -95,7 +95,7 @@ class Carried:
 
     def add(self, reading: Reading, values: Carriers | None) -> None:
         """Add values to those of the nodes of an operand that are active, among which some may be the same."""
-        values = None if values is None else self.summed_to(values, reading.ids.shape)
+        values = None if values is None else self.summed_to(values, reading.kept)
         if values is None:
             return
         if reading.view is not None:

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-import numpy as np
 import sympy as sp
 
 import codegen.heads as h
 from codegen.ir.program import reachable
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
+from symad.graph.array_nodes import ArrayNode, Nodes, Reading, TruthElement
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import Edge, edges
@@ -71,9 +70,9 @@ class _Described:
         return (array.head, *[self.operand(reading, depth + 1 if looks else _DEPTH + 1) for reading in array.operands])
 
     def operand(self, reading: Reading, depth: int) -> Form:
-        ids, graph = reading.ids, self.graph
-        if ids.size == 1 and issubclass(graph.heads[int(ids.flat[0])], CONSTANTS):
-            form: Form = ("constant", graph.atoms[int(ids.flat[0])])
+        graph = self.graph
+        if reading.size == 1 and issubclass(graph.heads[int(reading.ids.flat[0])], CONSTANTS):
+            form: Form = ("constant", graph.atoms[int(reading.ids.flat[0])])
         else:
             inner = None if reading.view is None else reading.view.node
             if (
@@ -81,8 +80,9 @@ class _Described:
                 and inner is not None
                 and inner.kind == "each"
                 and inner.head in _INNER
-                and ids.shape == inner.shape
-                and np.array_equal(ids, inner.ids)
+                and reading.view is not None
+                and reading.view.whole
+                and reading.kept == inner.shape
             ):
                 form = self.node(inner, depth)
             else:
@@ -91,12 +91,15 @@ class _Described:
         return form
 
     def _slot(self, reading: Reading) -> int:
-        ids = reading.ids
         for k, other in enumerate(self.slots):
-            if other.ids.shape == ids.shape and other.ids.flat[0] == ids.flat[0] and np.array_equal(other.ids, ids):
+            if other.same_as(reading):
                 return k
         self.slots.append(reading)
-        self.kinds.append("truth" if self.graph.is_boolean(int(ids.flat[0])) else "number")
+        if reading.view is not None:
+            is_truth = reading.view.node.element is TruthElement
+        else:
+            is_truth = self.graph.is_boolean(int(reading.ids.flat[0]))
+        self.kinds.append("truth" if is_truth else "number")
         return len(self.slots) - 1
 
 

@@ -170,7 +170,7 @@ class _Linearization:
             if guard is not None:
                 holds = values_of_array(self.graph, guard, self.values)
                 edge = edge if holds.all() else self._where(array, edge, holds)
-            if edge.source.ids.size and self._is_active(edge.source):
+            if edge.source.size and self._is_active(edge.source):
                 found.append(edge)
                 self.active.note(array, self.active.of(edge.source), edge.where)
         return EachRow(array, tuple(found)) if found else None

@@ -21,7 +21,6 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 import sympy as sp
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from codegen.errors import InvariantError
@@ -36,8 +35,9 @@ class Rows(Protocol):
 
     heads: list[Head]
     operands: list[tuple[int, ...]]
+    atoms: dict[int, sp.Basic]
 
-    def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+    def elements(self, count: int, numbers: NDArray[np.float64] | None = None) -> int:
         """Return the first of new leaves that stand for the elements of an array."""
         ...
 
@@ -64,13 +64,37 @@ class View:
     whole: bool = False  # all of them, in their order
 
     def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return these elements, in the shape of the operand, of the flat values of the array node."""
+        """Return these elements, in the shape of the operand, of flat values of the array node."""
         if self.whole:
             return values.reshape(shape)
         if self.places is not None:
             return values[self.places]
-        steps = tuple(step * values.itemsize for step in self.steps)
-        return as_strided(values[self.offset :], shape, steps, writeable=False)
+        size = values.itemsize
+        return np.ndarray(shape, values.dtype, values, self.offset * size, tuple([step * size for step in self.steps]))
+
+    def ids(self, shape: tuple[int, ...]) -> Nodes:
+        """Return the nodes of these elements."""
+        if self.places is not None:
+            return self.places + self.node.first
+        if self.whole:
+            return self.node.ids.reshape(shape)
+        found = np.array(self.node.first + self.offset)
+        for step, n in zip(self.steps, shape, strict=True):
+            found = found[..., None] + step * np.arange(n)
+        return found
+
+    def is_distinct(self, shape: tuple[int, ...]) -> bool:
+        """Whether no element can be there twice; of a copy it is not known."""
+        if self.whole:
+            return True
+        if self.places is not None:
+            return False
+        span = 0
+        for step, n in sorted((abs(step), n) for step, n in zip(self.steps, shape, strict=True) if n > 1):
+            if step <= span:
+                return False
+            span += step * (n - 1)
+        return True
 
 
 @dataclass(eq=False, slots=True)
@@ -91,18 +115,35 @@ class Singles:
     numbers: Nodes  # in `nodes`
 
 
-@dataclass(eq=False, slots=True)
 class Reading:
-    """An operand: its node ids, and where their values are.
+    """An operand: its shape, and where the values of its nodes are.
 
-    `view` says it for those of one array node, `parts` for several; `singles` for those that are in none.
+    `view` says it for those of one array node, `parts` for several; `singles` for those that are in none. `kept` is
+    the shape of what is read: along what is broadcast, it has length 1.
     """
 
-    ids: Nodes
-    shape: tuple[int, ...] = ()  # before what is broadcast was left out
-    view: View | None = None
-    parts: tuple[Part, ...] = ()
-    singles: Singles | None = None
+    __slots__ = ("_ids", "kept", "parts", "shape", "singles", "size", "view")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        kept: tuple[int, ...],
+        view: View | None = None,
+        parts: tuple[Part, ...] = (),
+        singles: Singles | None = None,
+        ids: Nodes | None = None,
+    ) -> None:
+        self.shape, self.kept, self.size = shape, kept, math.prod(kept)
+        self.view, self.parts, self.singles = view, parts, singles
+        self._ids = ids
+
+    @property
+    def ids(self) -> Nodes:
+        """The nodes that are read."""
+        if self._ids is None:
+            assert self.view is not None
+            self._ids = self.view.ids(self.kept)
+        return self._ids
 
     @property
     def array_nodes(self) -> list[ArrayNode]:
@@ -117,7 +158,21 @@ class Reading:
     @property
     def only(self) -> int | None:
         """The node, where it is one alone and no element."""
-        return self.singles.nodes[0] if self.ids.size == 1 and self.singles is not None else None
+        return self.singles.nodes[0] if self.size == 1 and self.singles is not None else None
+
+    def same_as(self, other: Reading) -> bool:
+        """Whether it has the same nodes as another one, in the same shape."""
+        if self is other:
+            return True
+        if self.kept != other.kept:
+            return False
+        if self.view is not None and other.view is not None:
+            one, two = self.view, other.view
+            if one.node is not two.node:
+                return False
+            if one.places is None and two.places is None:
+                return (one.whole, one.offset, one.steps) == (two.whole, two.offset, two.steps)
+        return np.array_equal(self.ids, other.ids)
 
 
 Kind: TypeAlias = Literal[
@@ -138,26 +193,22 @@ class ArrayNode:
     """
 
     kind: Kind
-    ids: Nodes  # of its result
+    first: int  # of the nodes of its result
+    shape: tuple[int, ...]  # of its result
+    element: Head  # the head of the nodes of its result; of numbers, that of most
     operands: tuple[Reading, ...] = ()
     head: Head | None = None
     places: Nodes | None = None
     numbers: NDArray[np.float64] | None = None
-    first: int = field(init=False)
+    size: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.first = int(self.ids.flat[0])
-        self.ids.flags.writeable = False
+        self.size = math.prod(self.shape)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of its result."""
-        return self.ids.shape
-
-    @property
-    def size(self) -> int:
-        """How many elements it has."""
-        return self.ids.size
+    def ids(self) -> Nodes:
+        """The nodes of its result."""
+        return np.arange(self.first, self.first + self.size).reshape(self.shape)
 
 
 @dataclass
@@ -196,18 +247,24 @@ class ArrayNodes:
         count = math.prod(shape)
         head_of_elements = TruthElement if truths else sp.Float if kind == "given" else Element
         with self._lock:  # threads may add to one graph; the first nodes ascend
-            first = self.graph.elements(head_of_elements, count, numbers)
-            made = ArrayNode(kind, np.arange(first, first + count).reshape(shape), readings, head, places, numbers)
+            first = self.graph.elements(count, numbers)
+            made = ArrayNode(kind, first, shape, head_of_elements, readings, head, places, numbers)
             if len(self.nodes) == self._ranges.shape[1]:
                 room = np.zeros((2, 16 + len(self.nodes)), dtype=np.int64)
                 self._ranges = np.concatenate([self._ranges, room], axis=1)
             self._ranges[:, len(self.nodes)] = first, first + count
             self.firsts.append(first)
             self.nodes.append(made)
-        handed_out = made.ids.copy()
-        for ids in (made.ids, handed_out):
-            self.untouched[id(_owner(ids))] = ref(_owner(ids)), made
-        return handed_out
+        owner = np.arange(first, first + count)
+        self.untouched[id(owner)] = ref(owner), made
+        return owner.reshape(shape)
+
+    def head_of(self, node: int) -> Head:
+        """Return the head of a node that is an element."""
+        array = self.at(node)
+        if array is None:
+            raise IndexError(node)
+        return array.element if array.kind != "given" else type(self.graph.atoms[node])
 
     def operations(self, start: int) -> int:
         """Return how many operations on single elements those from number `start` on are."""
@@ -236,39 +293,45 @@ class ArrayNodes:
 
     def operands_of(self, node: int) -> list[int]:
         """Return the operands of a node, or of the array node whose first element it is, by their roots."""
-        array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
+        array = self.at(node)
         if array is None:
             return list(map(self._root, self.graph.operands[node])) if self.nodes else list(self.graph.operands[node])
         found = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
         return [*found, *(node for reading in array.operands for node in reading.single_nodes)]
 
     def _root(self, node: int) -> int:
-        array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
+        array = self.at(node)
         return node if array is None else array.first
 
     def reading(self, ids: Nodes) -> Reading:
         """Return an operand, without what is broadcast."""
         whole = ids.shape
         if (view := self.untouched_view(ids)) is not None:
-            if view.whole:
-                return Reading(view.node.ids.reshape(whole), whole, view)
-            shape = tuple(1 if step == 0 else n for step, n in zip(view.steps, whole, strict=True))
-            return Reading(view.of(view.node.ids.ravel(), shape), whole, view)
+            if view.whole or 0 not in view.steps:
+                return Reading(whole, whole, view)
+            return Reading(whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view)
         ids = once(ids)
         if ids.size <= 1:
             ids = ids.copy()
             node = self.at(int(ids.flat[0])) if ids.size else None
             if node is None:
-                return Reading(ids, whole, singles=Singles(ids.ravel().tolist(), *[np.arange(ids.size)] * 2))
-            return Reading(ids, whole, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim))
+                singles = Singles(ids.ravel().tolist(), *[np.arange(ids.size)] * 2)
+                return Reading(whole, ids.shape, singles=singles, ids=ids)
+            return Reading(whole, ids.shape, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim), ids=ids)
         if (view := self._view(ids)) is not None:
-            return Reading(view.of(view.node.ids.ravel(), ids.shape), whole, view)
+            return Reading(whole, ids.shape, view)
         ids = ids.copy()  # arrays are stored into
         low, high = int(ids.min()), int(ids.max())
         node = self.at(low)
         if node is not None and high < node.first + node.size:
-            return Reading(ids, whole, View(node, 0, (), ids - node.first))
+            return Reading(whole, ids.shape, View(node, 0, (), ids - node.first), ids=ids)
         return self._of_several(ids, whole)
+
+    def element_reading(self, node: int) -> Reading:
+        """Return an operand of one node that is an element."""
+        array = self.at(node)
+        assert array is not None
+        return Reading((), (), View(array, node - array.first, ()))
 
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
@@ -305,21 +368,36 @@ class ArrayNodes:
             return None
         return View(node, start - node.first, steps)
 
+    def _numbers_of(self, flat: Nodes) -> Nodes:
+        """Return the numbers of the array nodes that nodes are elements of, -1 for those of none."""
+        begins = np.flatnonzero(flat[1:] - flat[:-1] != 1) + 1  # of runs of ascending nodes
+        if 4 * len(begins) < len(flat):
+            runs = np.concatenate([[0], begins])
+            lengths = np.diff(runs, append=len(flat))
+            found = self._number_of(flat[runs])
+            if ((found == self._number_of(flat[runs + lengths - 1])) & ((found >= 0) | (lengths == 1))).all():
+                return np.repeat(found, lengths)
+        return self._number_of(flat)
+
+    def _number_of(self, nodes: Nodes) -> Nodes:
+        firsts, stops = self._ranges[:, : len(self.nodes)]
+        at: Nodes = np.searchsorted(firsts, nodes, side="right") - 1
+        if len(stops):
+            at[(at >= 0) & (nodes >= stops[at])] = -1
+        return at
+
     def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
         flat = ids.ravel()
-        firsts, stops = self._ranges[:, : len(self.nodes)]
-        at = np.searchsorted(firsts, flat, side="right") - 1
-        if len(stops):
-            at[(at >= 0) & (flat >= stops[at])] = -1
+        at = self._numbers_of(flat)
         parts = []
         for k in (np.flatnonzero(np.bincount(at + 1)[1:])).tolist():
             where = np.flatnonzero(at == k)
             parts.append(Part(self.nodes[k], where, flat[where] - self.firsts[k]))
         where = np.flatnonzero(at < 0)
         if not len(where):
-            return Reading(ids, whole, None, tuple(parts))
+            return Reading(whole, ids.shape, None, tuple(parts), ids=ids)
         single, numbers = np.unique(flat[where], return_inverse=True)
-        return Reading(ids, whole, None, tuple(parts), Singles(single.tolist(), where, numbers))
+        return Reading(whole, ids.shape, None, tuple(parts), Singles(single.tolist(), where, numbers), ids)
 
 
 def _owner(ids: Nodes) -> Nodes:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import sympy as sp
@@ -31,6 +31,7 @@ from codegen.limits import check
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
 from symad.graph.array_nodes import ArrayNodes
+from symad.graph.element_rows import SparseColumn
 
 Number: TypeAlias = bool | int | float | Fraction
 Rule: TypeAlias = Callable[[int], int | None]
@@ -160,16 +161,21 @@ class Graph(Table):
             check("writing operations", self.heads)
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
-            self._atoms_later(nodes, atom, values)
+            if values is None:
+                self._atoms_later(nodes, atom)
+            else:
+                self._lazy_atoms().later_floats(nodes, values)
             self._add_leaves(head, nodes)
             return nodes
 
-    def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
-        """Return the first of new leaves that stand for the elements of an array; of numbers, their atoms are Floats.
+    def elements(self, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+        """Return the first of new leaves that stand for the elements of an array; of numbers, they have atoms.
+
+        They are not stored: `arrays` says what their heads are.
 
         >>> graph = Graph()
-        >>> graph.elements(sp.Float, 2, np.array([0.5, 1.5])), graph.atoms[1]
-        (0, 1.50000000000000)
+        >>> graph.elements(2, np.array([0.5, -0.0])), graph.atoms[1], len(graph)
+        (0, -0.0, 2)
         """
         with self._lock:
             first = len(self.heads)
@@ -177,15 +183,26 @@ class Graph(Table):
             if first + count > ELEMENT_LIMIT:
                 raise LimitError(
                     f"the graph has reached {ELEMENT_LIMIT} elements of arrays",
-                    why=f"{count} were to be added; each takes some 40 bytes until the derivative is ready",
+                    why=f"{count} were to be added; each takes some 10 bytes until the derivative is ready",
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
             nodes = range(first, first + count)
             if numbers is not None:
-                self._atoms_later(nodes, None, numbers)
-            self._add_leaves(head, nodes)
+                self._atoms_later(nodes, lambda k: _atom(float(numbers[k])))
+            self.blocks.scan(self.heads)
+            self.blocks.add_range(nodes.start, nodes.stop)
+            self._leave_out(count)
+            self.blocks.scanned = nodes.stop
             self.blocks.elements += count
             return first
+
+    def _leave_out(self, count: int) -> None:
+        """Let the next rows be elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
+        if isinstance(self.heads, list):
+            self.heads = cast(list[Head], SparseColumn(self.heads, self.arrays.head_of))
+            self.operands = cast(list[tuple[int, ...]], SparseColumn(self.operands, lambda row: ()))
+        for column in (self.heads, self.operands):
+            cast(SparseColumn[Any], column).leave_out(count)
 
     def _add_leaves(self, head: Head, nodes: range) -> None:
         """Add leaves of one head, as one block."""
@@ -195,14 +212,14 @@ class Graph(Table):
         self.operands += [()] * len(nodes)
         self.blocks.scanned = nodes.stop
 
-    def _atoms_later(self, nodes: range, atom: AtomOf | None, values: NDArray[np.float64] | None) -> None:
-        """Let the atoms of nodes be those of numbers, or what a function makes of their places."""
+    def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
+        """Let the atoms of nodes be what a function makes of their places."""
+        self._lazy_atoms().later(nodes, atom)
+
+    def _lazy_atoms(self) -> LazyAtoms:
         if not isinstance(self.atoms, LazyAtoms):
             self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
-        if values is not None:
-            self.atoms.later_floats(nodes, values)
-        elif atom is not None:
-            self.atoms.later(nodes, atom)
+        return self.atoms
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""

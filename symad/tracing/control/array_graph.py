@@ -47,16 +47,7 @@ class ArrayGraph(ArrayLoops):
         """Return the nodes of an array of numbers, which are not looked at one by one."""
         if values.size < self.least:
             return None
-        graph = self.scope.graph
-        plain = np.isfinite(values) & ((values != 0) | ~np.signbit(values))
-        if not plain.any():
-            return None
-        if plain.all():
-            return graph.arrays.add("given", values.shape, numbers=values.flatten()).reshape(values.shape)
-        made = np.empty(values.shape, dtype=np.int64)
-        made[plain] = graph.arrays.add("given", (int(plain.sum()),), numbers=values[plain])
-        made[~plain] = [graph.number(value) for value in values[~plain].tolist()]
-        return made
+        return self.scope.graph.arrays.add("given", values.shape, numbers=values.flatten())
 
     def aliases(self, nodes: Nodes) -> Nodes | None:
         """Return nodes of their own with the values of others: the parameters of a level."""
@@ -71,7 +62,11 @@ class ArrayGraph(ArrayLoops):
         kinds = [self._kind(reading) for reading in readings]
         if None in kinds or set(kinds) == {"constant"}:
             return None
-        template, slots, result = shared_template_of(graph, build, [reading.ids for reading in readings], kinds)
+        given = tuple(
+            graph.atoms[int(reading.ids.flat[0])] if kind == "constant" and reading.size == 1 else kind or "number"
+            for reading, kind in zip(readings, kinds, strict=True)
+        )
+        template, slots, result = shared_template_of(build, given)
         found: dict[int, Nodes | Reading] = dict(zip(slots, readings, strict=True))
         if result in slots:
             return np.broadcast_to(operands[slots.index(result)], shape).copy()
@@ -86,9 +81,9 @@ class ArrayGraph(ArrayLoops):
 
     def _kind(self, reading: Reading) -> Kind | None:
         """Return what the nodes of an operand are; None for truth values that are known."""
-        kinds: set[Kind | None] = {
-            _KINDS.get(self.scope.graph.heads[node.first], "number") for node in reading.array_nodes
-        }
+        if reading.view is not None:
+            return _KINDS.get(reading.view.node.element, "number")
+        kinds: set[Kind | None] = {_KINDS.get(node.element, "number") for node in reading.array_nodes}
         if reading.singles is not None:
             kinds |= set(kinds_of(self.scope.graph, [np.array(reading.singles.nodes)]))
         if len(kinds) == 1:
@@ -170,12 +165,12 @@ def enter(graph: Graph, template: Graph, found: dict[int, Nodes | Reading], rows
         if row in found:
             continue
         head, parts = template.heads[row], [found[part] for part in template.operands[row]]
-        arrays = [part.ids if isinstance(part, Reading) else part for part in parts]
         if not parts:
             found[row] = np.array(graph.leaf(template.atoms[row]))
-        elif all(part.size == 1 for part in arrays):
+        elif all(part.size == 1 for part in parts):
+            arrays = [part.ids if isinstance(part, Reading) else part for part in parts]
             node = graph.canonical(head, tuple(int(part.flat[0]) for part in arrays))
             found[row] = np.full(np.broadcast_shapes(*[part.shape for part in arrays]), node)
         else:
-            shape = np.broadcast_shapes(*[part.shape for part in arrays])
+            shape = np.broadcast_shapes(*[part.kept if isinstance(part, Reading) else part.shape for part in parts])
             found[row] = graph.arrays.add("each", shape, parts, head=head, truths=template.is_boolean(row))
