@@ -29,7 +29,7 @@ def array_jacobian(level: Level, result: Tree, direction: Direction | None = "au
     "fwd" makes a column for each parameter, "rev" a row for each output; "auto" takes what there is less of.
     """
     outputs, parameters = result.nodes, level.parameters.nodes
-    linear = array_linearize(level.build, outputs, parameters, level.scope.values)
+    linear = _linear(level, result)
     if direction == "rev" or (direction == "auto" and outputs.size < parameters.size):
         return _images(level, linear.transpose(), outputs.size, parameters.size)
     return _images(level, linear, parameters.size, outputs.size).T
@@ -37,8 +37,15 @@ def array_jacobian(level: Level, result: Tree, direction: Direction | None = "au
 
 def array_hessian(level: Level, gradient: Tree) -> Nodes:
     """Return the Hessian of a scalar result whose gradient is given, as a matrix of nodes: forward over reverse."""
-    linear = array_linearize(level.build, gradient.nodes, level.parameters.nodes, level.scope.values)
+    linear = _linear(level, gradient)
     return _images(level, linear, gradient.nodes.size, gradient.nodes.size)
+
+
+def _linear(level: Level, result: Tree) -> ArrayLinear:
+    at_the_outside = level.scope.parent is None
+    return array_linearize(
+        level.build, result.nodes, level.parameters.nodes, level.scope.values, in_numbers=at_the_outside
+    )
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:

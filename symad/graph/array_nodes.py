@@ -221,7 +221,7 @@ class ArrayNodes:
     its array node follows from its memory, and need not be looked for.
     """
 
-    graph: Rows
+    of_graph: ReferenceType[Rows]  # weak, so that a graph and what was computed in it is gone with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
@@ -230,6 +230,13 @@ class ArrayNodes:
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
+
+    @property
+    def graph(self) -> Rows:
+        """The graph."""
+        found = self.of_graph()
+        assert found is not None
+        return found
 
     def add(
         self,
@@ -265,6 +272,18 @@ class ArrayNodes:
         if array is None:
             raise IndexError(node)
         return array.element if array.kind != "given" else type(self.graph.atoms[node])
+
+    def picked(self, reading: Reading, index: tuple[Nodes, ...]) -> Reading:
+        """Return elements of an operand, by one index for each axis."""
+        shape, view = index[0].shape, reading.view
+        index = tuple(its if n > 1 else its * 0 for its, n in zip(index, reading.kept, strict=True))
+        if view is None:
+            return self.reading(reading.ids[index])
+        if view.places is not None:
+            return Reading(shape, shape, View(view.node, 0, (), view.places[index]))
+        steps = [math.prod(reading.kept[k + 1 :]) for k in range(len(index))] if view.whole else view.steps
+        places = sum((step * its for step, its in zip(steps, index, strict=True)), np.int64(view.offset))
+        return Reading(shape, shape, View(view.node, 0, (), np.asarray(places)))
 
     def operations(self, start: int) -> int:
         """Return how many operations on single elements those from number `start` on are."""
@@ -398,6 +417,11 @@ class ArrayNodes:
             return Reading(whole, ids.shape, None, tuple(parts), ids=ids)
         single, numbers = np.unique(flat[where], return_inverse=True)
         return Reading(whole, ids.shape, None, tuple(parts), Singles(single.tolist(), where, numbers), ids)
+
+
+def result_of(node: ArrayNode) -> Reading:
+    """Return all elements of an array node as an operand."""
+    return Reading(node.shape, node.shape, View(node, 0, (), whole=True))
 
 
 def _owner(ids: Nodes) -> Nodes:

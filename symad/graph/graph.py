@@ -16,6 +16,7 @@ from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
 from typing import Any, TypeAlias, cast
+from weakref import ref
 
 import numpy as np
 import sympy as sp
@@ -57,13 +58,13 @@ class Graph(Table):
 
     most = NODE_LIMIT
 
-    __slots__ = ("arrays", "marks", "placed", "rules")
+    __slots__ = ("__weakref__", "arrays", "marks", "placed", "rules")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
-        self.arrays = ArrayNodes(self)
+        self.arrays = ArrayNodes(ref(self))
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
     def place(self, frame: FrameType) -> None:
