@@ -53,6 +53,8 @@ class Activity:
 
     def note(self, node: ArrayNode, moves: NDArray[np.bool_], where: Nodes | None = None) -> None:
         """Note which elements of an array node are active, or which of those `where`."""
+        if node.first in self.arrays and self.arrays[node.first] is None:
+            return
         if where is None and moves.all():
             self.arrays[node.first] = None
             return

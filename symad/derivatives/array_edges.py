@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import codegen.heads as h
 from codegen.evaluation.column_functions import COLUMNS
-from codegen.evaluation.interpret import carry_out
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading, TruthElement, result_of
+from codegen.evaluation.interpret import carry_out, leaf_number
+from symad.graph.array_nodes import ArrayNode, Reading, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import edges
@@ -65,17 +65,17 @@ def array_edges(
 
 def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _Rule) -> dict[int, Part]:
     """Return the nodes of the rows of a rule."""
-    found: dict[int, Nodes | Reading] = {rule.rows[part]: reading for part, reading in described.readings.items()}
-    found[rule.result] = array.ids
+    found = {rule.rows[part]: reading for part, reading in described.readings.items()}
+    found[rule.result] = result_of(array)
     enter(graph, rule.template, found, rule.needed)
-    return {row: part.ids if isinstance(part, Reading) else part for row, part in found.items()}
+    return {row: part.ids for row, part in found.items()}
 
 
 def _numbers_of(
     array: ArrayNode, described: _Described, rule: _Rule, number_of: Callable[[Reading], Part]
 ) -> dict[int, Part]:
     """Return the numbers of the rows of a rule."""
-    values: dict[int, Any] = {}
+    values = dict(rule.constants)
     for row, part in rule.given:
         values[row] = number_of(result_of(array) if row == rule.result else described.readings[part])
     if rule.computed:
@@ -98,23 +98,21 @@ class _Described:
         return (array.head, *[self.operand(reading, depth + 1 if looks else _DEPTH + 1) for reading in array.operands])
 
     def operand(self, reading: Reading, depth: int) -> Form:
-        graph = self.graph
+        graph, view = self.graph, reading.view
+        form: Form
         if reading.size == 1 and issubclass(graph.heads[int(reading.ids.flat[0])], CONSTANTS):
-            form: Form = ("constant", graph.atoms[int(reading.ids.flat[0])])
+            form = ("constant", graph.atoms[int(reading.ids.flat[0])])
+        elif (
+            depth <= _DEPTH
+            and view is not None
+            and view.whole
+            and view.node.kind == "each"
+            and view.node.head in _INNER
+            and reading.kept == view.node.shape
+        ):
+            form = self.node(view.node, depth)
         else:
-            inner = None if reading.view is None else reading.view.node
-            if (
-                depth <= _DEPTH
-                and inner is not None
-                and inner.kind == "each"
-                and inner.head in _INNER
-                and reading.view is not None
-                and reading.view.whole
-                and reading.kept == inner.shape
-            ):
-                form = self.node(inner, depth)
-            else:
-                form = ("slot", self._slot(reading))
+            form = ("slot", self._slot(reading))
         self.readings[form] = reading
         return form
 
@@ -141,6 +139,7 @@ class _Rule:
     edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
     needed: list[int]
     given: list[tuple[int, Form]]  # those of `needed` that are parts of the form, but constants
+    constants: dict[int, Any]  # and those that are, by their numbers
     computed: list[int]  # the others
 
 
@@ -180,7 +179,8 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Rule
         [(c, parts[source], g) for c, source, g in found],
         needed,
         [(row, parts[row]) for row in needed if row in stops],
-        [row for row in needed if row not in stops],
+        {row: leaf_number(template.atoms[row]) for row in needed if row in template.atoms},
+        [row for row in needed if row not in stops and row not in template.atoms],
     )
 
 

@@ -32,7 +32,7 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading, View, result_of
+from symad.graph.array_nodes import ArrayNode, Nodes, Reading, result_of
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -162,7 +162,7 @@ class _Linearization:
 
     def _source(self, node: int) -> int | Reading:
         array = self.graph.arrays.at(node)
-        return node if array is None else Reading((), (), View(array, node - array.first, ()))
+        return node if array is None else self.graph.arrays.reading_of(node)
 
     def _holds(self, guard: int) -> bool:
         return bool(values_of_nodes(self.graph, [guard], self.values)[0])
@@ -184,7 +184,11 @@ class _Linearization:
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         found = []
         for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
-            edge = ArrayEdge(coefficient, source) if guard is None else self._where(array, coefficient, source, guard)
+            if guard is None:
+                found.append(ArrayEdge(coefficient, source))
+                self.active.note(array, self.active.of(source))
+                continue
+            edge = self._where(array, coefficient, source, guard)
             if edge is not None and edge.source.size and self.active.any_of(edge.source):
                 found.append(edge)
                 self.active.note(array, self.active.of(edge.source), edge.where)
@@ -286,6 +290,9 @@ class _InNumbers(_Linearization):
 
     def number_of(self, reading: Reading) -> Carriers:
         """Return the numbers of an operand, as they are kept."""
+        view = reading.view
+        if view is not None and (its := self.graph.arrays.values.get(view.node.first)) is not None:
+            return view.of(its, reading.kept)
         if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
             node not in self.values for node in reading.single_nodes
         ):

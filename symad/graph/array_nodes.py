@@ -30,6 +30,10 @@ from codegen.ir.strictness import strict
 Nodes: TypeAlias = NDArray[np.int64]
 
 
+_FIRST = np.zeros(1, dtype=np.int64)
+_FIRST.flags.writeable = False
+
+
 class Rows(Protocol):
     """What array nodes need of a graph."""
 
@@ -193,13 +197,13 @@ class ArrayNode:
     """
 
     kind: Kind
-    first: int  # of the nodes of its result
     shape: tuple[int, ...]  # of its result
     element: Head  # the head of the nodes of its result; of numbers, that of most
     operands: tuple[Reading, ...] = ()
     head: Head | None = None
     places: Nodes | None = None
     numbers: NDArray[np.float64] | None = None
+    first: int = -1  # of the nodes of its result
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -229,7 +233,7 @@ class ArrayNodes:
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
-    _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
+    _ranges: tuple[Nodes, Nodes] | None = None  # firsts and stops, as long as no node is added
 
     @property
     def graph(self) -> Rows:
@@ -250,21 +254,31 @@ class ArrayNodes:
         truths: bool = False,
     ) -> Nodes:
         """Add an array node and return the nodes of its result, an array that is the caller's own."""
-        readings = tuple(part if isinstance(part, Reading) else self.reading(part) for part in operands)
-        count = math.prod(shape)
-        head_of_elements = TruthElement if truths else sp.Float if kind == "given" else Element
+        readings = tuple([part if isinstance(part, Reading) else self.reading(part) for part in operands])
+        element = TruthElement if truths else sp.Float if kind == "given" else Element
+        return self.handed_out(self.made(ArrayNode(kind, shape, element, readings, head, places, numbers)))
+
+    def made(self, node: ArrayNode) -> ArrayNode:
+        """Add an array node, and let it have nodes of the graph."""
         with self._lock:  # threads may add to one graph; the first nodes ascend
-            first = self.graph.elements(count, numbers)
-            made = ArrayNode(kind, first, shape, head_of_elements, readings, head, places, numbers)
-            if len(self.nodes) == self._ranges.shape[1]:
-                room = np.zeros((2, 16 + len(self.nodes)), dtype=np.int64)
-                self._ranges = np.concatenate([self._ranges, room], axis=1)
-            self._ranges[:, len(self.nodes)] = first, first + count
-            self.firsts.append(first)
-            self.nodes.append(made)
-        owner = np.arange(first, first + count)
-        self.untouched[id(owner)] = ref(owner), made
-        return owner.reshape(shape)
+            node.first = self.graph.elements(node.size, node.numbers)
+            self.firsts.append(node.first)
+            self.nodes.append(node)
+            self._ranges = None
+        return node
+
+    def handed_out(self, node: ArrayNode) -> Nodes:
+        """Return the nodes of an array node's result, an array that is the caller's own."""
+        owner = np.arange(node.first, node.first + node.size)
+        self.untouched[id(owner)] = ref(owner), node
+        return owner.reshape(node.shape)
+
+    def copied(self, ids: Nodes) -> Nodes:
+        """Return an array of the same nodes, which is the caller's own."""
+        view = self.untouched_view(ids) if self.nodes else None
+        if view is None or not view.whole:
+            return np.array(ids, dtype=np.int64)
+        return self.handed_out(view.node).reshape(ids.shape)
 
     def head_of(self, node: int) -> Head:
         """Return the head of a node that is an element."""
@@ -325,6 +339,8 @@ class ArrayNodes:
     def reading(self, ids: Nodes) -> Reading:
         """Return an operand, without what is broadcast."""
         whole = ids.shape
+        if not whole:
+            return self.reading_of(int(ids))
         if (view := self.untouched_view(ids)) is not None:
             if view.whole or 0 not in view.steps:
                 return Reading(whole, whole, view)
@@ -346,10 +362,11 @@ class ArrayNodes:
             return Reading(whole, ids.shape, View(node, 0, (), ids - node.first), ids=ids)
         return self._of_several(ids, whole)
 
-    def element_reading(self, node: int) -> Reading:
-        """Return an operand of one node that is an element."""
+    def reading_of(self, node: int) -> Reading:
+        """Return an operand of one node, of shape ()."""
         array = self.at(node)
-        assert array is not None
+        if array is None:
+            return Reading((), (), singles=Singles([node], _FIRST, _FIRST), ids=np.array(node))
         return Reading((), (), View(array, node - array.first, ()))
 
     def untouched_view(self, ids: Nodes) -> View | None:
@@ -358,8 +375,8 @@ class ArrayNodes:
         found = self.untouched.get(id(owner))
         if found is None or found[0]() is not owner or not ids.size:
             return None
-        if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
-            view = View(found[1], 0, (), whole=True)
+        if ids.size == owner.size and ids.flags.c_contiguous:
+            view = View(found[1], 0, (), None, True)
         else:
             offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
             view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
@@ -399,7 +416,11 @@ class ArrayNodes:
         return self._number_of(flat)
 
     def _number_of(self, nodes: Nodes) -> Nodes:
-        firsts, stops = self._ranges[:, : len(self.nodes)]
+        if self._ranges is None:
+            sizes = np.array([node.size for node in self.nodes], dtype=np.int64)
+            begins = np.array(self.firsts[: len(sizes)], dtype=np.int64)
+            self._ranges = begins, begins + sizes
+        firsts, stops = self._ranges
         at: Nodes = np.searchsorted(firsts, nodes, side="right") - 1
         if len(stops):
             at[(at >= 0) & (nodes >= stops[at])] = -1
@@ -421,7 +442,7 @@ class ArrayNodes:
 
 def result_of(node: ArrayNode) -> Reading:
     """Return all elements of an array node as an operand."""
-    return Reading(node.shape, node.shape, View(node, 0, (), whole=True))
+    return Reading(node.shape, node.shape, View(node, 0, (), None, True))
 
 
 def _owner(ids: Nodes) -> Nodes:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from weakref import ref
 
 import numpy as np
@@ -187,23 +187,23 @@ class Graph(Table):
                     why=f"{count} were to be added; each takes some 10 bytes until the derivative is ready",
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
-            nodes = range(first, first + count)
             if numbers is not None:
-                self._atoms_later(nodes, lambda k: _atom(float(numbers[k])))
-            self.blocks.scan(self.heads)
-            self.blocks.add_range(nodes.start, nodes.stop)
+                self._atoms_later(range(first, first + count), lambda k: _atom(float(numbers[k])))
+            if self.blocks.scanned < first:
+                self.blocks.scan(self.heads)
+            self.blocks.add_range(first, first + count)
             self._leave_out(count)
-            self.blocks.scanned = nodes.stop
+            self.blocks.scanned = first + count
             self.blocks.elements += count
             return first
 
     def _leave_out(self, count: int) -> None:
         """Let the next rows be elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
         if isinstance(self.heads, list):
-            self.heads = cast(list[Head], SparseColumn(self.heads, self.arrays.head_of))
-            self.operands = cast(list[tuple[int, ...]], SparseColumn(self.operands, lambda row: ()))
-        for column in (self.heads, self.operands):
-            cast(SparseColumn[Any], column).leave_out(count)
+            self.heads = SparseColumn(self.heads, self.arrays.head_of)  # type: ignore[assignment]
+            self.operands = SparseColumn(self.operands, _no_operands)  # type: ignore[assignment]
+        self.heads.leave_out(count)  # type: ignore[attr-defined]
+        self.operands.leave_out(count)  # type: ignore[attr-defined]
 
     def _add_leaves(self, head: Head, nodes: range) -> None:
         """Add leaves of one head, as one block."""
@@ -292,6 +292,10 @@ class Graph(Table):
                 self.ruled(operands[0], operands[1:], _rule_left_behind)
             else:
                 self.node(head, *operands)
+
+
+def _no_operands(row: int) -> tuple[int, ...]:
+    return ()
 
 
 def _rule_left_behind(position: int) -> int | None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from codegen.heads import Alias
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
-from symad.graph.array_nodes import Reading, TruthElement
+from symad.graph.array_nodes import ArrayNode, Element, Reading, TruthElement, result_of
 from symad.graph.array_values import values_of_array
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_loops import ArrayLoops
-from symad.tracing.values.array_blocks import Kind, chain_head, kinds_of, shared_template_of
+from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, chain_head, kinds_of, shared_template_of
 from symad.tracing.values.node_builders import Build
 
 LEAST = 64  # elements; fewer are written out
@@ -38,6 +38,7 @@ class ArrayGraph(ArrayLoops):
 
     least: int = LEAST
     on_numbers: ClassVar[bool] = True
+    templates: dict[tuple[Any, ...], tuple[Template, list[int], int]] = field(default_factory=dict)
 
     def within(self, inner: Scope) -> ArrayGraph:
         """Return what does the same in a scope inside."""
@@ -58,22 +59,36 @@ class ArrayGraph(ArrayLoops):
     def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element."""
         graph = self.scope.graph
-        readings = list(map(graph.arrays.reading, operands))
+        readings = [graph.arrays.reading(nodes) for nodes in operands]
         kinds = [self._kind(reading) for reading in readings]
-        if None in kinds or set(kinds) == {"constant"}:
+        if None in kinds or ("number" not in kinds and "truth" not in kinds):
             return None
-        given = tuple(
-            graph.atoms[int(reading.ids.flat[0])] if kind == "constant" and reading.size == 1 else kind or "number"
-            for reading, kind in zip(readings, kinds, strict=True)
-        )
-        template, slots, result = shared_template_of(build, given)
-        found: dict[int, Nodes | Reading] = dict(zip(slots, readings, strict=True))
+        template, slots, result = self._template(build, readings, kinds)
         if result in slots:
             return np.broadcast_to(operands[slots.index(result)], shape).copy()
+        found = dict(zip(slots, readings, strict=True))
         enter(graph, template, found, range(len(template)))
         made = found[result]
-        assert not isinstance(made, Reading)
-        return made if made.shape == shape else np.broadcast_to(made, shape).copy()
+        if made.kept == shape and made.view is not None and made.view.whole:
+            return graph.arrays.handed_out(made.view.node)
+        return np.broadcast_to(made.ids, shape).copy()
+
+    def _template(
+        self, build: Build, readings: Sequence[Reading], kinds: Sequence[Kind | None]
+    ) -> tuple[Template, list[int], int]:
+        """Return what a builder writes down for operands; what it is for constants, their nodes say."""
+        key = (
+            build,
+            *[
+                int(reading.ids.flat[0]) if reading.size == 1 and kind == "constant" else kind
+                for reading, kind in zip(readings, kinds, strict=True)
+            ],
+        )
+        if key not in self.templates:
+            atoms = self.scope.graph.atoms
+            given = tuple([atoms[part] if isinstance(part, int) else part or "number" for part in key[1:]])
+            self.templates[key] = shared_template_of(build, given)
+        return self.templates[key]
 
     def kind(self, nodes: Nodes) -> Kind | None:
         """Return what nodes are: "constant" where all of them are constants."""
@@ -83,6 +98,8 @@ class ArrayGraph(ArrayLoops):
         """Return what the nodes of an operand are; None for truth values that are known."""
         if reading.view is not None:
             return _KINDS.get(reading.view.node.element, "number")
+        if reading.only is not None and issubclass(self.scope.graph.heads[reading.only], CONSTANTS):
+            return "constant"
         kinds: set[Kind | None] = {_KINDS.get(node.element, "number") for node in reading.array_nodes}
         if reading.singles is not None:
             kinds |= set(kinds_of(self.scope.graph, [np.array(reading.singles.nodes)]))
@@ -156,21 +173,35 @@ def array_graph(scope: Scope) -> ArrayGraph:
     return around if isinstance(around, ArrayGraph) else ArrayGraph(scope, LEAST)
 
 
-def enter(graph: Graph, template: Graph, found: dict[int, Nodes | Reading], rows: Iterable[int]) -> None:
+def enter(graph: Graph, template: Template, found: dict[int, Reading], rows: Iterable[int]) -> None:
     """Enter rows of a template into a graph, each as an array node; `found` has the nodes of its slots, and gets all.
 
     What is the same for all elements is a node as any other.
     """
+    arrays = graph.arrays
     for row in rows:
         if row in found:
             continue
-        head, parts = template.heads[row], [found[part] for part in template.operands[row]]
-        if not parts:
-            found[row] = np.array(graph.leaf(template.atoms[row]))
-        elif all(part.size == 1 for part in parts):
-            arrays = [part.ids if isinstance(part, Reading) else part for part in parts]
-            node = graph.canonical(head, tuple(int(part.flat[0]) for part in arrays))
-            found[row] = np.full(np.broadcast_shapes(*[part.shape for part in arrays]), node)
+        places = template.operands[row]
+        if not places:
+            found[row] = arrays.reading_of(graph.leaf(template.atoms[row]))
+            continue
+        head, parts = template.heads[row], [found[part] for part in places]
+        shape = _common([part.kept for part in parts])
+        if max([part.size for part in parts]) == 1:
+            node = graph.canonical(head, tuple([int(part.ids.flat[0]) for part in parts]))
+            found[row] = arrays.reading(np.full(shape, node)) if shape else arrays.reading_of(node)
         else:
-            shape = np.broadcast_shapes(*[part.kept if isinstance(part, Reading) else part.shape for part in parts])
-            found[row] = graph.arrays.add("each", shape, parts, head=head, truths=template.is_boolean(row))
+            element = TruthElement if template.is_boolean(row) else Element
+            found[row] = result_of(arrays.made(ArrayNode("each", shape, element, tuple(parts), head)))
+
+
+def _common(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape to which shapes broadcast."""
+    shape = shapes[0]
+    for other in shapes:
+        if other != shape and other:
+            if shape:
+                return np.broadcast_shapes(*shapes)
+            shape = other
+    return shape

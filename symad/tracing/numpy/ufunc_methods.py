@@ -20,17 +20,21 @@ from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.node_arrays import Nodes, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, refuse_function, store_error
 
 Keywords = Mapping[str, Any]
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_PLAIN = frozenset({float, int, np.ndarray})
 _ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those with a neutral element
 
 
 @implements_method("__call__")
 def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
+    if not keywords and (made := _of_one_scope(ufunc, inputs)) is not None:
+        return made
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
         return NotImplemented
     node_arrays.require_float(f"np.{ufunc.__name__}", keywords.get("dtype"))
@@ -47,6 +51,32 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     made = [elementwise(scope.graph, part, *operands) for part in parts]
     places = targets or [None] * len(made)
     return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+
+
+def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """Return the result for traced values of one scope, numbers and plain arrays of them; None for anything else."""
+    build, scope = UFUNCS.get(ufunc.__name__), None
+    for value in inputs:
+        kind = type(value)
+        if kind is Array or kind is Scalar:
+            if scope is not None and value.scope is not scope:
+                return None
+            scope = value.scope
+        elif kind not in _PLAIN or (kind is np.ndarray and value.dtype == object):
+            return None
+    if build is None or scope is None:
+        return None
+    scope.check_open()
+    graph = scope.graph
+    operands = [
+        value.nodes
+        if type(value) is Array
+        else np.array(graph.number(value))
+        if type(value) is float
+        else nodes_of(value, scope)
+        for value in inputs
+    ]
+    return wrap(elementwise(graph, build, *operands), scope)
 
 
 def _python_results(made: Any, scope: Scope) -> Any:
