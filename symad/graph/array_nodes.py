@@ -41,7 +41,7 @@ class Rows(Protocol):
     operands: list[tuple[int, ...]]
     atoms: dict[int, sp.Basic]
 
-    def elements(self, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+    def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
         """Return the first of new leaves that stand for the elements of an array."""
         ...
 
@@ -191,7 +191,8 @@ class ArrayNode:
 
     "each": `head` of the elements of operands that broadcast to the shape. "sum", "extremum" (`head` is Max, Min, And
     or Or) and "running" (sums): along the first axis of one operand. "product": of two stacks of matrices.
-    "scatter": sums of the elements of one operand, each added at its one of `places`. "given": numbers.
+    "scatter": sums of the elements of one operand, each added at its one of `places`. "given": numbers, or
+    truth values.
     "solve": the solutions x of a x = b. "determinant", "log_determinant" (of its absolute value) and "cholesky" (the
     lower factor): of a matrix.
     """
@@ -202,7 +203,7 @@ class ArrayNode:
     operands: tuple[Reading, ...] = ()
     head: Head | None = None
     places: Nodes | None = None
-    numbers: NDArray[np.float64] | None = None
+    numbers: NDArray[np.float64 | np.bool_] | None = None
     first: int = -1  # of the nodes of its result
     size: int = field(init=False)
 
@@ -250,7 +251,7 @@ class ArrayNodes:
         *,
         head: Head | None = None,
         places: Nodes | None = None,
-        numbers: NDArray[np.float64] | None = None,
+        numbers: NDArray[np.float64 | np.bool_] | None = None,
         truths: bool = False,
     ) -> Nodes:
         """Add an array node and return the nodes of its result, an array that is the caller's own."""
@@ -261,7 +262,7 @@ class ArrayNodes:
     def made(self, node: ArrayNode) -> ArrayNode:
         """Add an array node, and let it have nodes of the graph."""
         with self._lock:  # threads may add to one graph; the first nodes ascend
-            node.first = self.graph.elements(node.size, node.numbers)
+            node.first = self.graph.elements(node.size, node.numbers if node.element is sp.Float else None)
             self.firsts.append(node.first)
             self.nodes.append(node)
             self._ranges = None
@@ -285,7 +286,7 @@ class ArrayNodes:
         array = self.at(node)
         if array is None:
             raise IndexError(node)
-        return array.element if array.kind != "given" else type(self.graph.atoms[node])
+        return array.element if array.element is not sp.Float else type(self.graph.atoms[node])
 
     def picked(self, reading: Reading, index: tuple[Nodes, ...]) -> Reading:
         """Return elements of an operand, by one index for each axis."""

@@ -169,7 +169,7 @@ class Graph(Table):
             self._add_leaves(head, nodes)
             return nodes
 
-    def elements(self, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+    def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
         """Return the first of new leaves that stand for the elements of an array; of numbers, they have atoms.
 
         They are not stored: `arrays` says what their heads are.

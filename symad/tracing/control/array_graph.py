@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+import symad.tracing.values.node_builders as op
 from codegen.heads import Alias
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
@@ -25,7 +26,9 @@ from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, chain_head, kinds_of, shared_template_of
 from symad.tracing.values.node_builders import Build
 
-LEAST = 64  # elements; fewer are written out
+Operand: TypeAlias = NDArray[Any]  # nodes, or numbers in floats
+
+LEAST = 16  # elements; fewer are written out
 
 _KINDS: dict[Head, Kind] = {sp.Float: "constant", TruthElement: "truth"}
 _NUMBERS = frozenset({"constant", "number"})
@@ -56,16 +59,26 @@ class ArrayGraph(ArrayLoops):
             return None
         return self.scope.graph.arrays.add("each", nodes.shape, [nodes], head=Alias)
 
-    def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
+    def elementwise(self, build: Build, operands: Sequence[Operand], shape: tuple[int, ...]) -> Nodes | None:
+        """Return build(...) of every element of operands that broadcast to a shape."""
+        if build is op.select and (chosen := self.chosen(*operands)) is not None:
+            return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape).copy()
+        if math.prod(shape) < self.least:
+            return None
+        if build is op.power and operands[1].size > 1:
+            return self.powers(operands[0], operands[1], shape)
+        return self.mapped(build, operands, shape)
+
+    def mapped(self, build: Build, operands: Sequence[Operand], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element."""
         graph = self.scope.graph
-        readings = [graph.arrays.reading(nodes) for nodes in operands]
+        readings = list(map(self._reading, operands))
         kinds = [self._kind(reading) for reading in readings]
         if None in kinds or ("number" not in kinds and "truth" not in kinds):
             return None
         template, slots, result = self._template(build, readings, kinds)
         if result in slots:
-            return np.broadcast_to(operands[slots.index(result)], shape).copy()
+            return np.broadcast_to(readings[slots.index(result)].ids, shape).copy()
         found = dict(zip(slots, readings, strict=True))
         enter(graph, template, found, range(len(template)))
         made = found[result]
@@ -89,6 +102,25 @@ class ArrayGraph(ArrayLoops):
             given = tuple([atoms[part] if isinstance(part, int) else part or "number" for part in key[1:]])
             self.templates[key] = shared_template_of(build, given)
         return self.templates[key]
+
+    def _reading(self, values: Operand) -> Reading:
+        """Return an operand: nodes, or numbers, which need none."""
+        arrays = self.scope.graph.arrays
+        if values.dtype != np.float64:
+            return arrays.reading(values)
+        return result_of(arrays.made(ArrayNode("given", values.shape, sp.Float, numbers=values.flatten())))
+
+    def chosen(self, conditions: Nodes, first: Nodes, second: Nodes) -> Nodes | None:
+        """Return the choice by truth values that are known."""
+        true, false = map(self.scope.graph.number, (True, False))
+        if conditions.size < self.least:
+            return super().chosen(conditions, first, second)
+        holds = conditions == true
+        if not (holds | (conditions == false)).all():
+            return None
+        shape = np.broadcast_shapes(conditions.shape, first.shape, second.shape)
+        known = self.scope.graph.arrays.add("given", holds.shape, numbers=holds.ravel(), truths=True)
+        return self.mapped(op.select, (known, first, second), shape)
 
     def kind(self, nodes: Nodes) -> Kind | None:
         """Return what nodes are: "constant" where all of them are constants."""
@@ -134,13 +166,13 @@ class ArrayGraph(ArrayLoops):
             return None
         return graph.arrays.add("running", rows.shape, [reading])
 
-    def matmul(self, left: Nodes, right: Nodes) -> Nodes | None:
+    def matmul(self, left: Operand, right: Operand) -> Nodes | None:
         """Return the products of matrices, or of stacks of them."""
-        stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        stack = _common([left.shape[:-2], right.shape[:-2]])
         shape = *stack, left.shape[-2], right.shape[-1]
         if math.prod(shape) * left.shape[-1] < self.least or not left.shape[-1]:
             return None
-        sides = list(map(self.scope.graph.arrays.reading, (left, right)))
+        sides = list(map(self._reading, (left, right)))
         kinds = set(map(self._kind, sides))
         return self.scope.graph.arrays.add("product", shape, sides) if "number" in kinds <= _NUMBERS else None
 
@@ -157,9 +189,8 @@ class ArrayGraph(ArrayLoops):
         return self._computed(self.scope.graph.arrays.add("log_determinant", (), [matrix]))
 
     def cholesky(self, matrix: Nodes) -> Nodes:
-        """Return the lower factor of a matrix, with the number 0 above its diagonal."""
-        made = self._computed(self.scope.graph.arrays.add("cholesky", matrix.shape, [matrix]))
-        return np.where(np.tri(len(matrix), dtype=bool), made, self.scope.graph.number(0))
+        """Return the lower factor of a matrix; above its diagonal there are zeros that depend on nothing."""
+        return self._computed(self.scope.graph.arrays.add("cholesky", matrix.shape, [matrix]))
 
     def _computed(self, nodes: Nodes) -> Nodes:
         """Return nodes that are computed now, so that what NumPy raises has the user's line."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import symad.tracing.values.node_arrays as node_arrays
 import symad.tracing.values.node_builders as op
@@ -56,6 +57,8 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
 def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """Return the result for traced values of one scope, numbers and plain arrays of them; None for anything else."""
     build, scope = UFUNCS.get(ufunc.__name__), None
+    if build is None and ufunc is not np.matmul:
+        return None
     for value in inputs:
         kind = type(value)
         if kind is Array or kind is Scalar:
@@ -64,19 +67,25 @@ def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
             scope = value.scope
         elif kind not in _PLAIN or (kind is np.ndarray and value.dtype == object):
             return None
-    if build is None or scope is None:
+    if scope is None:
         return None
     scope.check_open()
-    graph = scope.graph
-    operands = [
-        value.nodes
-        if type(value) is Array
-        else np.array(graph.number(value))
-        if type(value) is float
-        else nodes_of(value, scope)
-        for value in inputs
-    ]
-    return wrap(elementwise(graph, build, *operands), scope)
+    graph, loops = scope.graph, node_arrays.loops_on(scope.graph)
+    least = loops.least if loops is not None and loops.on_numbers and build is not op.power else None
+    operands = [_operand(value, scope, least) for value in inputs]
+    made = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
+    return wrap(made, scope)
+
+
+def _operand(value: Any, scope: Scope, least: int | None) -> npt.NDArray[Any]:
+    """Return nodes; large arrays of numbers as they are, where they need no nodes."""
+    if type(value) is Array:
+        return value.nodes
+    if type(value) is float:
+        return np.array(scope.graph.number(value))
+    if type(value) is np.ndarray and least is not None and value.dtype == np.float64 and value.size >= least:
+        return value
+    return nodes_of(value, scope)
 
 
 def _python_results(made: Any, scope: Scope) -> Any:
