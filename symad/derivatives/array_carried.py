@@ -31,6 +31,9 @@ class Activity:
             its = self.arrays[reading.view.node.first]
             return np.True_ if its is None else reading.view.of(its, reading.kept)  # type: ignore[return-value]
         found = np.zeros(reading.size, dtype=bool)
+        for block in reading.blocks:
+            its = self.arrays.get(block.view.node.first, np.zeros(block.view.node.size, dtype=bool))
+            found.reshape(reading.kept)[block.where] = True if its is None else block.view.of(its, block.shape)
         for part in reading.parts:
             if part.node.first in self.arrays:
                 its = self.arrays[part.node.first]
@@ -47,6 +50,8 @@ class Activity:
                 return False
             its = self.arrays[reading.view.node.first]
             return its is None or bool(reading.view.of(its, reading.kept).any())
+        if any(self.arrays.get(block.view.node.first, False) is None for block in reading.blocks):
+            return True
         if reading.only is not None:
             return reading.only in self.singles
         return bool(self.of(reading).any())
@@ -81,7 +86,10 @@ class Carried:
 
     def is_complete(self, reading: Reading) -> bool:
         """Whether no element of what an operand has is absent, if it has any."""
-        return reading.view is not None and reading.view.node.first not in self.partial
+        if reading.view is not None:
+            return reading.view.node.first not in self.partial
+        firsts = [block.view.node.first for block in reading.blocks]
+        return bool(firsts) and all(first in self.arrays and first not in self.partial for first in firsts)
 
     def at(self, reading: Reading) -> Carriers | None:
         """Return what the nodes of an operand have; None where all are structural zeros."""
@@ -92,6 +100,13 @@ class Carried:
         if reading.only is not None:
             one = self.singles.get(reading.only)
             return None if one is None else one.reshape(reading.kept)
+        if reading.blocks:
+            blocks = np.full(reading.kept, self.by.absent)
+            for block in reading.blocks:
+                its = self.arrays.get(block.view.node.first)
+                if its is not None:
+                    blocks[block.where] = block.view.of(its.ravel(), block.shape)
+            return blocks if self.is_complete(reading) else self._unless_absent(blocks)
         found = np.full(reading.size, self.by.absent)
         for part in reading.parts:
             if part.node.first in self.arrays:
@@ -128,7 +143,12 @@ class Carried:
             return
         if reading.view is not None:
             if reading.view.node.first in self.active.arrays:
-                self._add_to_view(reading, reading.view, values, complete)
+                self._add_to_view(reading.kept, reading.view, values, complete)
+            return
+        for block in reading.blocks:
+            if block.view.node.first in self.active.arrays:
+                self._add_to_view(block.shape, block.view, values[block.where], complete)
+        if reading.blocks:
             return
         flat = values.ravel()
         for part in reading.parts:
@@ -147,7 +167,7 @@ class Carried:
             before = self.singles.get(node)
             self.singles[node] = value if before is None else self.by.plus(before, value)
 
-    def _add_to_view(self, reading: Reading, view: View, values: Carriers, complete: bool) -> None:
+    def _add_to_view(self, shape: tuple[int, ...], view: View, values: Carriers, complete: bool) -> None:
         node = view.node
         if view.whole:
             self._put_all(node, values.reshape(node.shape), complete)
@@ -156,11 +176,11 @@ class Carried:
             and self.by.of_numbers
             and view.places is None
             and self.active.arrays[node.first] is None
-            and view.is_distinct(reading.kept)
+            and view.is_distinct(shape)
         ):
             self._add_in_place(node, view, values)
         else:
-            places = view.places if view.places is not None else view.ids(reading.kept) - node.first
+            places = view.places if view.places is not None else view.ids(shape) - node.first
             self._put_some(node, values.ravel(), places.ravel())
 
     def _add_in_place(self, node: ArrayNode, view: View, values: Carriers) -> None:

@@ -220,15 +220,16 @@ class _Linearization:
             return None
         values, best = self.numbers(terms), self.numbers(result_of(array))
         ties = (np.broadcast_to(values, terms.shape) == best).reshape(len(values), -1)
-        before = np.cumsum(ties, axis=0)
-        shares = 0.5 ** (before[-1] - np.maximum(before - 1, 1))
-        rows, columns = np.nonzero(ties)
+        counts, alone = np.count_nonzero(ties, axis=0), False
+        if (counts == 1).all():
+            rows, columns, alone = ties.argmax(axis=0), np.arange(len(counts)), True
+        else:
+            rows, columns = np.nonzero(ties)
         if not len(rows):
             return None
         index = np.unravel_index(rows * ties.shape[1] + columns, terms.shape)
         source = self.graph.arrays.picked(terms, index)
-        alone = (before[-1] == 1).all()
-        coefficient = None if alone else self.constants(shares[rows, columns])
+        coefficient = None if alone else self.constants(_shares(ties)[rows, columns])
         self.active.note(array, self.active.of(source), columns)
         return EachRow(array, (ArrayEdge(coefficient, source, columns),))
 
@@ -285,6 +286,12 @@ class _Linearization:
         return CholeskyRow(array, matrix, self.carriers(result_of(array)))
 
 
+def _shares(ties: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return by how much each of the largest elements counts: of equal ones, each takes half of those before it."""
+    before = np.cumsum(ties, axis=0)
+    return np.asarray(0.5 ** (before[-1] - np.maximum(before - 1, 1)))
+
+
 class _InNumbers(_Linearization):
     """Makes rows whose coefficients are numbers: those of array nodes at once, of other nodes in the end."""
 
@@ -307,7 +314,8 @@ class _InNumbers(_Linearization):
 
     def carriers(self, reading: Reading) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
-        return np.broadcast_to(self.number_of(reading), reading.shape)
+        numbers = self.number_of(reading)
+        return numbers if numbers.shape == reading.shape else np.broadcast_to(numbers, reading.shape)
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers

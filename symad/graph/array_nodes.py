@@ -111,6 +111,15 @@ class Part:
 
 
 @dataclass(eq=False, slots=True)
+class Block:
+    """A block of an operand whose elements are evenly spaced in an array node."""
+
+    where: tuple[slice, ...]  # in the operand
+    view: View
+    shape: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
 class Singles:
     """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
 
@@ -122,11 +131,12 @@ class Singles:
 class Reading:
     """An operand: its shape, and where the values of its nodes are.
 
-    `view` says it for those of one array node, `parts` for several; `singles` for those that are in none. `kept` is
-    the shape of what is read: along what is broadcast, it has length 1.
+    `view` says it for those of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` for those
+    in array nodes, and `singles` for those that are in none. `kept` is the shape of what is read: along what is
+    broadcast, it has length 1.
     """
 
-    __slots__ = ("_ids", "kept", "parts", "shape", "singles", "size", "view")
+    __slots__ = ("_ids", "blocks", "kept", "parts", "shape", "singles", "size", "view")
 
     def __init__(
         self,
@@ -136,9 +146,10 @@ class Reading:
         parts: tuple[Part, ...] = (),
         singles: Singles | None = None,
         ids: Nodes | None = None,
+        blocks: tuple[Block, ...] = (),
     ) -> None:
         self.shape, self.kept, self.size = shape, kept, math.prod(kept)
-        self.view, self.parts, self.singles = view, parts, singles
+        self.view, self.parts, self.singles, self.blocks = view, parts, singles, blocks
         self._ids = ids
 
     @property
@@ -152,7 +163,9 @@ class Reading:
     @property
     def array_nodes(self) -> list[ArrayNode]:
         """The array nodes that have some of its values."""
-        return [self.view.node] if self.view is not None else [part.node for part in self.parts]
+        if self.view is not None:
+            return [self.view.node]
+        return [block.view.node for block in self.blocks] + [part.node for part in self.parts]
 
     @property
     def single_nodes(self) -> list[int]:
@@ -176,6 +189,8 @@ class Reading:
                 return False
             if one.places is None and two.places is None:
                 return (one.whole, one.offset, one.steps) == (two.whole, two.offset, two.steps)
+        if (self.view is None) != (other.view is None) or bool(self.blocks) != bool(other.blocks):
+            return False
         return np.array_equal(self.ids, other.ids)
 
 
@@ -232,6 +247,7 @@ class ArrayNodes:
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     closed: bool = False
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
+    composed: dict[int, tuple[ReferenceType[Nodes], tuple[Block, ...]]] = field(default_factory=dict)  # joined parts
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: tuple[Nodes, Nodes] | None = None  # firsts and stops, as long as no node is added
@@ -281,12 +297,30 @@ class ArrayNodes:
             return np.array(ids, dtype=np.int64)
         return self.handed_out(view.node).reshape(ids.shape)
 
+    def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
+        """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""
+        made = np.concatenate(parts, axis)
+        blocks, start = list[Block](), 0
+        for part in parts:
+            view = self.untouched_view(part) if self.nodes else None
+            if view is None:
+                return made
+            where = (slice(None),) * axis + (slice(start, start + part.shape[axis]),)
+            blocks.append(Block(where, view, part.shape))
+            start += part.shape[axis]
+        self.composed[id(made)] = ref(made), tuple(blocks)
+        return made
+
     def head_of(self, node: int) -> Head:
         """Return the head of a node that is an element."""
         array = self.at(node)
         if array is None:
             raise IndexError(node)
-        return array.element if array.element is not sp.Float else type(self.graph.atoms[node])
+        if array.element is sp.Float and array.numbers is not None:
+            value = array.numbers[node - array.first]
+            if not (math.isfinite(value) and (value or math.copysign(1.0, value) > 0)):
+                return type(self.graph.atoms[node])  # -0.0 and what is not finite are no Floats
+        return array.element
 
     def picked(self, reading: Reading, index: tuple[Nodes, ...]) -> Reading:
         """Return elements of an operand, by one index for each axis."""
@@ -309,6 +343,7 @@ class ArrayNodes:
     def stored_into(self, ids: Nodes) -> None:
         """Note that an array of node ids will be stored into."""
         self.untouched.pop(id(_owner(ids)), None)
+        self.composed.pop(id(_owner(ids)), None)
 
     def at(self, node: int) -> ArrayNode | None:
         """Return the array node that a node is an element of."""
@@ -346,6 +381,8 @@ class ArrayNodes:
             if view.whole or 0 not in view.steps:
                 return Reading(whole, whole, view)
             return Reading(whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view)
+        if (blocks := self._composed_of(ids)) is not None:
+            return Reading(whole, whole, ids=ids.copy(), blocks=blocks)
         ids = once(ids)
         if ids.size <= 1:
             ids = ids.copy()
@@ -384,6 +421,15 @@ class ArrayNodes:
         if self._checks and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
+
+    def _composed_of(self, ids: Nodes) -> tuple[Block, ...] | None:
+        found = self.composed.get(id(ids))
+        if found is None or found[0]() is not ids:
+            return None
+        for block in found[1]:
+            if self._checks and not np.array_equal(ids[block.where], block.view.ids(block.shape)):
+                raise InvariantError("a joined array of node ids was stored into without a word", do="report it")
+        return found[1]
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""

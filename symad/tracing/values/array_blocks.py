@@ -146,8 +146,13 @@ def chain_head(graph: Graph, build: Build, kind: Kind | None) -> Head | None:
     """Return the head of the pairs that a reduction consists of; None where it is more than pairs, or may fold some."""
     if kind is None or (kind == "constant" and build not in _BLIND):
         return None
+    return _pair_head(build, "truth" if kind == "truth" else "number")
+
+
+@lru_cache(maxsize=TEMPLATES)
+def _pair_head(build: Build, kind: Kind) -> Head | None:
     template = Template()
-    left, right = (template.slot("truth" if kind == "truth" else "number") for _ in range(2))
+    left, right = (template.slot(kind) for _ in range(2))
     total = build(template, left, right)
     return template.heads[total] if len(template) == 3 and total in template.pairs else None
 
