@@ -220,16 +220,12 @@ class _Linearization:
             return None
         values, best = self.numbers(terms), self.numbers(result_of(array))
         ties = (np.broadcast_to(values, terms.shape) == best).reshape(len(values), -1)
-        counts, alone = np.count_nonzero(ties, axis=0), False
-        if (counts == 1).all():
-            rows, columns, alone = ties.argmax(axis=0), np.arange(len(counts)), True
-        else:
-            rows, columns = np.nonzero(ties)
+        rows, columns, shares = _chosen(ties)
         if not len(rows):
             return None
         index = np.unravel_index(rows * ties.shape[1] + columns, terms.shape)
         source = self.graph.arrays.picked(terms, index)
-        coefficient = None if alone else self.constants(_shares(ties)[rows, columns])
+        coefficient = None if shares is None else self.constants(shares)
         self.active.note(array, self.active.of(source), columns)
         return EachRow(array, (ArrayEdge(coefficient, source, columns),))
 
@@ -286,10 +282,22 @@ class _Linearization:
         return CholeskyRow(array, matrix, self.carriers(result_of(array)))
 
 
-def _shares(ties: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return by how much each of the largest elements counts: of equal ones, each takes half of those before it."""
-    before = np.cumsum(ties, axis=0)
-    return np.asarray(0.5 ** (before[-1] - np.maximum(before - 1, 1)))
+def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:
+    """Return where the largest elements of columns are, and by how much each counts; None where each is alone.
+
+    Of equal ones each takes half of those before it.
+    """
+    counts = np.count_nonzero(ties, axis=0)
+    alone = np.flatnonzero(counts == 1)
+    rows = ties[:, alone].argmax(axis=0) if len(alone) < len(counts) else ties.argmax(axis=0)
+    if len(alone) == len(counts):
+        return rows, alone, None
+    several = np.flatnonzero(counts > 1)
+    before = np.cumsum(ties[:, several], axis=0)
+    shares = 0.5 ** (before[-1:] - np.maximum(before - 1, 1)) if len(several) else np.empty((0, 0))
+    more, which = np.nonzero(ties[:, several])
+    both = np.concatenate([rows, more]), np.concatenate([alone, several[which]])
+    return *both, np.concatenate([np.ones(len(rows)), shares[more, which]])
 
 
 class _InNumbers(_Linearization):

@@ -155,9 +155,12 @@ class Reading:
     @property
     def ids(self) -> Nodes:
         """The nodes that are read."""
-        if self._ids is None:
-            assert self.view is not None
+        if self._ids is None and self.view is not None:
             self._ids = self.view.ids(self.kept)
+        elif self._ids is None:
+            self._ids = np.empty(self.kept, dtype=np.int64)
+            for block in self.blocks:
+                self._ids[block.where] = block.view.ids(block.shape)
         return self._ids
 
     @property
@@ -382,7 +385,7 @@ class ArrayNodes:
                 return Reading(whole, whole, view)
             return Reading(whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view)
         if (blocks := self._composed_of(ids)) is not None:
-            return Reading(whole, whole, ids=ids.copy(), blocks=blocks)
+            return Reading(whole, whole, blocks=blocks)
         ids = once(ids)
         if ids.size <= 1:
             ids = ids.copy()
@@ -416,8 +419,8 @@ class ArrayNodes:
         if ids.size == owner.size and ids.flags.c_contiguous:
             view = View(found[1], 0, (), None, True)
         else:
-            offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
-            view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+            size = ids.itemsize
+            view = View(found[1], ids.item(0) - found[1].first, tuple([step // size for step in ids.strides]))
         if self._checks and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.limits import check
-from symad.graph.array_nodes import ELEMENTS, ArrayNode, Nodes, Reading
+from symad.graph.array_nodes import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]
+_Step = tuple[ArrayNode, Callable[..., Any] | None, tuple[Reading, ...]]  # what computes it from what
 
 
 def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
@@ -73,42 +74,64 @@ def _prepare(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], va
                 _compute(graph, wanted[item], values)
                 if item in elements or item in single:  # a constant, itself or all of its array
                     asked = elements.pop(item, set()) | ({item} & single)
-                    values.update(_numbers_at(graph, wanted[item], asked))
+                    values.update(_numbers_at(graph, wanted[item][0], asked))
             start = stop + 1
     assert not elements
 
 
 def _needed(
     graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values
-) -> tuple[set[int], dict[int, ArrayNode], dict[int, set[int]]]:
+) -> tuple[set[int], dict[int, _Step], dict[int, set[int]]]:
     """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
-    heads, operands, computed = graph.heads, graph.operands, graph.arrays.values
-    single, wanted, elements = set[int](), dict[int, ArrayNode](), dict[int, set[int]]()
+    operands, computed = graph.operands, graph.arrays.values
+    single, wanted, elements = set[int](), dict[int, _Step](), dict[int, set[int]]()
     stack, waiting = list(nodes), list(arrays)
     while stack or waiting:
         while waiting:
             array = waiting.pop()
             if array.first not in computed and array.first not in wanted:
-                wanted[array.first] = array
-                for reading in array.operands:
-                    waiting += reading.array_nodes
-                    stack += reading.single_nodes
+                wanted[array.first] = step = _step(graph, array)
+                for reading in step[2]:
+                    if reading.view is not None:
+                        waiting.append(reading.view.node)
+                    else:
+                        waiting += reading.array_nodes
+                        stack += reading.single_nodes
         while stack:
             node = stack.pop()
             if node in values or node in single:
                 continue
-            if heads[node] in ELEMENTS:
-                its = graph.arrays.at(node)
-                assert its is not None
-                if its.first in computed:
-                    values.update(_numbers_at(graph, its, (node,)))
-                else:
-                    elements.setdefault(its.first, set()).add(node)
-                    waiting.append(its)
-            else:
+            its = graph.arrays.at(node)
+            if its is None or its.element is sp.Float:
                 single.add(node)
                 stack += operands[node]
+            elif its.first in computed:
+                values.update(_numbers_at(graph, its, (node,)))
+            else:
+                elements.setdefault(its.first, set()).add(node)
+                waiting.append(its)
     return single, wanted, elements
+
+
+def _step(graph: Graph, array: ArrayNode) -> _Step:
+    """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once."""
+    if array.head is sp.Add or array.head is sp.Mul:
+        left, right = array.operands
+        for one, other in ((left, right), (right, left)):
+            inner = None if other.view is None or not other.view.whole else other.view.node
+            if inner is None or inner.shape != other.kept or inner.kind != "each":
+                continue
+            if array.head is sp.Add and inner.head is sp.Mul:
+                factors = [part for part in inner.operands if not _is_minus_one(graph, part)]
+                if len(factors) == 1:
+                    return array, np.subtract, (one, factors[0])
+            if array.head is sp.Mul and inner.head is sp.Pow and _is_minus_one(graph, inner.operands[1]):
+                return array, np.divide, (one, inner.operands[0])
+    return array, FUNCTIONS[array.head] if array.kind == "each" else None, array.operands  # type: ignore[index]
+
+
+def _is_minus_one(graph: Graph, reading: Reading) -> bool:
+    return reading.only is not None and graph.atoms.get(reading.only) is sp.S.NegativeOne
 
 
 def _numbers_at(graph: Graph, array: ArrayNode, nodes: Iterable[int]) -> dict[int, Any]:
@@ -144,15 +167,14 @@ def read(graph: Graph, reading: Reading, values: Values) -> Any:
     return found.reshape(reading.kept)
 
 
-def _compute(graph: Graph, array: ArrayNode, values: Values) -> None:
+def _compute(graph: Graph, step: _Step, values: Values) -> None:
     """Compute an array node from the values of its operands."""
-    operands = [read(graph, reading, values) for reading in array.operands]
-    if array.kind == "each":
-        if array.head is sp.Mul:
-            operands = _with_quotient(graph, array, operands, values)
-        found = FUNCTIONS[array.head](*operands)  # type: ignore[index]
+    array, function, readings = step
+    operands = [read(graph, reading, values) for reading in readings]
+    if function is not None:
+        found = function(*operands)
     else:
-        whole = [np.broadcast_to(part, reading.shape) for part, reading in zip(operands, array.operands, strict=True)]
+        whole = [np.broadcast_to(part, reading.shape) for part, reading in zip(operands, readings, strict=True)]
         found = _CARRIED_OUT[array.kind](array, *whole)
     found = np.asarray(found)
     if found.dtype != bool and found.dtype != np.float64:
@@ -160,17 +182,6 @@ def _compute(graph: Graph, array: ArrayNode, values: Values) -> None:
     if found.shape != array.shape:
         found = np.broadcast_to(found, array.shape)
     graph.arrays.values[array.first] = found.ravel()
-
-
-def _with_quotient(graph: Graph, array: ArrayNode, operands: list[Any], values: Values) -> list[Any]:
-    """Return the operands of a product; those of a quotient u * v**-1 as u / v, which is rounded once."""
-    for k, reading in enumerate(array.operands):
-        power = None if reading.view is None or not reading.view.whole else reading.view.node
-        if power is not None and power.head is sp.Pow and power.shape == reading.kept:
-            base, exponent = power.operands
-            if exponent.size == 1 and graph.atoms.get(int(exponent.ids.flat[0])) is sp.S.NegativeOne:
-                return [np.divide(operands[1 - k], read(graph, base, values))]
-    return operands
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:

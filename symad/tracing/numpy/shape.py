@@ -140,8 +140,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if not count or not shift % count:
         return Array(a.nodes.copy(), a.scope)
     a.scope.check_open()
-    last = np.moveaxis(a.nodes, axis, 0)
-    parts = [np.moveaxis(part, 0, axis) for part in (last[-(shift % count) :], last[: -(shift % count)])]
+    before, start = (slice(None),) * axis, -(shift % count)
+    parts = [a.nodes[(*before, piece)] for piece in (slice(start, None), slice(start))]
     return Array(a.scope.graph.arrays.joined(parts, axis), a.scope)
 
 
