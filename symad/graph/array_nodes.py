@@ -30,6 +30,8 @@ from codegen.ir.strictness import strict
 Nodes: TypeAlias = NDArray[np.int64]
 
 
+FEW = 32  # nodes that are looked up one by one
+
 _FIRST = np.zeros(1, dtype=np.int64)
 _FIRST.flags.writeable = False
 
@@ -253,7 +255,8 @@ class ArrayNodes:
     composed: dict[int, tuple[ReferenceType[Nodes], tuple[Block, ...]]] = field(default_factory=dict)  # joined parts
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
-    _ranges: tuple[Nodes, Nodes] | None = None  # firsts and stops, as long as no node is added
+    _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
+    _known: int = 0  # nodes that are there
 
     @property
     def graph(self) -> Rows:
@@ -284,7 +287,6 @@ class ArrayNodes:
             node.first = self.graph.elements(node.size, node.numbers if node.element is sp.Float else None)
             self.firsts.append(node.first)
             self.nodes.append(node)
-            self._ranges = None
         return node
 
     def handed_out(self, node: ArrayNode) -> Nodes:
@@ -466,15 +468,29 @@ class ArrayNodes:
         return self._number_of(flat)
 
     def _number_of(self, nodes: Nodes) -> Nodes:
-        if self._ranges is None:
-            sizes = np.array([node.size for node in self.nodes], dtype=np.int64)
-            begins = np.array(self.firsts[: len(sizes)], dtype=np.int64)
-            self._ranges = begins, begins + sizes
-        firsts, stops = self._ranges
+        if nodes.size <= FEW:
+            numbers = [bisect_right(self.firsts, node) - 1 for node in nodes.tolist()]
+            ends = [self.nodes[k].first + self.nodes[k].size if k >= 0 else 0 for k in numbers]
+            return np.array(
+                [k if node < end else -1 for k, node, end in zip(numbers, nodes.tolist(), ends, strict=True)]
+            )
+        firsts, stops = self._all_ranges()
         at: Nodes = np.searchsorted(firsts, nodes, side="right") - 1
         if len(stops):
             at[(at >= 0) & (nodes >= stops[at])] = -1
         return at
+
+    def _all_ranges(self) -> Nodes:
+        """Return the first nodes of all array nodes, and where they stop; the same array, with room, as more come."""
+        with self._lock:
+            known, count = self._known, len(self.nodes)
+            if count > self._ranges.shape[1]:
+                self._ranges = np.concatenate([self._ranges, np.zeros((2, 16 + count), dtype=np.int64)], axis=1)
+            if known < count:
+                new = self.nodes[known:count]
+                self._ranges[:, known:count] = [node.first for node in new], [node.first + node.size for node in new]
+                self._known = count
+            return self._ranges[:, :count]
 
     def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
         flat = ids.ravel()
