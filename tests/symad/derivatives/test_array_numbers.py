@@ -244,3 +244,53 @@ def test_steps_that_somebody_listens_to_are_those_of_each_element() -> None:
     with levels.noting() as events:
         sa.grad(lambda x: np.sum(x * x))(np.ones(100))
     assert not events[0].graph.arrays.nodes
+
+
+SIZES = pytest.mark.parametrize("size", [5, 100])
+
+
+@SIZES
+def test_a_root_that_captures_what_is_made_of_arrays(size):
+    def solved(p):
+        q = p * p
+        return sa.root(lambda y: y**3 + y - np.sum(q) - q[1], 1.0) * p[0]
+
+    def by_hand(p):
+        total = np.sum(p * p) + p[1] ** 2
+        y = np.real(next(root for root in np.roots([1.0, 0.0, 1.0, -total]) if abs(root.imag) < 1e-9))
+        inner = 2 * p + 2 * p[1] * (np.arange(size) == 1)
+        return y * p[0], y * (np.arange(size) == 0) + p[0] * inner / (3 * y**2 + 1)
+
+    p = np.linspace(0.1, 0.9, size)
+    value, gradient = sa.value_and_grad(solved)(p)
+    expected, slope = by_hand(p)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-10)
+    direction = np.cos(np.arange(size))
+    product = sa.hvp(solved, (p,), (direction,))
+    step = 1e-6 * direction
+    np.testing.assert_allclose(product, (by_hand(p + step)[1] - by_hand(p - step)[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+@SIZES
+def test_a_rule_of_ones_own_on_an_array(size):
+    cubes = sa.custom_derivative(
+        lambda x: np.sum(x**3), derivative=lambda primals, tangents: np.sum(3 * primals[0] ** 2 * tangents[0])
+    )
+    x, v = np.linspace(0.1, 0.9, size), np.cos(np.arange(size))
+    value, gradient = sa.value_and_grad(lambda x: cubes(np.sin(x)) * x[0])(x)
+    inner = np.sum(np.sin(x) ** 3)
+    np.testing.assert_allclose(value, inner * x[0], rtol=1e-13)
+    first = np.arange(size) == 0
+    np.testing.assert_allclose(gradient, 3 * np.sin(x) ** 2 * np.cos(x) * x[0] + first * inner, rtol=1e-12)
+    np.testing.assert_allclose(sa.hvp(cubes, (x,), (v,)), 6 * x * v, rtol=1e-12)
+
+
+@SIZES
+def test_a_rule_of_ones_own_refuses_what_is_made_of_captured_arrays(size):
+    def captured(p):
+        total = np.sum(p * p)
+        return sa.custom_derivative(lambda y: y * total, derivative=lambda args, tangents: tangents[0])(p[0])
+
+    with pytest.raises(sa.errors.ArgumentError, match="none of its arguments"):
+        sa.grad(captured)(np.linspace(0.1, 0.9, size))
