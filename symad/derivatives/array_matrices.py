@@ -20,6 +20,8 @@ from symad.tracing.values.node_trees import Nodes, Tree
 
 DEARER = 8  # times what an operation on one element costs, with its derivatives, an array node costs for each image
 
+WIDE = 64  # elements of the largest array; without one this large, no matrix is made by array nodes
+
 Direction = Literal["auto", "fwd", "rev"]
 
 
@@ -71,6 +73,8 @@ def _image_numbers(linear: ArrayLinear, count: int, size: int) -> NDArray[np.flo
 def pays(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
     inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
+    if all(node.size < WIDE for node in arrays.nodes[level.arrays_before :]):
+        return False
     images = {"fwd": inputs, "rev": outputs, "hessian": inputs}.get(direction or "auto", min(inputs, outputs))
     own = len(arrays.nodes) - level.arrays_before
     return images * own * DEARER < arrays.operations(level.arrays_before)

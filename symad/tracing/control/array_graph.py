@@ -29,6 +29,7 @@ from symad.tracing.values.node_builders import Build
 Operand: TypeAlias = NDArray[Any]  # nodes, or numbers in floats
 
 LEAST = 16  # elements; fewer are written out
+PRODUCTS = 64  # multiplications in a product of matrices; fewer are written out
 
 _KINDS: dict[Head, Kind] = {sp.Float: "constant", TruthElement: "truth"}
 _NUMBERS = frozenset({"constant", "number"})
@@ -170,7 +171,7 @@ class ArrayGraph(ArrayLoops):
         """Return the products of matrices, or of stacks of them."""
         stack = _common([left.shape[:-2], right.shape[:-2]])
         shape = *stack, left.shape[-2], right.shape[-1]
-        if math.prod(shape) * left.shape[-1] < self.least or not left.shape[-1]:
+        if math.prod(shape) * left.shape[-1] < min(PRODUCTS, 4 * self.least) or not left.shape[-1]:
             return None
         sides = list(map(self._reading, (left, right)))
         kinds = set(map(self._kind, sides))
