@@ -294,3 +294,26 @@ def test_a_rule_of_ones_own_refuses_what_is_made_of_captured_arrays(size):
 
     with pytest.raises(sa.errors.ArgumentError, match="none of its arguments"):
         sa.grad(captured)(np.linspace(0.1, 0.9, size))
+
+
+STORES = {
+    "fill_diagonal": lambda z, x: np.fill_diagonal(z, x[:10]),
+    "put": lambda z, x: np.put(z, [3, 5, 77], x[:3]),
+    "put_along_axis": lambda z, x: np.put_along_axis(z, np.arange(10)[:, None] % 3, x[:10, None], 1),
+    "place": lambda z, x: np.place(z, np.arange(100).reshape(10, 10) % 7 == 0, x[:20]),
+    "putmask": lambda z, x: np.putmask(z, np.arange(100).reshape(10, 10) % 7 == 0, np.resize(x[:10], (10, 10))),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("made", [lambda x: np.sin(x), lambda x: x.copy()], ids=["computed", "copied"])
+def test_what_is_stored_by_a_function_is_seen(name, made):
+    def f(x):
+        z = made(x).reshape(10, 10)
+        STORES[name](z, x**2)
+        return np.sum(np.cos(np.arange(100.0)).reshape(10, 10) * z)
+
+    x, v = np.linspace(0.1, 0.9, 100), np.sin(np.arange(100.0))
+    value, gradient = sa.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-7)
