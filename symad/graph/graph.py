@@ -40,7 +40,7 @@ Rule: TypeAlias = Callable[[int], int | None]
 _PRECISION = 53  # bits of a float
 
 MANY = 64  # leaves made at once whose atoms are made later
-ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, some 10 GB
+ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, some 5 GB
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
@@ -184,7 +184,7 @@ class Graph(Table):
             if first + count > ELEMENT_LIMIT:
                 raise LimitError(
                     f"the graph has reached {ELEMENT_LIMIT} elements of arrays",
-                    why=f"{count} were to be added; each takes some 10 bytes until the derivative is ready",
+                    why=f"{count} were to be added; each takes some 20 bytes until the derivative is ready",
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
             if numbers is not None:
