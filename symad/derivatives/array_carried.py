@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading, View
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, View
 
 
 @dataclass

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import codegen.heads as h
 from codegen.evaluation.column_functions import COLUMNS
 from codegen.evaluation.interpret import carry_out, leaf_number
-from symad.graph.array_nodes import ArrayNode, Reading, TruthElement, result_of
+from symad.graph.array_operands import ArrayNode, Reading, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import edges

@@ -32,7 +32,7 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading, result_of
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

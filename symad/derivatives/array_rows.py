@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Carriers
 from symad.derivatives.array_carried import Carried
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Reading
 
 
 class ArrayRow(ABC):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.limits import check
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]

@@ -18,7 +18,7 @@ import symad.tracing.values.node_builders as op
 from codegen.heads import Alias
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
-from symad.graph.array_nodes import ArrayNode, Element, Reading, TruthElement, result_of
+from symad.graph.array_operands import ArrayNode, Element, Reading, TruthElement, result_of
 from symad.graph.array_values import values_of_array
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
