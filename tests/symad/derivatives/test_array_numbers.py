@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -14,6 +15,7 @@ import symad as sa
 from symad.derivatives import level as levels
 from symad.derivatives.level import open_level
 from symad.errors import WorkbenchError
+from symad.graph.graph import Graph
 from symad.tracing.values.traced import Traced
 from tests.support.numbers_fuzz import array_nodes
 
@@ -317,3 +319,78 @@ def test_what_is_stored_by_a_function_is_seen(name, made):
     value, gradient = sa.value_and_grad(f)(x)
     np.testing.assert_allclose(value, f(x), rtol=1e-13)
     np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-7)
+
+
+def test_data_may_change_while_the_function_runs():
+    rng = np.random.default_rng(0)
+    data, buffer = rng.normal(size=(50, 20)), np.empty((50, 20))
+
+    def f(w, changing):
+        first = buffer if changing else data.copy()
+        first[...] = data
+        total = np.sum(np.sin(first @ w) * first[:, 0])
+        second = buffer if changing else data.copy()
+        second[...] = 2 * data
+        total = total + np.sum((second * w) ** 2)
+        buffer[...] = np.nan
+        return total
+
+    w, v = rng.normal(size=20), rng.normal(size=20)
+    for transform in (sa.value_and_grad, lambda f: lambda w: sa.hvp(f, (w,), (v,))):
+        one, other = (transform(lambda w, changing=changing: f(w, changing))(w) for changing in (True, False))
+        for a, b in zip(one, other, strict=True):
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("size", [5, 100])
+def test_numbers_of_every_kind_in_an_array_keep_their_sign_and_value(size):
+    odd = np.linspace(1.0, 2.0, size)
+    odd[:4] = -0.0, np.inf, np.nan, 0.0
+
+    def f(x):
+        z = np.zeros_like(x)
+        z[:] = odd
+        signs = np.copysign(1.0, z[0]) * x[0] + np.copysign(1.0, z[3]) * x[1]
+        return signs + (x[2] if z[1] == np.inf and z[2] != z[2] else 0.0) + np.sum(x[4:] * z[4:])
+
+    expected = np.concatenate([[-1.0, 1.0, 1.0, 0.0], odd[4:]])
+    assert np.array_equal(sa.grad(f)(np.linspace(0.1, 0.9, size)), expected)
+
+
+def test_a_graph_is_gone_with_its_last_user():
+    def graphs():
+        return sum(type(thing) is Graph for thing in gc.get_objects())
+
+    data = np.linspace(0.1, 0.9, 300).reshape(100, 3)
+
+    def f(x):
+        y = np.maximum(data @ x, 0.1)
+        return np.sum(np.exp(-y) / np.sqrt(1 + y * y))
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = graphs()
+        sa.value_and_grad(f)(np.ones(3))
+        sa.vjp(f, np.ones(3))[1](1.0)
+        sa.hvp(f, (np.ones(3),), (np.ones(3),))
+        assert graphs() == before
+    finally:
+        gc.enable()
+
+
+def test_joined_and_rolled_arrays_that_are_stored_into():
+    def f(x):
+        square = x.reshape(10, 10)
+        joined = np.hstack([np.sin(square), np.cos(square)])
+        joined[3, 5:15] = square[0] ** 2
+        rolled = np.roll(np.exp(square), 3, axis=1)
+        other = np.roll(rolled, -1, axis=0)
+        rolled[2] = 0.0
+        return np.sum(joined[:, ::2] * rolled[:, ::-1][:, :10]) + np.sum(other**2) + np.sum(rolled * square)
+
+    x, v = np.linspace(0.1, 0.9, 100), np.sin(np.arange(100.0))
+    value, gradient = sa.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-6)
+    np.testing.assert_allclose(sa.jvp(f, (x,), (v,))[1], gradient @ v, rtol=1e-12)
