@@ -157,8 +157,11 @@ class _Linearization:
         return SingleRow(node, tuple((None if c is None else np.array(c), self._source(source)) for c, source in kept))
 
     def _moves(self, node: int) -> bool:
-        source = self._source(node)
-        return node in self.active.singles if isinstance(source, int) else self.active.any_of(source)
+        array = self.graph.arrays.at(node)
+        if array is None or array.first not in self.active.arrays:
+            return node in self.active.singles
+        its = self.active.arrays[array.first]
+        return its is None or bool(its[node - array.first])
 
     def _source(self, node: int) -> int | Reading:
         array = self.graph.arrays.at(node)

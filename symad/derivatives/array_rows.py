@@ -128,7 +128,7 @@ class SingleRow(ArrayRow):
 
     def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return replace(self, edges=tuple((None if c is None else next(found), s) for c, s in self.edges))
+        return SingleRow(self.target, tuple([(None if c is None else next(found), s) for c, s in self.edges]))
 
 
 @dataclass(frozen=True)
