@@ -43,6 +43,7 @@ ORDER = {
         {"evaluation"},
         {"pricing"},
         {"expressions"},
+        {"matrices"},
         {"lowering"},
         {"emission"},
         {"loops"},

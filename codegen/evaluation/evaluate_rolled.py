@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from codegen.errors import ArgumentError
 from codegen.evaluation.column_functions import evaluate_columns
 from codegen.evaluation.interpret import FLOATS
+from codegen.evaluation.matrix_numbers import matrix_numbers
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
 from codegen.ir.program import reachable
 from codegen.ir.region import Region, Result, RolledProgram
@@ -62,6 +63,13 @@ def _buffers(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list[Number
 
 def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
     """Run a region once."""
+    if region.matrix is not None:
+        operands = [
+            buffers[use.buffer][places_in(use.table, rounds, slice(0, use.table.count))] for use in region.gathers
+        ]
+        for use, numbers in zip(region.results, matrix_numbers(region.matrix, operands), strict=True):
+            _leave([use], [numbers], rounds, slice(0, use.table.count), buffers)
+        return
     wanted = [output.rows[0] for output in region.body.outputs]
     slots = len(region.gathers) + len(region.carries)
     order = [row for row in reachable(region.body, wanted) if row >= slots]

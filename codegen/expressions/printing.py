@@ -22,6 +22,7 @@ import sympy as sp
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Program, reachable
 from codegen.ir.region import Carry, Gather, Region, Result, RolledProgram, Step, buffer_names, regions_of
 from codegen.ir.tables import Affine, Indexed, Table
@@ -90,6 +91,8 @@ class _Printer:
 
     def region(self, region: Region, depth: int) -> list[str]:
         """The lines of one region."""
+        if region.matrix is not None:
+            return [self.matrix(region, region.matrix)]
         slots = _letters(len(region.gathers) + len(region.carries))
         carried = slots[len(region.gathers) :]
         lets, values = _let(region.body, slots)
@@ -109,6 +112,18 @@ class _Printer:
             return [*before, *([f"# {region.origin}"] if region.origin else []), *inside, *after]
         head = f"for k in range({region.count}):{origin}"
         return [*before, head, *(f"    {line}" for line in inside), *after]
+
+    def matrix(self, region: Region, operation: MatrixOperation) -> str:
+        """The line of a matrix operation: `w1[0:9] = solve(w0[0:9], x[0:3])`; .T are operands by columns."""
+        turned = (".T" if each else "" for each in operation.transposed)
+        given = ", ".join(self.part(use) + by for use, by in zip(region.gathers, turned, strict=False))
+        adds = "+=" if region.results[0].kind == "add" else "="
+        found = f"{', '.join(map(self.part, region.results))} {adds} {operation.kind}({given})"
+        return f"{found}  # {operation.description}{f', {region.origin}' if region.origin else ''}"
+
+    def part(self, use: Gather | Result) -> str:
+        """Some places side by side."""
+        return f"{self.names[use.buffer]}[{use.table.first}:{use.table.first + use.table.count}]"
 
     def reads(self, gathers: Sequence[Gather], slots: Sequence[str]) -> list[str]:
         found = [self.place(use.buffer, use.table) for use in gathers]

@@ -13,6 +13,7 @@ from typing import Any
 
 from codegen.errors import LoweringError
 from codegen.functions.libraries import c_address, scipy_ufunc
+from codegen.functions.linear_algebra import ROUTINES, routine_address
 from codegen.functions.workers import DECLARATION, PARALLEL, parallel_address
 
 # PyUFuncObject (numpy/ufuncobject.h): the fields behind the object header, part of NumPy's stable C-API.
@@ -37,6 +38,9 @@ def symbol(name: str, arity: int, kind: str = "double") -> Symbol:
     """
     if name == PARALLEL:
         return Symbol(name, DECLARATION, {name: parallel_address()})
+    if name in ROUTINES:
+        declaration = f"declare void @{name}({','.join(['ptr'] * ROUTINES[name])}) nounwind"
+        return Symbol(name, declaration, {name: routine_address(name)})
     if name.startswith("scipy."):
         return _ufunc_loop(name)
     declaration = f"declare {kind} @{name}({','.join([kind] * arity)}) nounwind"

@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import ArgumentError
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.tables import Table
+from codegen.ir.tables import Affine, Table
 
 Kind = Literal["store", "add", "last"]
 
@@ -80,7 +81,8 @@ class Region:
     """A body over `count` repetitions; its inputs are scalars: the slots of the gathers, then those of the carries.
 
     `stop` is the number of a Boolean output: the repetition in which it is true is the last one (a loop of `while`,
-    of at most `count` repetitions). `origin` says for people where the body was written, "file.py:12-16".
+    of at most `count` repetitions). `origin` says for people where the body was written, "file.py:12-16". A region of a
+    `matrix` operation is run once, and its tables have all entries of its operands and results.
     """
 
     body: Program
@@ -90,6 +92,7 @@ class Region:
     carries: tuple[Carry, ...] = ()
     stop: int | None = None
     origin: str = ""
+    matrix: MatrixOperation | None = None
 
     @property
     def reads(self) -> tuple[Gather, ...]:
@@ -99,7 +102,7 @@ class Region:
     @property
     def parallel(self) -> bool:
         """Whether the repetitions know nothing of each other."""
-        return not self.carries and self.stop is None
+        return not self.carries and self.stop is None and self.matrix is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +156,7 @@ class RolledProgram:
     @property
     def executed(self) -> int:
         """Operations of one call: those of the bodies and the additions of their results, times how often they run."""
-        steps = regions_of(self.steps)
-        return sum(region.count * prod(counts) * (_operations(region.body) + _adds(region)) for region, counts in steps)
+        return sum(prod(counts) * _executed(region) for region, counts in regions_of(self.steps))
 
 
 def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
@@ -168,8 +170,10 @@ def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]
             stack += [(inner, (*counts, step.count)) for inner in reversed(step.steps)]
 
 
-def _adds(region: Region) -> int:
-    return sum(use.kind == "add" for use in region.results)
+def _executed(region: Region) -> int:
+    if region.matrix is not None:
+        return region.matrix.operations
+    return region.count * (_operations(region.body) + sum(use.kind == "add" for use in region.results))
 
 
 def _operations(body: Program) -> int:
@@ -203,9 +207,14 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
         raise ArgumentError(f"{slots} slots, {region.count} repetitions", where=where, why="the body does not fit")
     if not all(carry.initial for carry in region.carries):
         raise ArgumentError("a carry without initial values", where=where, why="its first slots have no number")
-    uses: list[tuple[Gather | Result, int]] = [(gather, region.count) for gather in region.gathers]
-    uses += [(gather, 1) for carry in region.carries for gather in carry.initial]
-    uses += [(use, 1 if use.kind == "last" else region.count) for use in region.results]
+    uses: list[tuple[Gather | Result, int]] = [(gather, 1) for carry in region.carries for gather in carry.initial]
+    if region.matrix is None:
+        uses += [(gather, region.count) for gather in region.gathers]
+        uses += [(use, 1 if use.kind == "last" else region.count) for use in region.results]
+    else:
+        _check_matrix(region, region.matrix, where)
+        uses += zip(region.gathers, region.matrix.operands, strict=True)
+        uses += zip(region.results, region.matrix.results, strict=True)
     for use, count in uses:
         if not 0 <= use.buffer < len(program.buffers):
             raise ArgumentError(f"buffer {use.buffer} of {len(program.buffers)}", where=where)
@@ -221,6 +230,19 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
     used += [] if region.stop is None else [region.stop]
     if any(not 0 <= output < len(region.body.outputs) for output in used):
         raise ArgumentError(f"an output beyond the {len(region.body.outputs)} of the body", where=where)
+
+
+def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
+    """Refuse a region of a matrix operation that is not run once, or has other operands or results."""
+    uses: list[Gather | Result] = [*region.gathers, *region.results]
+    tables = [use.table for use in uses if use.table.count > 1]
+    if not all(isinstance(found, Affine) and found.step == 1 for found in tables):
+        raise ArgumentError(f"a {matrix.kind} of matrices that are not side by side", where=where)
+    if region.count != 1 or region.carries or region.body.heads != matrix.body.heads:
+        raise ArgumentError(f"{region.count} repetitions of a {matrix.kind}", where=where, why="it is run once")
+    numbers = len(region.gathers), len(region.results)
+    if numbers != (len(matrix.operands), len(matrix.results)):
+        raise ArgumentError(f"a {matrix.kind} with {numbers} operands and results", where=where)
 
 
 def _is_scalar(body: Program) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from codegen.errors import LimitError
+from codegen.errors import InvariantError, LimitError
 from codegen.heads import Alias, negative_zero
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
@@ -67,6 +67,8 @@ class _Writer:
 
     def run(self, region: Region, rounds: Sequence[int]) -> None:
         """Write the rows of all repetitions, and what they leave in the buffers."""
+        if region.matrix is not None:
+            raise InvariantError(f"a {region.matrix.kind} of matrices is no row", do="write it as loops before")
         every = slice(0, region.count)
         gathers = [(use.buffer, places_in(use.table, rounds, every).tolist()) for use in region.gathers]
         results = [

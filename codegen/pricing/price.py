@@ -36,6 +36,7 @@ from codegen.pricing.price_table import (
 
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
 LINE = 8  # numbers that come from memory together: what is as near costs less than what is anywhere
+WRITTEN_OUT = 4  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait
 AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
 
 
@@ -240,6 +241,9 @@ def unrolled_work(program: RolledProgram) -> Work:
     counted, waits = Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
+        if region.matrix is not None:
+            counted[sp.Add, 2, None] += prod(counts) * region.matrix.operations * WRITTEN_OUT
+            continue
         for kind, count in _kinds_of(region.body).items():
             counted[kind] += times * count
         counted[sp.Add, 2, "sum"] += times * sum(use.kind == "add" for use in region.results)
@@ -264,6 +268,9 @@ def _waits(region: Region) -> int:
 
 def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
     """What a region has that is run so many times."""
+    if region.matrix is not None:
+        term = "product term" if region.matrix.kind == "product" else "matrix term"
+        return Work(Counter({"matrix": rounds, term: rounds * region.matrix.operations}), Counter(region=1))
     counted = _kinds_of(region.body)
     found = operations(counted)
     uses: list[Gather | Result] = [*region.gathers, *region.results]

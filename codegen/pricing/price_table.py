@@ -63,6 +63,10 @@ NANOSECONDS: dict[str, float] = {
     "cache": 0.071,  # a number that does not fit into the nearest cache
     "memory": 0.2,  # a number that comes from memory, or goes there
     "point": 0.6,  # a number of a point that goes into lanes and back
+    # Matrices that a library works on: to begin, for each product or sum of a factorization, and of a product.
+    "matrix": 500.0,
+    "matrix term": 0.08,
+    "product term": 0.014,
     # Functions: a call of the C library, of SciPy, a formula on a register of four lanes.
     "call": 7.3,
     "vector call": 8.0,  # a vector function of the C library

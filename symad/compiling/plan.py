@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.loop import Block, Loop
 from codegen.loops.roll import operations_of
 from codegen.pricing.price_table import Price, Way
@@ -132,13 +133,19 @@ _HEADER = ("way", "operations", "written", "a call", "to build", "")
 def line_of(loop: Loop) -> str:
     """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
     if isinstance(loop, Block):
-        return f"{loop.origin}: {'; '.join(map(line_of, loop.found))}"
+        return f"{loop.origin}: {'; '.join(map(line_of, loop.found)) or _whole(loop.program)}"
     where = f" of {loop.origin}" if loop.origin else ""
     around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""
     operations = operations_of(loop.body)
     if not operations and all(use.kind == "sum" for use in loop.results):
         return f"{loop.count} terms{where} added up: one loop"
     return f"{loop.count} copies{where}, {counted(operations, 'operation')} each: one loop{around}"
+
+
+def _whole(program: RolledProgram) -> str:
+    """Return what an operation on whole arrays is."""
+    operations = [region.matrix.description for region, _ in regions_of(program.steps) if region.matrix is not None]
+    return ", ".join(operations) or program.name
 
 
 def counted(number: int, what: str) -> str:

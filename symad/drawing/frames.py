@@ -80,17 +80,19 @@ def origin_of(step: Step) -> str:
     """Return where a step was written, or what it does where it computes nothing."""
     if not isinstance(step, Region):
         return ""
+    if step.matrix is not None:
+        return ", ".join(filter(None, [step.matrix.description, step.origin]))
     return step.origin if operations(step) else MOVES.get(step.origin, "copies numbers")
 
 
 def operations(region: Region) -> int:
-    """Return how many operations a body has."""
-    return sum(map(bool, region.body.operands))
+    """Return how many operations a body has, or a matrix operation."""
+    return sum(map(bool, region.body.operands)) if region.matrix is None else region.matrix.operations
 
 
 def _opens(region: Region, opened: bool) -> bool:
     """Whether a loop is drawn with its body: one that only copies has nothing to show, but what it carries."""
-    return opened and (operations(region) > 0 or bool(region.carries))
+    return opened and region.matrix is None and (operations(region) > 0 or bool(region.carries))
 
 
 class _Level:

@@ -45,7 +45,7 @@ from tests.support.rolling_fuzz import rolled_of
 Way = tuple[str, Callable[[Numbers], Numbers]]
 STEPS = (1e-3, 5e-4)
 PLACES_OF = (
-    *((array_loops, name) for name in ("LARGE", "SMALL", "SHORT", "NARROW")),
+    *((array_loops, name) for name in ("LARGE", "SMALL", "SHORT", "NARROW", "PRODUCTS")),
     (solve, "LOOPED"),
 )
 NATIVE = 4  # one of so many programs becomes kernels
@@ -100,6 +100,11 @@ OWN = (
     "np.einsum('ij,ij->i', {M}, DATA({M}))", "np.tensordot({M}, DATA({M}), axes=([1], [1]))", "{A}.mean(-1)",
     "np.exp({A}) / np.sum(np.exp({A}), axis=-1, keepdims=True)", "np.linalg.norm({M}, axis=-1)", "{A}.var(axis=0)",
     "({A} - {A}.mean()) / ({A}.std() + 1)", "np.sum(({V}[:, None] - {V}[:5]) ** 2, axis=1)", "{A}.reshape(-1)[{k}::2]",
+    "np.linalg.cholesky({M} @ {M}.T + 3 * np.eye({M}.shape[0]))",
+    "np.linalg.inv({M}.T @ {M} + 3 * np.eye({M}.shape[1]))",
+    "np.linalg.solve({M} @ {M}.T + 4 * np.eye({M}.shape[0]), {M})", "np.linalg.solve(DATA({M} @ {M}.T), {M})",
+    "{A} * np.linalg.slogdet({M}.T @ {M} + 3 * np.eye({M}.shape[1]))[1]",
+    "{A} * np.tanh(np.linalg.det({M} @ {M}.T / 9 + np.eye({M}.shape[0])))",
 )  # fmt: skip
 OWN_STORES = """
 {r} = np.sin({A})
@@ -232,7 +237,7 @@ def make(draw: Draw) -> str:
     text = (TrueText if true else LargeText)(draw)
     lines = [*text.lines, f"return {text.result()}"]
     modes = sorted(draw.sample(range(len(MODES) - 2 if true else len(MODES)), 2 if true else 3))
-    some = [(3, 2), (6, 3), (12, 4), (24, 6)], [1, 3, 32], [2, 5, 64], [2, 4, 24]
+    some = [(3, 2), (6, 3), (12, 4), (24, 6)], [1, 3, 32], [2, 5, 64], [1, 30, 1 << 15], [2, 4, 24]
     (least, small), *others = (draw.choice(values) for values in some)
     large = ", ".join(map(str, [least, small, *others]))
     return (
@@ -240,7 +245,7 @@ def make(draw: Draw) -> str:
         + "".join(f"    {line}\n" for line in "\n".join(lines).splitlines())
         + f"\nSIZE, POINTS, NATIVE = {text.size}, {text.seed}, {draw.below(NATIVE) == NATIVE - 1 or true}\n"
         + f"MODES = {[MODES[mode] for mode in modes]}\n"
-        + ("" if true else f"LARGE, SMALL, SHORT, NARROW, LOOPED = {large}\n")
+        + ("" if true else f"LARGE, SMALL, SHORT, NARROW, PRODUCTS, LOOPED = {large}\n")
     )
 
 
@@ -254,7 +259,7 @@ def case_of(text: str) -> Case:
 
 @contextmanager
 def thresholds(large: tuple[int, ...]) -> Iterator[None]:
-    """What is large, small after large, a short sum, few sums, and a matrix that is factorized by loops."""
+    """What is large, small after large, a short sum, few sums, a large product, a matrix that is not written out."""
     with ExitStack() as stack:
         for (module, name), value in zip(PLACES_OF, large, strict=True):
             stack.enter_context(patch.object(module, name, value))

@@ -72,7 +72,7 @@ def _laid_out(region: Region, memory: Memory, known: dict[int, Hashable]) -> tup
     carries = tuple((carry.output, carry.lag) for carry in region.carries)
     results = tuple((use.output, use.kind) for use in region.results)
     rooms = tuple(map(memory.has_room, origins))
-    key = id(region.body), region.count, tuple(tables), carries, results, region.stop, rooms
+    key = id(region.body), region.count, tuple(tables), carries, results, region.stop, region.matrix, rooms
     return key, [(buffer, first) for buffer, (_, first) in origins.items()]
 
 

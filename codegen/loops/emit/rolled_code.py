@@ -11,6 +11,7 @@ from math import prod
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.schedule import schedule, workspace
 from codegen.engine import vector_bits
+from codegen.functions.linear_algebra import has_library
 from codegen.functions.workers import available
 from codegen.ir.interning import interned
 from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
@@ -22,6 +23,7 @@ from codegen.loops.emit.loop_long import LONG, straight
 from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.loops.emit.loop_vector import registers, vector_loop
+from codegen.loops.emit.matrix_calls import matrix_call
 from codegen.loops.emit.thread_blocks import Blocks, blocks_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
 from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
@@ -30,6 +32,7 @@ from codegen.loops.optimise.interchange import interchanged
 from codegen.loops.optimise.packing import COPY, pack
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
+from codegen.matrices.matrix_loops import has_matrices, without_matrices
 from codegen.options import Options
 from codegen.stages import allowed, carried_out, part
 
@@ -89,6 +92,8 @@ class RolledPlan:
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
         checked(program, "what is to be compiled")
+        if has_matrices(program) and not has_library():
+            program = checked(without_matrices(program), "writing matrix operations as loops", program)
         for name, change in PASSES:
             program = checked(carried_out(name, change, program), name, program)
         program = replace(program, steps=interned(program.steps))
@@ -252,6 +257,8 @@ def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepare
 
 def _write(job: Job, lanes: Lanes) -> Written:
     """Return the function of a region in the form that suits it."""
+    if job.region.matrix is not None:
+        return matrix_call(job, job.region.matrix)
     if job.region.count == 1 and len(job.lowered.rows) > LONG:
         return straight(job)
     if job.columns is not None:

@@ -20,6 +20,7 @@ from codegen.loops.find.anti_unification import Name, Template, fused, to_loop
 from codegen.loops.find.chains import find_chains
 from codegen.loops.find.compositions import whole_compositions
 from codegen.loops.find.cover import OPERATIONS, cover
+from codegen.loops.find.few_rows import few_rows
 from codegen.loops.find.flat_rows import Flat, flattened
 from codegen.loops.find.plain_rows import PlainRows
 from codegen.loops.find.repetition_order import Places, gathered, order_of
@@ -90,12 +91,23 @@ def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], lin
     if 2 * sum(map(bool, rows.operands)) < OPERATIONS:
         return Found(whole_compositions(rows, written, outputs), {})
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
+    few = few_rows(rows, flat, inputs, outputs, written)
+    if few is None:
+        made = _looked_for(rows, flat, inputs, outputs, written)
+    else:
+        made = _looked_for(few, few.flat, few.inputs, few.outputs, few.written)
+        made = Found(list(map(few.loop, made.loops)), few.sums(made.sums))
+    found = [replace(loop, origin=_origin(loop, line_of)) for loop in made.loops]
+    return Found(whole_compositions(rows, [*written, *found], outputs, flat if found else None), made.sums)
+
+
+def _looked_for(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> Found:
+    """Return the loops besides those that the user wrote: chains, then sums and maps in what they leave."""
     chains = find_chains(rows, inputs, outputs, written, flat)
     given = [*written, *chains]
     top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]
     sums = find_sums(rows, inputs, outputs, given, max([len(rows.heads), *top]), flat)
-    found = [replace(loop, origin=_origin(loop, line_of)) for loop in (*chains, *sums.loops)]
-    return Found(whole_compositions(rows, [*written, *found], outputs, flat if found else None), sums.sums)
+    return Found([*chains, *sums.loops], sums.sums)
 
 
 def _origin(loop: Loop, line_of: Line) -> str:

@@ -33,6 +33,8 @@ def _needed(region: Region, live: Collection[int]) -> tuple[list[Result], list[i
     results = [use for use in region.results if use.buffer in live]
     if not results:
         return [], []
+    if region.matrix is not None:
+        return list(region.results), list(range(len(region.gathers)))
     first = len(region.gathers)
     outputs = {use.output for use in results} | ({region.stop} if region.stop is not None else set())
     outputs |= {carry.output for carry in region.carries if carry.output in _lasts(results)}
@@ -71,6 +73,8 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
     """Return a region with these results, None if there are none; slots that read the same are one."""
     if not results:
         return None
+    if region.matrix is not None:
+        return region
     first, output = len(region.gathers), _first_alike(region)
     carries = _kept_carries(region, results, slots)
     reads: dict[Hashable, int] = {}

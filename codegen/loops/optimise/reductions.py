@@ -39,7 +39,7 @@ def with_reductions(program: RolledProgram) -> RolledProgram:
     read = _read(program)
     steps: list[Region] = []
     for region, _ in regions_of(program.steps):
-        made = None if region.parallel or region.stop is not None else _sums(region, read)
+        made = None if not region.carries or region.stop is not None else _sums(region, read)
         steps += [region] if made is None else made
     return replace(program, steps=tuple(steps))
 

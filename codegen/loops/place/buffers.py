@@ -75,13 +75,13 @@ class Buffers:
         """Return the output array that a node is in; -1 for none, or several."""
         return int(np.searchsorted(self.begins, self.target[node], "right")) - 1 if self.target[node] >= 0 else -1
 
-    def array(self, nodes: Nodes) -> int:
-        """Return the buffer that has these nodes and nothing else, in their order; a copy if there is none."""
-        buffer = int(self.buffer[nodes[0]])
-        same = buffer >= 0 and (self.buffer[nodes] == buffer).all() and self.size(buffer) == nodes.size
-        if same and (self.spot[nodes] == np.arange(nodes.size)).all():
-            return buffer
-        return self.gathered(nodes)
+    def array(self, nodes: Nodes) -> tuple[int, int]:
+        """Return the buffer that has these nodes side by side, and where it has them; a copy if there is none."""
+        buffer, first = int(self.buffer[nodes[0]]), int(self.spot[nodes[0]])
+        same = buffer >= 0 and (self.buffer[nodes] == buffer).all()
+        if same and (self.spot[nodes] == np.arange(first, first + nodes.size)).all():
+            return buffer, first
+        return self.gathered(nodes), 0
 
     def gathered(self, nodes: Nodes) -> int:
         """Return the buffer that nodes from several places are copied to, once for all that read them so."""
@@ -90,11 +90,6 @@ class Buffers:
             self.copies[key] = self.new_buffer(nodes.size)
             self.copy(nodes, self.copies[key], np.arange(nodes.size))
         return self.copies[key]
-
-    def size(self, buffer: int) -> int:
-        """How many numbers there are in an input or a buffer behind the inputs."""
-        first = len(self.arrays.inputs)
-        return self.arrays.inputs[buffer][1].size if buffer < first else self.buffers[buffer - first].size
 
     def column(self, reads: Reads) -> Gather:
         """Return where a slot reads; nodes of several buffers, and constants among them, are gathered first."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from codegen.ir.body_parts import copy
 from codegen.ir.interning import interned
 from codegen.ir.program import Input, Output, Rows
-from codegen.ir.readdress import renumbered
+from codegen.ir.readdress import all_readdressed, moved, renumbered
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
@@ -24,6 +24,7 @@ from codegen.limits import EVERY, check
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
+from codegen.matrices.matrix_loops import without_matrices
 
 Sums = Mapping[int, tuple[int, ...]]
 
@@ -53,8 +54,10 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
 class _Placer(Buffers):
     """Buffers and regions in the making."""
 
-    def __init__(self, rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str) -> None:
-        self.loops, self.sums, self.name = loops, sums, name
+    def __init__(
+        self, rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str, nested: bool = False
+    ) -> None:
+        self.loops, self.sums, self.name, self.nested = loops, sums, name, nested
         found = [result.nodes for loop in loops for result in loop.results]
         size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in found if nodes.size)])
         super().__init__(rows, arrays, size)
@@ -180,20 +183,22 @@ class _Placer(Buffers):
         """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
         if not any(map(self.is_wanted, block.results)):
             return
-        program = block.program
+        program = without_matrices(block.program) if self.nested else block.program
         at = {number: self.array(nodes) for number, nodes in enumerate(block.reads) if is_nodes(nodes)}
         for number in range(len(program.inputs), program.first_output):
-            at[number] = self.new_buffer(program.buffers[number].size, program.buffers[number].values)
+            at[number] = self.new_buffer(program.buffers[number].size, program.buffers[number].values), 0
         for number, use in enumerate(block.results, program.first_output):
             buffer, places = self.keep(use.nodes)
             whole = buffer >= 0 or use.nodes.size == self.arrays.outputs[~buffer][0].size
             if whole and (places == np.arange(use.nodes.size)).all():
-                at[number] = buffer
+                at[number] = buffer, 0
             else:
-                at[number] = self.new_buffer(use.nodes.size)
-                self.buffer[use.nodes], self.spot[use.nodes] = at[number], np.arange(use.nodes.size)
+                at[number] = self.new_buffer(use.nodes.size), 0
+                self.buffer[use.nodes], self.spot[use.nodes] = at[number][0], np.arange(use.nodes.size)
                 self.shown[use.nodes] = True
-        self.steps += renumbered(program.steps, at.__getitem__)
+        self.steps += all_readdressed(
+            program.steps, lambda buffer, places: (at[buffer][0], moved(places, at[buffer][1]))
+        )
 
     def write_loop(self, loop: Loop) -> None:
         """Write the region of a loop."""
@@ -262,7 +267,7 @@ class _Placer(Buffers):
         rows = [np.array([loop.body.outputs[output].rows[0] for output in part]) for part in outputs]
         inner = _Placer(
             loop.body, Arrays([("", nowhere)] * len(groups), [(part, None) for part in rows]),
-            loop.inside, loop.sums, self.name,
+            loop.inside, loop.sums, self.name, nested=True,
         )  # fmt: skip
         for slot, spot in enumerate(reads):
             inner.buffer[slot], inner.spot[slot] = groups[spot.buffer, spot.shift], spot.start

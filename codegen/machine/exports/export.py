@@ -26,6 +26,7 @@ from codegen.machine.calls.compiled import Plan, planned
 from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, sparsity_header
+from codegen.matrices.matrix_loops import without_matrices
 from codegen.options import Options
 
 DRIVERS = ("cc", "gcc", "clang")
@@ -142,7 +143,10 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     processor = check_processor(cpu)
-    plan = planned(material.program, replace(material.options, threads=1))  # workers are this process's
+    program = material.program
+    if isinstance(program, RolledProgram):
+        program = without_matrices(program)  # other machines have no SciPy
+    plan = planned(program, replace(material.options, threads=1))  # workers are this process's
     given = _interface(material, plan, name)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
     vector = _vector_functions(material.program.name, text, cpu)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.ir.matrix_operation import MATRIX_KINDS, MatrixOperation
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Indexed, Table
@@ -84,6 +85,8 @@ class _Writer:
             "stop": region.stop,
             "origin": region.origin,
         }
+        if (matrix := region.matrix) is not None:
+            described["matrix"] = [matrix.kind, list(matrix.sizes), list(map(int, matrix.transposed))]
         self.regions.append(described)
         return len(self.regions) - 1
 
@@ -138,7 +141,17 @@ class _Reader:
         start, step, count = (_whole(number, FARTHEST, -FARTHEST) for number in place)
         return Affine(start, step, count, moves)
 
-    def region(self, body: Any, count: Any, gathers: Any, results: Any, carries: Any, stop: Any, origin: Any) -> Region:
+    def region(
+        self,
+        body: Any,
+        count: Any,
+        gathers: Any,
+        results: Any,
+        carries: Any,
+        stop: Any,
+        origin: Any,
+        matrix: Any = None,
+    ) -> Region:
         return Region(
             self.bodies[_whole(body)],
             _whole(count, LARGEST),
@@ -147,7 +160,13 @@ class _Reader:
             tuple(Carry(_whole(output), tuple(self.gather(*use) for use in initial)) for output, initial in carries),
             None if stop is None else _whole(stop),
             text_of(origin),
+            None if matrix is None else self.matrix(*matrix),
         )
+
+    def matrix(self, kind: Any, sizes: Any, transposed: Any) -> MatrixOperation:
+        require(kind in MATRIX_KINDS, f"a matrix operation {kind!r}")
+        first, second = (bool(_whole(each, 1)) for each in transposed)
+        return MatrixOperation(kind, tuple(_whole(size, LARGEST) for size in sizes), (first, second))
 
     def gather(self, buffer: Any, table: Any) -> Gather:
         return Gather(_whole(buffer), self.tables[_whole(table)])

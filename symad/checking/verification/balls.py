@@ -26,7 +26,7 @@ from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision as working_digits
 from codegen.ir.program import Head, Rows, needed
-from codegen.ir.unroll import unroll
+from codegen.matrices.matrix_loops import written_out
 from symad.checking.verification.balls_functions import ARITHMETIC, COMPARISONS, ELEMENTARY, LOGIC, Ball, ball, flint
 from symad.checking.verification.balls_special import SPECIAL
 from symad.errors import ArgumentError
@@ -116,7 +116,7 @@ def results_of(kernel_or_trace: Kernel | Trace) -> tuple[Rows, list[int | None]]
     """Return the rows of a kernel or a trace, and which of them each result is, in flat order; None where it is 0."""
     if isinstance(kernel_or_trace, Trace):
         return kernel_or_trace.graph, list(kernel_or_trace.outputs.flat)
-    program = unroll(kernel_or_trace.program)
+    program = written_out(kernel_or_trace.program)
     results: list[int | None] = []
     for output in program.outputs:
         positions = range(output.size) if output.positions is None else output.positions

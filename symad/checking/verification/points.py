@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import codegen
 from codegen import Kernel
 from codegen.ir.program import Output, Program, reachable
-from codegen.ir.unroll import unroll
+from codegen.matrices.matrix_loops import written_out
 from symad.compiling.kernel_containers import ArgumentsApart
 from symad.errors import ArgumentError
 from symad.tracing.values.containers import flatten, unflatten
@@ -260,7 +260,7 @@ def edge_points(kernel: Kernel, box: Box, count: int, random: np.random.Generato
 
     They are found between random points, by bisection of all such places at once, in a kernel of their own.
     """
-    signs = _sign_changes(unroll(kernel.program), random)
+    signs = _sign_changes(written_out(kernel.program), random)
     start = box.inside(random_points(box, 64, random))
     found = signs(box, start)
     ends: list[tuple[int, int, int]] = []

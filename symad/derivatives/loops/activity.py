@@ -219,7 +219,13 @@ class _Forward:
         self.infinite_slots[region] = frozenset(slots)
 
     def guards(self, region: Region, slots: set[int], outputs: set[int]) -> None:
-        """Find the slots and buffers with guards; `outputs` are those with tangents."""
+        """Find the slots and buffers with guards; `outputs` are those with tangents.
+
+        Those of a matrix operation have tangents everywhere.
+        """
+        if region.matrix is not None:
+            self.guarded_slots[region] = ()
+            return
         reads, first = _reads(region), len(region.gathers)
         self.guarded.update(use.buffer for slot in slots for use in reads[slot] if self.places.meet_partly(use))
         guarded = _reading(region, self.guarded) & slots
@@ -297,6 +303,9 @@ class _Backward:
 
     def guards(self, region: Region) -> None:
         """Find the carries and buffers with guards."""
+        if region.matrix is not None:
+            self.guarded_carries[region] = frozenset()
+            return
         first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
         self.guarded.update(use.buffer for use in self.results[region] if self.places.meet_partly(use))
         bearers = bearers_of(region, self.results[region])

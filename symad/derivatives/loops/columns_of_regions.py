@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from codegen.ir.body_parts import copy
 from codegen.ir.program import Output
 from codegen.ir.readdress import all_readdressed, each_region, moved
-from codegen.ir.region import Buffer, Nest, Region, RolledProgram, Step
-from codegen.ir.tables import Table
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.draft import Draft
+from codegen.matrices.matrix_loops import has_matrices
 from symad.derivatives.loops.activity import dependent
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
@@ -23,6 +25,11 @@ from symad.derivatives.loops.pushforward import pushforward
 FEWEST_OPERATIONS = 20_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096
 MOST_NUMBERS = 2**24  # in the buffers of all rounds
+
+
+def worth_columns(program: RolledProgram) -> bool:
+    """Whether a matrix is taken by columns in loops: of matrix operations in any case, which nobody writes out."""
+    return program.executed >= FEWEST_OPERATIONS or has_matrices(program)
 
 
 def hessian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None:
@@ -47,6 +54,7 @@ def by_rounds(
 ) -> RolledProgram | None:
     """Return an output at every unit vector of an input, the seed, as rows of one array, or as columns (`across`)."""
     rounds, size = program.inputs[seed].size, program.outputs[output].size
+    program = _apart(program, program.first_output + output) if across else program
     active = dependent(program.steps, seed)
     numbers = sum(program.buffers[buffer].size for buffer in active) * rounds
     if rounds > MOST_ROUNDS or numbers > MOST_NUMBERS:
@@ -65,6 +73,23 @@ def by_rounds(
     return draft.finish(
         [found for found in draft.arrays[0] if found[1] != seed], [(Output(shape, ()), target)], "columns"
     )
+
+
+def _apart(program: RolledProgram, target: int) -> RolledProgram:
+    """Return a program in which no matrix operation writes to a buffer: a column of it is not side by side."""
+    draft, steps = Draft(program), list[Step]()
+    for step in program.steps:
+        if not isinstance(step, Region) or step.matrix is None or all(use.buffer != target for use in step.results):
+            steps.append(step)
+            continue
+        results, copies = list[Result](), list[Step]()
+        for use in step.results:
+            size = use.table.count
+            whole = Gather(draft.workspace(size), Affine(0, 1, size))
+            results.append(Result(use.output, whole.buffer, whole.table, "store"))
+            copies.append(copy(whole, use.buffer, use.table, use.kind))
+        steps += [replace(step, results=tuple(results)), *copies]
+    return draft.program_of(steps, *draft.arrays) if draft.added else program
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import distinct
 from symad.derivatives.linear import linearize
-from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, hessian_by_columns
+from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
@@ -61,7 +61,7 @@ def hessian(
     if len(program.outputs) != 1 or program.outputs[0].size != 1:
         return None
     found = None if columns else _scattered(program, wrt, triangle, format)
-    if found is not None or triangle is not None or program.executed < FEWEST_OPERATIONS:
+    if found is not None or triangle is not None or not worth_columns(program):
         return found
     return hessian_by_columns(program, wrt)
 

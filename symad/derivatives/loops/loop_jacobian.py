@@ -13,7 +13,7 @@ import numpy as np
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
-from symad.derivatives.loops.columns_of_regions import FEWEST_OPERATIONS, jacobian_by_columns
+from symad.derivatives.loops.columns_of_regions import jacobian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
 from symad.derivatives.loops.matrix_layout import Assembly, Entry
 from symad.derivatives.loops.outer import (
@@ -54,7 +54,7 @@ def jacobian(
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
     found = None if columns else _scattered(program, wrt, sparse, format)
-    if found is not None or sparse or program.executed < FEWEST_OPERATIONS:
+    if found is not None or sparse or not worth_columns(program):
         return found
     return jacobian_by_columns(program, wrt)
 

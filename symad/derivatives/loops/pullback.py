@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import all_readdressed, buffers_read, each_region, readdressed
 from codegen.ir.region import Gather, Nest, Region, RolledProgram, Step
@@ -16,9 +17,11 @@ from codegen.ir.tables import Affine
 from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft, fresh_name
 from codegen.loops.optimise.expansion import expanded, single_lags
+from codegen.matrices.matrix_loops import without_matrices
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.activity import Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
+from symad.derivatives.loops.matrix_rules import MatrixRule, everywhere
 from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, added, backward_table
 from symad.errors import ArgumentError
 
@@ -83,6 +86,8 @@ class Reverse:
         """Return a region that stores what is needed of its carries, and the steps that run it backward."""
         if not self.behind.slots[region]:
             return region, []
+        if region.matrix is not None:
+            return region, self.of_matrices(region, region.matrix)
         if region.stop is not None:
             raise EndlessLoopError(
                 "the reverse mode of a loop that ends when a condition holds",
@@ -99,6 +104,21 @@ class Reverse:
         )  # fmt: skip
         made = BackwardRegion(self.draft, region, counts, needs)
         return made.forward, made.steps
+
+    def of_matrices(self, region: Region, matrix: MatrixOperation) -> list[Step]:
+        """Return the steps that run a matrix operation backward."""
+        rule = MatrixRule(self.draft, region, matrix)
+        (use,) = self.behind.results[region]
+        place = self.cotangents[use.buffer]
+        cotangent = self.draft.number(1.0, use.table.count) if place.one else Gather(place.buffer, use.table)
+        targets: dict[int, Gather] = {}
+        guards: list[Gather] = []
+        for slot in self.behind.slots[region]:
+            read = region.gathers[slot]
+            if (target := self.cotangents.get(read.buffer)) is not None:
+                targets[slot] = Gather(target.buffer, read.table)
+                guards += [] if target.guard is None else [Gather(target.guard, read.table)]
+        return [*rule.backward(cotangent, targets), *(everywhere(self.draft, guard) for guard in guards)]
 
     def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""
@@ -153,6 +173,7 @@ def pullback(
     Outputs are all outputs, then the cotangents of the active inputs. EndlessLoopError for a loop without a bound.
     Where the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
     """
+    program = without_matrices(program, in_nests=True)
     draft, seeds = Draft(program), {}
     inputs, outputs = draft.arrays
     for number, array in enumerate(program.outputs, program.first_output):
@@ -172,6 +193,7 @@ def gradient(
     Inputs are all inputs; outputs are the gradients, before them the scalar itself if `value`. ArgumentError for an
     output that is no scalar, EndlessLoopError for a loop without a bound.
     """
+    program = without_matrices(program, in_nests=True)
     array, first = program.outputs[0], program.first_output
     if array.size != 1:
         raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.ir.body_parts import Wiring
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import each_region
-from codegen.ir.region import Gather, Region, Result, RolledProgram
+from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.loops.optimise.draft import Draft, fresh_name
+from codegen.matrices.matrix_loops import without_matrices
 from symad.derivatives.loops.activity import Forward, forward
 from symad.derivatives.loops.body_linear import body_pushforward
+from symad.derivatives.loops.matrix_rules import MatrixRule, everywhere
 
 
 def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
@@ -24,6 +27,7 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Where the tangents of
     inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
     """
+    program = without_matrices(program, in_nests=True)
     draft = Draft(program)
     ahead = forward(program.steps, program.buffers, active, infinite=draft.infinite, guarded=active if units else ())
     tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}
@@ -33,7 +37,7 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     own = set(active) if units else set[int]()
     guards = {buffer: tangents[buffer] if buffer in own else draft.like(buffer) for buffer in sorted(ahead.guarded)}
     pushed = _Pushed(draft, ahead, tangents, guards)
-    draft.steps = list(each_region(program.steps, pushed.region))
+    draft.steps = [made for step in program.steps for made in pushed.steps(step)]
     inputs, outputs = draft.arrays
     for number in active:
         array = program.inputs[number]
@@ -48,6 +52,28 @@ class _Pushed:
 
     def __init__(self, draft: Draft, ahead: Forward, tangents: dict[int, int], guards: dict[int, int]) -> None:
         self.draft, self.ahead, self.tangents, self.guards = draft, ahead, tangents, guards
+
+    def steps(self, step: Step) -> Sequence[Step]:
+        """Return the steps of values and tangents."""
+        if isinstance(step, Region) and step.matrix is not None:
+            return [step, *self.of_matrices(step, step.matrix)]
+        return each_region([step], self.region)
+
+    def of_matrices(self, region: Region, matrix: MatrixOperation) -> list[Step]:
+        """Return the steps of the tangents of a matrix operation."""
+        active = self.ahead.slots[region]
+        if not active:
+            return []
+        uses = [region.gathers[slot] for slot in active]
+        tangents = {slot: Gather(self.tangents[use.buffer], use.table) for slot, use in zip(active, uses, strict=True)}
+        targets = {
+            k: Gather(self.tangents[use.buffer], use.table)
+            for k, use in enumerate(region.results)
+            if use.buffer in self.tangents
+        }
+        steps = MatrixRule(self.draft, region, matrix).forward(tangents, targets)
+        guards = [Gather(self.guards[use.buffer], use.table) for use in region.results[:1] if use.buffer in self.guards]
+        return [*steps, *(everywhere(self.draft, guard) for guard in guards)]
 
     def region(self, region: Region) -> Region:
         """Return the region of values and tangents."""

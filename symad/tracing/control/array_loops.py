@@ -17,13 +17,15 @@ import sympy as sp
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.row_table import Table
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from codegen.matrices.matrix_loops import matrix_program
+from codegen.matrices.product_loops import matrix_product, sums_of_products
 from symad.tracing.calling.scope import Scope
-from symad.tracing.control.array_eliminations import cholesky_program, elimination_program
-from symad.tracing.control.array_products import matrix_product, program_of, slots_on, sums_of_products
+from symad.tracing.control.array_bodies import program_of, slots_on
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind as ResultKind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
@@ -35,6 +37,7 @@ LARGE = 4096  # elements of the first operation that is a loop; before it what r
 SMALL = 256  # elements of those after it: what is between loops should not be written out
 SHORT = 32  # a product of a matrix and a vector has sums of so few terms in one body
 NARROW = 64  # sums side by side; fewer are added one after the other
+PRODUCTS = 1 << 15  # of numbers in a product of matrices from which on a library carries it out
 
 
 @dataclass
@@ -236,25 +239,47 @@ class ArrayLoops:
             parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]
             parts += [np.broadcast_to(right[:, None, k], shape).ravel() for k in range(inner)]
             return self.written(sums_of_products(1, inner), list(map(self.column, parts)), "each")
-        sides = [self.column(left), self.column(right)]
-        values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
         sizes = number, rows, inner, columns
+        if math.prod(sizes) < PRODUCTS:
+            make = partial(matrix_product, *sizes)
+            return self.between(("product", *sizes), make, left, right)[0]
+        (left, first), (right, second) = map(_by_rows, (left, right))
+        return self.carried_out(MatrixOperation("product", sizes, (first, second)), left, right)[0]
 
-        reads = [side for side in sides if is_nodes(side)]
-        constants = tuple(digest(side) for side in sides if not is_nodes(side))
-        return self.block(("product", *sizes, constants), lambda: matrix_product(*sizes, values), reads)[0]
+    def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
+        """Return the solution of linear systems."""
+        n, sides = right.shape
+        (matrix, turned) = _by_rows(matrix)
+        found = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
+        return found[0].reshape(sides, n).T
+
+    def determinant(self, matrix: Nodes) -> Nodes:
+        """Return a determinant."""
+        return self.carried_out(MatrixOperation("determinant", matrix.shape[:1]), matrix)[0].reshape(())
+
+    def signed_log_determinant(self, matrix: Nodes) -> tuple[Nodes, Nodes]:
+        """Return the logarithm of the absolute value of a determinant, and its sign."""
+        logarithm, sign = self.carried_out(MatrixOperation("log_determinant", matrix.shape[:1]), matrix)
+        return logarithm.reshape(()), sign.reshape(())
 
     def cholesky(self, matrix: Nodes) -> Nodes:
         """Return the lower factor of a matrix."""
         n = len(matrix)
-        (nodes,) = self.block(("cholesky", n), lambda: cholesky_program(n), [matrix])
+        (nodes,) = self.carried_out(MatrixOperation("cholesky", (n,)), matrix)
         return np.where(np.tri(n, dtype=bool), nodes.reshape(n, n), self.scope.graph.number(0))
 
-    def eliminated(self, matrix: Nodes, right: Nodes) -> tuple[Nodes, Nodes, Nodes]:
-        """Return the solutions of linear systems, the pivots, and the rows in which they stood."""
-        n, m = right.shape
-        made = self.block(("elimination", n, m), lambda: elimination_program(n, m), [matrix, right])
-        return made[0].reshape(n, m), made[1], made[2]
+    def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
+        """Return the results of an operation on whole matrices."""
+        return self.between(operation, partial(matrix_program, operation), *operands)
+
+    def between(
+        self, key: Any, make: Callable[[Sequence[NDArray[np.float64] | None]], RolledProgram], *operands: Nodes
+    ) -> list[Nodes]:
+        """Return the results of a program of matrices; of those that are constants it is told the numbers."""
+        sides = list(map(self.column, operands))
+        values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
+        constants = tuple(None if given is None else digest(given) for given in values)
+        return self.block((key, constants), lambda: make(values), [side for side in sides if is_nodes(side)])
 
     def block(self, key: tuple[Any, ...], make: Callable[[], RolledProgram], arrays: Sequence[Nodes]) -> list[Nodes]:
         """Return the nodes of the outputs of a program between nodes."""
@@ -335,3 +360,10 @@ def _passed_on() -> Program:
     """Return the body that has its slot as it is."""
     graph, (slot,) = slots_on(1)
     return program_of(graph, 1, slot)
+
+
+def _by_rows(matrices: Nodes) -> tuple[Nodes, bool]:
+    """Return matrices as they are in memory, and whether that is by columns."""
+    turned = matrices.swapaxes(-1, -2)
+    by_columns = turned.flags.c_contiguous and not matrices.flags.c_contiguous
+    return (turned, True) if by_columns else (matrices, False)

@@ -14,14 +14,14 @@ from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.known_numbers import values_of
 
 LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
-LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized by loops
-_LARGEST_LOOPED = 320  # rows of such a matrix: its loops keep n**3 numbers, 260 MB
+LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized as a whole
+_LARGEST_LOOPED = 320  # rows of such a matrix whose operations are written down one by one
 FACTORIZED = 4  # rows from which on the matrix of a function that is called on numbers is factorized by NumPy
 _LARGEST_BY_MINORS = 10  # rows of a matrix with a zero pivot whose determinant is expanded: n * 2**(n - 1) operations
 
@@ -38,9 +38,8 @@ def _det_one(a: Any) -> Any:
     _check("det", a)
     if (arrays := arrays_for(a)) is not None and np.linalg.slogdet(values_of(a.scope, a.nodes))[0]:
         return wrap(arrays.determinant(a.nodes), a.scope)
-    if loops_for(a) is not None:
-        _, pivots, sign = _by_loops(a)
-        return np.prod(pivots) * sign
+    if (loops := loops_for(a)) is not None:
+        return wrap(loops.determinant(a.nodes), a.scope)
     if len(a) <= 3:
         return _by_minors(a)
     try:
@@ -92,9 +91,9 @@ def _slogdet_one(a: Any) -> tuple[Any, Any]:
     _check("slogdet", a)
     if (arrays := arrays_for(a)) is not None and (sign := np.linalg.slogdet(values_of(a.scope, a.nodes))[0]):
         return float(sign), wrap(arrays.log_determinant(a.nodes), a.scope)
-    if loops_for(a) is not None:
-        _, pivots, sign = _by_loops(a)
-        return np.prod(np.sign(pivots)) * sign, np.sum(np.log(np.abs(pivots)))
+    if (loops := loops_for(a)) is not None:
+        logarithm, sign = loops.signed_log_determinant(a.nodes)
+        return wrap(sign, a.scope), wrap(logarithm, a.scope)
     try:
         reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)
     except np.linalg.LinAlgError:
@@ -167,22 +166,21 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     _check(name, a)
     if len(b) != n:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
-    if (arrays := arrays_for(a, b)) is not None:
+    if (arrays := arrays_for(a, b) or loops_for(a, b)) is not None:
         a, b = together(a, b)
         return wrap(arrays.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
     if not is_traced(a):
         return _solve_ordinary(a, b)
-    if loops_for(a) is not None:
-        return np.reshape(_by_loops(a, np.reshape(b, (n, -1)))[0], np.shape(b))
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
     return np.reshape(back_substituted(rows), np.shape(b))
 
 
-def loops_for(a: Any) -> Any:
-    """Return what on_numbers a traced matrix by loops; None for a small one, and where no loops are written down."""
-    loops = node_arrays.loops_on(a.scope.graph) if is_traced(a) and len(a) >= LOOPED else None
+def loops_for(a: Any, *others: Any) -> Any:
+    """Return what has a matrix operation carried out where loops are written down; None for a small matrix."""
+    scopes = [array.scope for array in (a, *others) if is_traced(array)]
+    loops = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= LOOPED else None
     return None if loops is None or loops.on_numbers else loops
 
 
@@ -191,16 +189,6 @@ def arrays_for(a: Any, *others: Any) -> Any:
     scopes = [array.scope for array in (a, *others) if is_traced(array)]
     arrays = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= FACTORIZED else None
     return arrays if arrays is not None and arrays.on_numbers else None
-
-
-def _by_loops(a: Any, b: Any = None) -> tuple[Any, Any, Any]:
-    """Return the solution of a x = b, the pivots, and the sign of the order in which rows gave them."""
-    a, b = together(a, np.zeros((len(a), 1)) if b is None else b)
-    found = loops_for(a).eliminated(a.nodes, b.nodes)
-    solution, pivots, places = (Array(nodes, a.scope) for nodes in found)
-    first, second = np.triu_indices(len(a), 1)
-    swaps = np.sum(places[first] > places[second])
-    return solution, pivots, 1 - 2 * np.mod(swaps, 2)
 
 
 def _solve_ordinary(a: Any, b: Any) -> Any:
@@ -238,7 +226,7 @@ def _check(name: str, a: Any) -> None:
     """Raise LinAlgError unless a matrix is square, and LimitError when it is too large to be written out."""
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError(f"a square matrix is needed, not one of shape {a.shape}")
-    if arrays_for(a) is None:
+    if arrays_for(a) is None and loops_for(a) is None:
         check_size(name, a)
 
 

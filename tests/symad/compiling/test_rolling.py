@@ -87,7 +87,7 @@ def test_scalars(f, x, transform):
 
 
 def test_the_hessian_of_a_chain_goes_by_columns(monkeypatch):
-    monkeypatch.setattr("symad.derivatives.loops.loop_hessian.FEWEST_OPERATIONS", 2000)
+    monkeypatch.setattr("symad.derivatives.loops.columns_of_regions.FEWEST_OPERATIONS", 2000)
     rolled, straight, _ = both(sa.hessian(lambda x: descent(x, steps=150)), X[:2])
     np.testing.assert_allclose(rolled, straight, rtol=1e-8)
     with pytest.raises(sa.ArgumentError, match="its Hessian is not taken of loops in this form"):

@@ -24,7 +24,7 @@ import codegen.loops.roll
 import codegen.machine.build
 import symad as sa
 import symad.compiling.candidates
-import symad.derivatives.loops.loop_hessian
+import symad.derivatives.loops.columns_of_regions
 import symad.derivatives.loops.pullback
 import symad.tracing.control.derivative_blocks
 import symad.tracing.control.written_bodies
@@ -322,7 +322,7 @@ def test_derivatives_and_traces_are_checked(monkeypatch: pytest.MonkeyPatch) -> 
     sa.compile(energy, X, roll="never")
     sa.compile(sa.hessian(energy), X, roll="always")
     sa.compile(sa.derivative(lambda t: energy(t * X)), 0.5, roll="always")
-    monkeypatch.setattr(symad.derivatives.loops.loop_hessian, "FEWEST_OPERATIONS", 0)
+    monkeypatch.setattr(symad.derivatives.loops.columns_of_regions, "FEWEST_OPERATIONS", 0)
     sa.compile(sa.hessian(lambda x: np.sum(sa.fori_loop(0, 20, lambda _, u: u + 0.01 * np.sin(u), x))), X[:5])
     pulled = symad.derivatives.loops.pullback.pullback(sa.compile(written, X).program, [0])
     codegen.ir.unroll.unroll(pulled)

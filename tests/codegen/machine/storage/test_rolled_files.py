@@ -45,7 +45,7 @@ def test_every_field_is_written() -> None:
     assert isinstance(again, RolledProgram)
     ((one, _),), ((other, _),) = regions_of(again.steps), regions_of(momentum().steps)
     assert {field.name for field in dataclasses.fields(one)} == {
-        "body", "carries", "count", "gathers", "origin", "results", "stop",
+        "body", "carries", "count", "gathers", "matrix", "origin", "results", "stop",
     }  # fmt: skip
     assert (one.count, one.origin, one.stop) == (other.count, other.origin, other.stop)
     assert [carry.lag for carry in one.carries] == [1, 1]

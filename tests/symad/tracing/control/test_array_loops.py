@@ -313,7 +313,7 @@ def test_what_a_chain_leaves_at_its_end_stands_side_by_side():
 
 
 def test_what_is_read_again_and_again_is_copied_once(smaller):
-    """A matrix that begins in the middle of an array, and rows with ones beside them, for two products each."""
+    """Rows with ones beside them, for two products, and a transposed matrix; a part of an array is read where it is."""
 
     def f(x):
         matrix, rows = x[9:429].reshape(21, 20), np.hstack([x[429:829].reshape(20, 20), np.ones((20, 1))])
@@ -321,7 +321,7 @@ def test_what_is_read_again_and_again_is_copied_once(smaller):
 
     program = primal_of(traced_with_loops(f, (X,)), "f", False).program
     copies = [region for region, _ in regions_of(program.steps) if region.origin == "copies"]
-    assert sum(region.count for region in copies) == 3 * 420
+    assert sum(region.count for region in copies) == 2 * 420
     np.testing.assert_allclose(sa.compile(sa.grad(f), X)(X), sa.grad(f)(X), rtol=1e-12, atol=1e-14)
 
 

@@ -10,34 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial, reduce
 from itertools import count
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-import symad.tracing.values.node_builders as op
+from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.row_table import Table
 from codegen.ir.tables import Places, Table as Tables, table
-from symad.graph.graph import Graph
 
 ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
-
-
-def slots_on(number: int) -> tuple[Graph, list[int]]:
-    """Return a graph with so many slots."""
-    graph = Graph(lines=False)
-    return graph, [graph.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(number)]
-
-
-def program_of(rows: Table, slots: int, *results: int) -> Program:
-    """Return rows, of which the first are slots, as a program of scalars."""
-    inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
-    outputs = tuple(Output((), (result,)) for result in results)
-    return Program(rows.heads, rows.operands, rows.atoms, inputs, outputs, "body")
 
 
 def sums_of_products(rows: int, terms: int) -> Program:
@@ -47,12 +32,16 @@ def sums_of_products(rows: int, terms: int) -> Program:
     >>> len(body.inputs), len(body.outputs), sum(map(bool, body.operands))
     (9, 2, 10)
     """
-    graph, slots = slots_on((rows + 1) * terms)
+    made, names = Table(), [f"slot_{k}" for k in range((rows + 1) * terms)]
+    slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
     column, sums = slots[rows * terms :], []
     for row in range(rows):
         pairs = zip(slots[row * terms : (row + 1) * terms], column, strict=True)
-        sums.append(reduce(partial(op.add, graph), [op.multiply(graph, *pair) for pair in pairs]))
-    return program_of(graph, len(slots), *sums)
+        first, *others = [made.pair(sp.Mul, *pair) for pair in pairs]
+        for other in others:
+            first = made.pair(sp.Add, first, other)
+        sums.append(first)
+    return body_of(made, names, sums, "body")
 
 
 def matrix_product(

@@ -1,0 +1,74 @@
+"""Matrix operations as calls of BLAS and LAPACK (`codegen.functions.linear_algebra`)."""
+
+from __future__ import annotations
+
+import codegen.functions.linear_algebra as library
+from codegen.emission.emit import Emitted
+from codegen.functions.symbols import Symbol, symbol
+from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
+from codegen.loops.emit.loop_columns import Use
+from codegen.loops.emit.loop_text import Frame, Job, Written
+
+_COPIED, _FACTORIZED = Symbol("matrix.copied", library.COPIED), Symbol("matrix.factorized", library.FACTORIZED)
+_WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # functions, and the routines that they call
+    "product": ((Symbol("matrix.product", library.PRODUCT),), ("blas.dgemm",)),
+    "cholesky": ((Symbol("matrix.cholesky", library.CHOLESKY),), ("lapack.dpotrf",)),
+    "triangular": ((Symbol("matrix.triangular", library.TRIANGULAR), _COPIED), ("blas.dtrsm",)),
+    "solve": (
+        (Symbol("matrix.solve", library.SOLVE), _COPIED, _FACTORIZED), ("lapack.dgetrf", "lapack.dgetrs"),
+    ),
+    "determinant": (
+        (Symbol("matrix.determinant", library.DETERMINANT), _COPIED, _FACTORIZED), ("lapack.dgetrf", "log"),
+    ),
+}  # fmt: skip
+
+
+def matrix_call(job: Job, operation: MatrixOperation) -> Written:
+    """Return the function of a region that has a library carry out a matrix operation."""
+    return _Call(job, operation).emit()
+
+
+class _Call(Frame):
+    """The function in the making."""
+
+    def __init__(self, job: Job, operation: MatrixOperation) -> None:
+        super().__init__(job, f"@{job.name}({job.parameters}) noinline nounwind")
+        self.operation = operation
+
+    def emit(self) -> Written:
+        operation, region = self.operation, self.region
+        kind: MatrixKind = "determinant" if operation.kind == "log_determinant" else operation.kind
+        uses: list[Use] = [*region.gathers, *region.results]
+        pointers = [f"ptr {self.fixed(use)}" for use in uses]
+        if operation.kind == "determinant":
+            pointers.append("ptr null")
+        given, scratch = self.further()
+        self.write(f"call void @matrix.{kind}({','.join([*pointers, *given])})", "ret void")
+        functions, routines = _WHOLE[kind]
+        symbols = {found.name: found for found in functions} | {name: symbol(name, 1) for name in routines}
+        if kind == "determinant":
+            symbols |= {found.name: found for found in _INTRINSICS}
+        return Written(Emitted([], [self.text()], symbols | self.symbols), scratch)
+
+    def further(self) -> tuple[list[str], int]:
+        """Return what the function takes besides matrices, and how many numbers of memory it needs."""
+        operation, (n, *others) = self.operation, self.operation.sizes
+        turned = [f"i1 {str(each).lower()}" for each in operation.transposed]
+        if operation.kind == "product":
+            sizes = [f"i64 {n}", *(f"i32 {size}" for size in others)]
+            return [*sizes, *turned, f"double {1.0 if self.job.adds(0) else 0.0}"], 0
+        sizes = [f"i32 {size}" for size in operation.sizes]
+        if operation.kind == "cholesky":
+            return sizes, 0
+        if operation.kind == "triangular":
+            return [*sizes, turned[0]], 0
+        scratch = self.offset("%work", self.job.scratch)
+        order = self.offset(scratch, n * n)
+        last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
+        return [f"ptr {scratch}", f"ptr {order}", *sizes, last], n * n + -(-n // 2)
+
+
+_INTRINSICS = tuple(
+    Symbol(name, f"declare double @{name}({operands})")
+    for name, operands in (("llvm.fabs.f64", "double"), ("llvm.copysign.f64", "double,double"))
+)

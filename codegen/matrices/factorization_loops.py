@@ -1,0 +1,277 @@
+"""Factorizations of matrices as nests, where no library is: a round for each column, of loops over all entries.
+
+What a column does not change is left as it is by choices, and the matrix turns by one column with each round, so that
+all rounds are alike. Every round has places of its own; but what is not linear reads a copy of the round's column, so
+reverse mode needs the matrix of no round, and in a kernel one takes the place of the other.
+
+Source: Golub and Van Loan, Matrix Computations, 4th edition (2013): the outer product form of Cholesky (4.2), and
+elimination with partial pivoting (3.4), here as Gauss and Jordan have it, in which rows stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import sympy as sp
+
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Carry, Gather, Kind, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.tables import Affine, Places, Table, table
+
+A, B, C, D, E = sp.symbols("a b c d e", real=True)
+ITS = sp.Piecewise((B, sp.Ne(A, 0)), (0, True))  # B of the row that A marks
+Place = tuple[int, Table]  # a buffer, and where in it
+
+
+@dataclass
+class _Buffers:
+    """Buffers in the order in which they are taken: inputs, constants, workspaces, outputs."""
+
+    taken: list[Buffer] = field(default_factory=list)
+
+    def inputs(self, *sizes: int) -> list[int]:
+        return [self._take(Buffer("input", size)) for size in sizes]
+
+    def constant(self, values: np.ndarray) -> int:
+        return self._take(Buffer("constant", values.size, values.ravel().astype(np.float64)))
+
+    def workspaces(self, *sizes: int) -> list[int]:
+        return [self._take(Buffer("workspace", size)) for size in sizes]
+
+    def outputs(self, *sizes: int) -> list[int]:
+        return [self._take(Buffer("output", size)) for size in sizes]
+
+    def program(self, name: str, *steps: Step) -> RolledProgram:
+        inputs = [buffer.size for buffer in self.taken if buffer.kind == "input"]
+        outputs = tuple(Output((buffer.size,), ()) for buffer in self.taken if buffer.kind == "output")
+        named = tuple(Input(f"array_{k}", (size,)) for k, size in enumerate(inputs))
+        return RolledProgram(named, outputs, tuple(self.taken), steps, name)
+
+    def _take(self, buffer: Buffer) -> int:
+        self.taken.append(buffer)
+        return len(self.taken) - 1
+
+
+def _at(place: int, count: int = 1, shift: int = 0) -> Affine:
+    """Return one place, which moves on with each round."""
+    return Affine(place, 0, count, (shift,))
+
+
+def _run(place: int, count: int, shift: int = 0, step: int = 1) -> Affine:
+    """Return places at equal distances, which move on with each round."""
+    return Affine(place, step, count, (shift,))
+
+
+def _moving(places: Places, shift: int) -> Table:
+    return replace(table(places), shifts=(shift,))
+
+
+def _loop(
+    slots: Sequence[sp.Symbol],
+    formulas: Sequence[sp.Basic],
+    count: int,
+    reads: Sequence[Place],
+    writes: Sequence[Place],
+    kind: Kind = "store",
+) -> Region:
+    """Return a loop over formulas in its slots; the first of them are written."""
+    gathers = tuple(Gather(buffer, found) for buffer, found in reads)
+    results = tuple(Result(k, buffer, found, kind) for k, (buffer, found) in enumerate(writes))
+    return Region(program_from_sympy(list(slots), list(formulas)), count, gathers, results)
+
+
+def _copy(count: int, source: Place, target: Place) -> Region:
+    return _loop([A], [A], count, [source], [target])
+
+
+def cholesky_program(n: int) -> RolledProgram:
+    """Return the lower factor of a matrix of n rows, of which the lower triangle is read; NaN where there is none.
+
+    >>> program = cholesky_program(3)
+    >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
+    ([(9,)], [9, 3, 9])
+    """
+    buffers, square = _Buffers(), n * n
+    (given,) = buffers.inputs(square)
+    below = buffers.constant(np.tri(n)[::-1])  # a row for each round: 1 for what is left of a column
+    matrix, kept, pivots, columns = buffers.workspaces((n + 1) * square, square, n, square)
+    (output,) = buffers.outputs(square)
+    i, j = (axis.ravel() for axis in np.indices((n, n)))
+    lower = table(np.maximum(i, j) * n + np.minimum(i, j))
+    rounds = Nest(
+        n,
+        (
+            _copy(n, (matrix, _run(0, n, square, n)), (kept, _run(0, n, n))),
+            _loop([A], [sp.sqrt(A)], 1, [(kept, _at(0, 1, n))], [(pivots, _at(0, 1, 1))]),
+            _loop(
+                [A, B, C],
+                [sp.Piecewise((A / B, sp.Ne(C, 0)), (0, True))],
+                n,
+                [(kept, _run(0, n, n)), (pivots, _at(0, n, 1)), (below, _run(0, n, n))],
+                [(columns, _run(0, n, n))],
+            ),
+            _loop(
+                [A, B, C],
+                [A - B * C],
+                square,
+                [(matrix, _run(0, square, square)), (columns, _moving(i, n)), (columns, _moving(j, n))],
+                [(matrix, _moving(square + (i - 1) % n * n + (j - 1) % n, square))],
+            ),
+        ),
+    )
+    first = _copy(square, (given, lower), (matrix, _run(0, square)))
+    last = _copy(square, (columns, table(j * n + (i - j) % n)), (output, _run(0, square)))
+    return buffers.program("cholesky", first, rounds, last)
+
+
+def elimination_program(n: int, m: int, transposed: bool = False) -> RolledProgram:
+    """Return what elimination makes of a matrix of n rows with m right-hand sides; pivots are the largest entries.
+
+    The right-hand sides are rows, and so are the solutions; the matrix may be given by its columns.
+
+    >>> program = elimination_program(3, 1)
+    >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
+    ([(3,)], [9, 3, 3, 3, 3])
+    """
+    made = _Buffers()
+    given, right = made.inputs(n * n, n * m)
+    eliminated = _Elimination(made, n, m)
+    (solved,) = made.outputs(n * m)
+    steps = eliminated.steps(given, right, transposed)
+    end = n * eliminated.size + eliminated.at * eliminated.width + eliminated.side
+    reads = [(eliminated.ones, _moving(eliminated.at, n)), (eliminated.matrix, _moving(end, 0))]
+    solutions = _loop([A, B], [ITS], n * m, reads, [(solved, _moving(eliminated.side * n, 1))], "add")
+    return made.program("elimination", *steps, Nest(n, (solutions,)))
+
+
+def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
+    """Return the determinant of a matrix of n rows; or the logarithm of its absolute value, and its sign.
+
+    >>> [len(determinant_program(3, logarithm=logarithm).outputs) for logarithm in (False, True)]
+    [1, 2]
+    """
+    made = _Buffers()
+    (given,) = made.inputs(n * n)
+    right, one = made.constant(np.zeros(n)), made.constant(np.ones(1))
+    eliminated = _Elimination(made, n, 1)
+    pivots, places, swaps, product = made.workspaces(n, n, 1, 1)
+    outputs = made.outputs(1, 1) if logarithm else made.outputs(1)
+    steps = list(eliminated.steps(given, right, False))
+    steps.append(_copy(n, (eliminated.sums, _run(0, n, step=eliminated.width)), (pivots, _run(0, n))))
+    steps.append(_copy(n, (eliminated.chosen, _run(0, n)), (places, _run(0, n))))
+    first, second = (table(axis) for axis in np.triu_indices(n, 1)) if n > 1 else (_run(0, 1), _run(0, 1))
+    inverted = sp.Piecewise((1, A > B), (0, True))
+    pairs = max(n * (n - 1) // 2, 1)
+    steps.append(
+        _loop([A, B], [inverted], pairs, [(places, first), (places, second)], [(swaps, _run(0, pairs, step=0))], "add")
+    )
+    factor = sp.sign(A) if logarithm else A
+    chain = _loop([A, B], [B * factor], n, [(pivots, _run(0, n))], [(product, _at(0))], "last")
+    steps.append(replace(chain, carries=(Carry(0, (Gather(one, _at(0)),)),)))
+    signed = A * (1 - 2 * sp.Mod(B, 2))
+    steps.append(_loop([A, B], [signed], 1, [(product, _at(0)), (swaps, _at(0))], [(outputs[-1], _at(0))]))
+    if logarithm:
+        steps.append(
+            _loop([A], [sp.log(sp.Abs(A))], n, [(pivots, _run(0, n))], [(outputs[0], _run(0, n, step=0))], "add")
+        )
+    return made.program("log determinant" if logarithm else "determinant", *steps)
+
+
+@dataclass
+class _Elimination:
+    """The buffers of an elimination of n rows with m right-hand sides beside them."""
+
+    buffers: _Buffers
+    n: int
+    m: int
+
+    def __post_init__(self) -> None:
+        n, self.width = self.n, self.n + self.m
+        self.size = n * self.width
+        self.numbers = self.buffers.constant(np.arange(n))
+        self.start = self.buffers.constant(np.array([-1.0, 0.0]))
+        self.matrix, self.kept, self.sums, self.row = self.buffers.workspaces(
+            (n + 1) * self.size, n * n, self.size, self.size
+        )
+        self.used, self.chosen, self.ones = self.buffers.workspaces((n + 1) * n, n, n * n)
+        self.at, self.side = (axis.ravel() for axis in np.indices((n, self.m)))
+
+    def steps(self, given: int, right: int, transposed: bool) -> tuple[Step, ...]:
+        """Return the steps that eliminate a matrix beside right-hand sides."""
+        n, width = self.n, self.width
+        row, column = (axis.ravel() for axis in np.indices((n, n)))
+        entries = table(column * n + row if transposed else row * n + column)
+        sides = table(self.at * width + n + self.side)
+        return (
+            _copy(n * n, (given, entries), (self.matrix, table(row * width + column))),
+            _copy(n * self.m, (right, table(self.side * n + self.at)), (self.matrix, sides)),
+            _loop([], [sp.S.Zero], n, [], [(self.used, _run(0, n))]),
+            Nest(n, self.rounds()),
+        )  # fmt: skip
+
+    def rounds(self) -> tuple[Region, ...]:
+        """Return what a round does."""
+        n, width, size, matrix, kept, ones = self.n, self.width, self.size, self.matrix, self.kept, self.ones
+        i, j = (axis.ravel() for axis in np.indices((n, width)))
+        return (
+            _copy(n, (matrix, _run(0, n, size, width)), (kept, _run(0, n, n))),
+            _search(n, (kept, _run(0, n, n)), (self.used, _run(0, n, n)), (self.numbers, _run(0, n)), self.start,
+                    (self.chosen, _at(0, 1, 1))),
+            _marked(n, self.numbers, self.chosen, self.used, ones),
+            _loop([A, B], [ITS], size, [(ones, _moving(i, n)), (matrix, _run(0, size, size))],
+                  [(self.sums, _moving(j, width))], "add"),
+            _loop([A, B], [A / B], width, [(self.sums, _run(0, width, width)), (self.sums, _at(0, width, width))],
+                  [(self.row, _run(0, width, width))]),
+            _loop([A, B, C, D], [sp.Piecewise((D, sp.Ne(A, 0)), (B - C * D, True))], size,
+                  [(ones, _moving(i, n)), (matrix, _run(0, size, size)), (kept, _moving(i, n)),
+                   (self.row, _moving(j, width))],
+                  [(matrix, _moving(size + i * width + (j - 1) % width, size))]),
+        )  # fmt: skip
+
+
+def substitution_program(n: int, m: int, transposed: bool = False) -> RolledProgram:
+    """Return the solutions of a triangular system, of which the lower triangle is read, by substitution.
+
+    >>> program = substitution_program(3, 2)
+    >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
+    ([(6,)], [6, 3])
+    """
+    made, size = _Buffers(), n * m
+    given, right = made.inputs(n * n, size)
+    order = np.arange(n)[::-1] if transposed else np.arange(n)  # in which the unknowns are found
+    ahead = np.tri(n, k=-1).T[:, ::-1] if transposed else np.tri(n, k=-1).T  # a row for each round: who comes later
+    later = made.constant(ahead)
+    (left,) = made.workspaces((n + 1) * size)
+    (solved,) = made.outputs(size)
+    side, i = (axis.ravel() for axis in np.indices((m, n)))
+    first, step = int(order[0]), -1 if transposed else 1
+    every = np.arange(m) * n + first
+    reads = [(left, _moving(every, size + step)), (given, _at(first * (n + 1), m, step * (n + 1)))]
+    found = _loop([A, B], [A / B], m, reads, [(solved, _moving(every, step))])
+    factors = _moving(first * n + i, -n) if transposed else _moving(i * n, 1)
+    rest = _loop([A, B, C, D], [sp.Piecewise((A - B * C, sp.Ne(D, 0)), (0, True))], size,
+                 [(left, _run(0, size, size)), (given, factors), (solved, _moving(side * n + first, step)),
+                  (later, _moving(i, n))],
+                 [(left, _run(size, size, size))])  # fmt: skip
+    return made.program(
+        "substitution", _copy(size, (right, _run(0, size)), (left, _run(0, size))), Nest(n, (found, rest))
+    )
+
+
+def _search(n: int, column: Place, used: Place, numbers: Place, start: int, chosen: Place) -> Region:
+    """Return the search for the row of the largest entry among those that no round has had: a chain over all rows."""
+    smaller = sp.Or(sp.Abs(A) <= D, sp.Ne(B, 0))  # NaN is not: it becomes the pivot, and is seen in all results
+    formulas = [sp.Piecewise((E, smaller), (C, True)), sp.Piecewise((D, smaller), (sp.Abs(A), True))]
+    found = _loop([A, B, C, D, E], formulas, n, [column, used, numbers], [chosen], "last")
+    largest, its = ((Gather(start, _at(place)),) for place in (0, 1))
+    return replace(found, carries=(Carry(1, largest), Carry(0, its)))
+
+
+def _marked(n: int, numbers: int, chosen: int, used: int, ones: int) -> Region:
+    """Return the loop that marks the row that was chosen with 1, in this round and among those that were used."""
+    formulas = [sp.Piecewise((1, sp.Eq(A, B)), (0, True)), sp.Piecewise((1, sp.Eq(A, B)), (C, True))]
+    reads = [(numbers, _run(0, n)), (chosen, _at(0, n, 1)), (used, _run(0, n, n))]
+    return _loop([A, B, C], formulas, n, reads, [(ones, _run(0, n, n)), (used, _run(n, n, n))])

@@ -1,0 +1,262 @@
+"""Matrix operations forward and backward: their tangents and cotangents are matrix operations too.
+
+So every order follows. Stacks of right-hand sides are rows, as in `codegen.ir.matrix_operation`: X = R A^-T solves
+A x = r for each row. What is read of a lower triangle only has tangents and cotangents there only.
+
+Source: Giles, An extended collection of matrix derivative results for forward and reverse mode AD (2008); for the
+Cholesky factor Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from codegen.ir.body_parts import copy
+from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
+from codegen.ir.program import Program
+from codegen.ir.region import Gather, Kind, Region, Result, Step
+from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.draft import Draft
+from codegen.matrices.matrix_loops import matrix_region
+from symad.derivatives.loops.body_derivatives import body_program
+
+
+@cache
+def _body(function: Callable[..., Any], slots: int) -> Program:
+    return body_program(lambda *given: (function(*given),), slots)
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+def _negative(x: Any) -> Any:
+    return -x
+
+
+def _minus(x: Any, y: Any) -> Any:
+    return x - y
+
+
+def _times(x: Any, y: Any) -> Any:
+    return x * y
+
+
+def _times_both(x: Any, y: Any, z: Any) -> Any:
+    return x * y * z
+
+
+def _sum_times(x: Any, y: Any, factor: Any) -> Any:
+    return (x + y) * factor
+
+
+def everywhere(draft: Draft, guard: Gather) -> Region:
+    """Return the region that says of guards that they hold."""
+    return copy(draft.number(1.0, guard.table.count), guard.buffer, guard.table, "add", "")
+
+
+class MatrixRule:
+    """The steps that carry the tangents or cotangents of one matrix operation, in the making."""
+
+    def __init__(self, draft: Draft, region: Region, operation: MatrixOperation) -> None:
+        self.draft, self.region, self.operation = draft, region, operation
+        self.n = operation.sizes[0]
+        self.steps: list[Step] = []
+        self.results = [Gather(use.buffer, use.table) for use in region.results]
+
+    def forward(self, tangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
+        """Return the steps from the tangents of some operands, by number, to those of some results."""
+        _FORWARD[self.operation.kind](self, tangents, targets[0])
+        return self.steps
+
+    def backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> list[Step]:
+        """Return the steps that add to the cotangents of some operands, by number; from that of the first result."""
+        _BACKWARD[self.operation.kind](self, cotangent, targets)
+        return self.steps
+
+    # What rules are made of
+
+    def whole(self, size: int) -> Gather:
+        """Return a new matrix."""
+        return Gather(self.draft.workspace(size), Affine(0, 1, size))
+
+    def run(self, operation: MatrixOperation, operands: Sequence[Gather], target: Gather | None = None,
+            kind: Kind = "store") -> Gather:  # fmt: skip
+        """Have an operation carried out; return where its result is."""
+        found = self.whole(operation.results[0]) if target is None else target
+        given = [self.side_by_side(use) for use in operands]
+        self.steps.append(matrix_region(operation, given, [Result(0, found.buffer, found.table, kind)]))
+        return found
+
+    def side_by_side(self, use: Gather) -> Gather:
+        """Return a matrix whose entries are side by side in memory, row by row."""
+        if isinstance(use.table, Affine) and (use.table.step == 1 or use.table.count == 1):
+            return use
+        return self.entries(_same, [use])
+
+    def entries(self, function: Callable[..., Any], reads: Sequence[Gather], target: Gather | None = None,
+                kind: Kind = "store") -> Gather:  # fmt: skip
+        """Have a function of entries carried out."""
+        count = reads[0].table.count
+        found = self.whole(count) if target is None else target
+        body = _body(function, len(reads))
+        result = Result(0, found.buffer, found.table, kind)
+        self.steps.append(Region(body, count, tuple(reads), (result,)))
+        return found
+
+    def product(self, sizes: tuple[int, int, int, int], left: Gather, right: Gather, transposed: tuple[bool, bool],
+                target: Gather | None = None, kind: Kind = "store") -> Gather:  # fmt: skip
+        return self.run(MatrixOperation("product", sizes, transposed), [left, right], target, kind)
+
+    def solved(self, right: Gather, transposed: bool, target: Gather | None = None, kind: Kind = "store") -> Gather:
+        """Return the solutions of the systems of the first operand, or of its transposed ones."""
+        factor = self.region.gathers[0]
+        if self.operation.kind == "cholesky":
+            factor = self.results[0]
+        kind_of: MatrixKind = "triangular" if self.operation.kind in ("cholesky", "triangular") else "solve"
+        sizes = self.n, right.table.count // self.n
+        return self.run(MatrixOperation(kind_of, sizes, (transposed, False)), [factor, right], target, kind)
+
+    def at(self, use: Gather, places: Places) -> Gather:
+        """Return some entries of a matrix."""
+        return Gather(use.buffer, table(use.table.places()[places]))
+
+    def turned(self, use: Gather) -> Gather:
+        """Return a transposed matrix."""
+        n = self.n
+        return self.at(use, np.arange(use.table.count).reshape(-1, n).T.ravel())
+
+    def numbers(self, values: np.ndarray) -> Gather:
+        flat = np.ascontiguousarray(values, dtype=np.float64).ravel()
+        return Gather(self.draft.constants(flat), Affine(0, 1, flat.size))
+
+    @property
+    def lower(self) -> Places:
+        """The entries of the lower triangle."""
+        row, column = np.tril_indices(self.n)
+        return row * self.n + column
+
+    @property
+    def halved(self) -> np.ndarray:
+        """What keeps the lower triangle and half of the diagonal."""
+        return np.tri(self.n) - 0.5 * np.eye(self.n)
+
+    def masked(self, use: Gather) -> Gather:
+        """Return the lower triangle of a matrix."""
+        return self.entries(_times, [use, self.numbers(np.tri(self.n))])
+
+    @property
+    def inverse(self) -> Gather:
+        """The transposed inverse of the operand."""
+        return self.solved(self.numbers(np.eye(self.n)), False)
+
+    # Rules
+
+    def product_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
+        kind: Kind = "add" if len(tangents) == 2 else self.region.results[0].kind
+        for number, tangent in tangents.items():
+            operands = list(self.region.gathers)
+            operands[number] = tangent
+            self.product(self.sizes4, operands[0], operands[1], self.operation.transposed, target, kind)
+
+    @property
+    def sizes4(self) -> tuple[int, int, int, int]:
+        number, rows, inner, columns = self.operation.sizes
+        return number, rows, inner, columns
+
+    def product_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
+        (left, right), (left_turned, right_turned) = self.region.gathers, self.operation.transposed
+        number, rows, inner, columns = self.sizes4
+        if 0 in targets and not left_turned:
+            self.product((number, rows, columns, inner), cotangent, right, (False, not right_turned), targets[0], "add")
+        elif 0 in targets:
+            self.product((number, inner, columns, rows), right, cotangent, (right_turned, True), targets[0], "add")
+        if 1 in targets and not right_turned:
+            self.product((number, inner, rows, columns), left, cotangent, (not left_turned, False), targets[1], "add")
+        elif 1 in targets:
+            self.product((number, columns, rows, inner), cotangent, left, (True, left_turned), targets[1], "add")
+
+    def cholesky_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
+        n = self.n
+        row, column = (axis.ravel() for axis in np.indices((n, n)))
+        symmetric = self.at(tangents[0], np.maximum(row, column) * n + np.minimum(row, column))
+        half = self.solved(symmetric, False)
+        both = self.solved(self.turned(half), False)
+        inner = self.entries(_times, [both, self.numbers(self.halved)])
+        self.product((1, n, n, n), self.results[0], inner, (False, False), target, self.region.results[0].kind)
+
+    def cholesky_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
+        n, lower = self.n, self.lower
+        found = self.product((1, n, n, n), self.results[0], self.masked(cotangent), (True, False))
+        inner = self.entries(_times, [found, self.numbers(self.halved)])
+        half = self.solved(self.turned(inner), True)
+        both = self.solved(self.turned(half), True)
+        kept = self.numbers(self.halved.ravel()[lower])
+        reads = [self.at(both, lower), self.at(self.turned(both), lower), kept]
+        self.entries(_sum_times, reads, self.at(targets[0], lower), "add")
+
+    def solution_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
+        turned, kind, right = self.operation.transposed[0], self.region.results[0].kind, tangents.get(1)
+        if 0 in tangents:
+            sides = self.operation.sizes[1]
+            matrix = self.masked(tangents[0]) if self.operation.kind == "triangular" else tangents[0]
+            less = self.product((1, sides, self.n, self.n), self.results[0], matrix, (False, not turned))
+            right = self.entries(_negative, [less]) if right is None else self.entries(_minus, [right, less])
+        assert right is not None
+        self.solved(right, turned, target, kind)
+
+    def solution_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
+        turned, sides = self.operation.transposed[0], self.operation.sizes[1]
+        found = self.solved(cotangent, not turned)
+        if 1 in targets:
+            self.entries(_same, [found], targets[1], "add")
+        if 0 in targets:
+            pair = (self.results[0], found) if turned else (found, self.results[0])
+            outer = self.product((1, self.n, sides, self.n), *pair, (True, False))
+            places = self.lower if self.operation.kind == "triangular" else np.arange(self.n**2)
+            self.entries(_negative, [self.at(outer, places)], self.at(targets[0], places), "add")
+
+    def determinant_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
+        count = self.n**2
+        if self.operation.kind == "log_determinant":
+            total, kind = Gather(target.buffer, Affine(target.table.first, 0, count)), self.region.results[0].kind
+            self.entries(_times, [self.inverse, tangents[0]], total, "add")
+            return
+        total = Gather(self.draft.workspace(1), Affine(0, 0, count))
+        self.entries(_times, [self.inverse, tangents[0]], total, "add")
+        kind = self.region.results[0].kind
+        self.entries(_times, [Gather(total.buffer, Affine(0, 1, 1)), self.results[0]], target, kind)
+
+    def determinant_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
+        count = self.n**2
+
+        def often(use: Gather) -> Gather:
+            return Gather(use.buffer, Affine(use.table.first, 0, count))
+
+        if self.operation.kind == "log_determinant":
+            self.entries(_times, [self.inverse, often(cotangent)], targets[0], "add")
+            return
+        reads = [self.inverse, often(self.results[0]), often(cotangent)]
+        self.entries(_times_both, reads, targets[0], "add")
+
+
+_FORWARD: dict[MatrixKind, Callable[..., None]] = {
+    "product": MatrixRule.product_forward,
+    "cholesky": MatrixRule.cholesky_forward,
+    "triangular": MatrixRule.solution_forward,
+    "solve": MatrixRule.solution_forward,
+    "determinant": MatrixRule.determinant_forward,
+    "log_determinant": MatrixRule.determinant_forward,
+}
+_BACKWARD: dict[MatrixKind, Callable[..., None]] = {
+    "product": MatrixRule.product_backward,
+    "cholesky": MatrixRule.cholesky_backward,
+    "triangular": MatrixRule.solution_backward,
+    "solve": MatrixRule.solution_backward,
+    "determinant": MatrixRule.determinant_backward,
+    "log_determinant": MatrixRule.determinant_backward,
+}

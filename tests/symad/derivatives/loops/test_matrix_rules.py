@@ -1,0 +1,49 @@
+"""Tangents and cotangents of matrix operations, against those of the loops that they stand for, to second order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.matrices.matrix_loops import has_matrices, matrix_program, without_matrices
+from symad.derivatives.loops.pullback import pullback
+from symad.derivatives.loops.pushforward import pushforward
+from tests.support.matrix_operations import OPERATIONS, name_of, operands_of
+
+LARGEST = 50  # entries of an operand of which second derivatives are compared
+
+
+def assert_close(found, wanted):
+    for one, other in zip(found, wanted, strict=True):
+        scale = max(np.abs(other).max(), 1e-300)
+        np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=1e-9)
+
+
+def active_of(operation):
+    both = list(range(len(operation.operands)))
+    return [both] if len(both) == 1 else [both, [0], [1]]
+
+
+CASES = [
+    pytest.param(each, active, id=f"{name_of(each)}-{active}") for each in OPERATIONS for active in active_of(each)
+]
+
+
+@pytest.mark.parametrize(("operation", "active"), CASES)
+def test_first_and_second_derivatives_are_those_of_loops(operation, active):
+    whole = matrix_program(operation)
+    programs, given, random = (whole, without_matrices(whole)), operands_of(operation), np.random.default_rng(1)
+    tangents = [random.normal(size=operation.operands[number]) for number in active]
+    assert_close(*(evaluate_rolled(pushforward(program, active), [*given, *tangents]) for program in programs))
+    given += [random.normal(size=size) for size in operation.results]
+    pulled = [pullback(program, active) for program in programs]
+    assert has_matrices(pulled[0])
+    assert_close(*(evaluate_rolled(program, given) for program in pulled))
+    if max(operation.operands) > LARGEST:
+        return
+    every = list(range(len(given)))
+    tangents = [random.normal(size=array.size) for array in given]
+    assert_close(*(evaluate_rolled(pushforward(program, every), [*given, *tangents]) for program in pulled))
+    cotangents = [random.normal(size=output.size) for output in pulled[0].outputs]
+    assert_close(*(evaluate_rolled(pullback(program, every), [*given, *cotangents]) for program in pulled))
