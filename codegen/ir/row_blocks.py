@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from codegen.ir.program import Head
 
 Column: TypeAlias = NDArray[np.int64] | int  # one operand of each row; a number: the same for all rows
+
+Row = TypeVar("Row")
 
 LOOKED_AT = 32  # blocks of a head that are compared with new rows
 
@@ -75,8 +77,7 @@ class RowBlocks:
 
     def scan(self, heads: Sequence[Head]) -> None:
         """Note the heads of the rows that were added one by one."""
-        new = heads[self.scanned :]
-        self.latest.update(zip(new, count(self.scanned), strict=False))
+        self.latest.update(zip(rows_between(heads, self.scanned, len(heads)), count(self.scanned), strict=False))
         self.scanned = len(heads)
 
     def overlapping(
@@ -104,6 +105,11 @@ class RowBlocks:
         for block in found:
             self.latest[head] = max(self.latest.get(head, -1), block.stop - 1)
             yield block.start, block.stop
+
+
+def rows_between(column: Sequence[Row], start: int, stop: int) -> Sequence[Row]:
+    """Return the entries of rows from `start` to `stop`, of a column that may have no slices."""
+    return column[start:stop] if isinstance(column, list) else [column[row] for row in range(start, stop)]
 
 
 def bounds(columns: Sequence[Column]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from codegen.errors import LimitError
 from codegen.ir.program import Head, atom_key
-from codegen.ir.row_blocks import Column, RowBlocks, bounds, first_of_each, rows_of
+from codegen.ir.row_blocks import Column, RowBlocks, bounds, first_of_each, rows_between, rows_of
 from codegen.limits import EVERY, check
 
 COMMUTATIVE = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
@@ -112,7 +112,9 @@ class Table:
         with self._lock:
             start = len(self.heads)
             above = np.arange(start - len(first), start - len(first) + terms.size)
-            if not np.array_equal(first, above[: len(first)]) or set(self.heads[start - len(first) :]) != {head}:
+            if not np.array_equal(first, above[: len(first)]) or set(
+                rows_between(self.heads, start - len(first), start)
+            ) != {head}:
                 return None
             return self._add_rows(head, [terms.ravel(), above]).reshape(terms.shape)
 
@@ -145,7 +147,11 @@ class Table:
     def _enter(self, head: Head, start: int, stop: int) -> None:
         """Enter a block into the memo."""
         self._memo.update(
-            zip(zip(repeat(head), self.operands[start:stop], strict=False), range(start, stop), strict=True)
+            zip(
+                zip(repeat(head), rows_between(self.operands, start, stop), strict=False),
+                range(start, stop),
+                strict=True,
+            )
         )
 
     def _in_blocks(self, head: Head, operands: tuple[int, ...]) -> int | None:

@@ -7,7 +7,7 @@ graph does not grow. Both mark a structural zero as an element that is absent: n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ class Arithmetic(ABC):
     """Operations on arrays of nodes, or of numbers, in which every element is there."""
 
     absent: Any
+    of_numbers: ClassVar[bool]  # arrays may be changed in place, and absent elements computed with and left out
 
     @abstractmethod
     def there(self, values: Carriers) -> NDArray[np.bool_]:
@@ -47,8 +48,8 @@ class Arithmetic(ABC):
         """Return products."""
 
     @abstractmethod
-    def total(self, terms: Carriers) -> Carriers:
-        """Return the sums along the first axis."""
+    def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
+        """Return the sums along axes."""
 
     @abstractmethod
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
@@ -71,6 +72,7 @@ class NodeArithmetic(Arithmetic):
     """Operations that add nodes to a graph: array nodes, where it has them."""
 
     absent = np.int64(-1)
+    of_numbers = False
 
     def __init__(self, build: Builder) -> None:
         self.build, self.graph = build, build.graph
@@ -93,9 +95,9 @@ class NodeArithmetic(Arithmetic):
             return values
         return elementwise(self.graph, op.multiply, coefficient, values)
 
-    def total(self, terms: Carriers) -> Carriers:
-        """Return the sums along the first axis."""
-        return terms[0] if len(terms) == 1 else reduce(self.graph, op.add, terms, 0)
+    def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
+        """Return the sums along axes."""
+        return reduce(self.graph, op.add, terms, axes)
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
         """Return as many sums, to which each value is added at its place."""
@@ -132,6 +134,7 @@ class NumberArithmetic(Arithmetic):
     """NumPy's operations."""
 
     absent = _MARK.view(np.float64)
+    of_numbers = True
 
     def there(self, values: Carriers) -> NDArray[np.bool_]:
         """Return which elements are no structural zeros."""
@@ -149,9 +152,9 @@ class NumberArithmetic(Arithmetic):
         """Return products."""
         return np.asarray(np.multiply(coefficient, values))
 
-    def total(self, terms: Carriers) -> Carriers:
-        """Return the sums along the first axis."""
-        return np.asarray(np.add.reduce(terms, axis=0))
+    def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
+        """Return the sums along axes."""
+        return np.asarray(np.add.reduce(terms, axis=axes))
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
         """Return as many sums, to which each value is added at its place."""

@@ -6,13 +6,14 @@ zero is absent; for an array node that has only structural zeros there is none.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, View
 
 
 @dataclass
@@ -28,8 +29,11 @@ class Activity:
             if reading.view.node.first not in self.arrays:
                 return np.False_  # type: ignore[return-value]
             its = self.arrays[reading.view.node.first]
-            return np.True_ if its is None else reading.view.of(its, reading.ids.shape)  # type: ignore[return-value]
-        found = np.zeros(reading.ids.size, dtype=bool)
+            return np.True_ if its is None else reading.view.of(its, reading.kept)  # type: ignore[return-value]
+        found = np.zeros(reading.size, dtype=bool)
+        for block in reading.blocks:
+            its = self.arrays.get(block.view.node.first, np.zeros(block.view.node.size, dtype=bool))
+            found.reshape(reading.kept)[block.where] = True if its is None else block.view.of(its, block.shape)
         for part in reading.parts:
             if part.node.first in self.arrays:
                 its = self.arrays[part.node.first]
@@ -37,10 +41,25 @@ class Activity:
         if reading.singles is not None:
             moves = np.array([node in self.singles for node in reading.singles.nodes])
             found[reading.singles.where] = moves[reading.singles.numbers]
-        return found.reshape(reading.ids.shape)
+        return found.reshape(reading.kept)
+
+    def any_of(self, reading: Reading) -> bool:
+        """Whether an element of an operand is active."""
+        if reading.view is not None:
+            if reading.view.node.first not in self.arrays:
+                return False
+            its = self.arrays[reading.view.node.first]
+            return its is None or bool(reading.view.of(its, reading.kept).any())
+        if any(self.arrays.get(block.view.node.first, False) is None for block in reading.blocks):
+            return True
+        if reading.only is not None:
+            return reading.only in self.singles
+        return bool(self.of(reading).any())
 
     def note(self, node: ArrayNode, moves: NDArray[np.bool_], where: Nodes | None = None) -> None:
         """Note which elements of an array node are active, or which of those `where`."""
+        if node.first in self.arrays and self.arrays[node.first] is None:
+            return
         if where is None and moves.all():
             self.arrays[node.first] = None
             return
@@ -53,61 +72,88 @@ class Activity:
 
 @dataclass
 class Carried:
-    """The tangents or cotangents of nodes: those of array nodes by their first node, and those of other nodes."""
+    """The tangents or cotangents of nodes: those of array nodes by their first node, and those of other nodes.
+
+    `complete` says that no element of an array is absent: what is known need not be looked for.
+    """
 
     by: Arithmetic
     active: Activity
-    arrays: dict[int, Carriers] = field(default_factory=dict)  # flat; not to be changed in place
+    arrays: dict[int, Carriers] = field(default_factory=dict)  # in the shape of the node, or one that is broadcast
     singles: dict[int, Carriers] = field(default_factory=dict)  # of shape ()
+    partial: dict[int, float] = field(default_factory=dict)  # how many elements of an array may be absent, if any may
+    own: set[int] = field(default_factory=set)  # those of arrays that nobody else has, and may be changed in place
+
+    def is_complete(self, reading: Reading) -> bool:
+        """Whether no element of what an operand has is absent, if it has any."""
+        if reading.view is not None:
+            return reading.view.node.first not in self.partial
+        firsts = [block.view.node.first for block in reading.blocks]
+        return bool(firsts) and all(first in self.arrays and first not in self.partial for first in firsts)
 
     def at(self, reading: Reading) -> Carriers | None:
         """Return what the nodes of an operand have; None where all are structural zeros."""
         if reading.view is not None:
             its = self.arrays.get(reading.view.node.first)
-            return self._unless_absent(None if its is None else reading.view.of(its, reading.ids.shape))
+            found = None if its is None else reading.view.of(its if reading.view.whole else its.ravel(), reading.kept)
+            return found if self.is_complete(reading) else self._unless_absent(found)
         if reading.only is not None:
             one = self.singles.get(reading.only)
-            return None if one is None else one.reshape(reading.ids.shape)
-        found = np.full(reading.ids.size, self.by.absent)
+            return None if one is None else one.reshape(reading.kept)
+        if reading.blocks:
+            blocks = np.full(reading.kept, self.by.absent)
+            for block in reading.blocks:
+                its = self.arrays.get(block.view.node.first)
+                if its is not None:
+                    blocks[block.where] = block.view.of(its.ravel(), block.shape)
+            return blocks if self.is_complete(reading) else self._unless_absent(blocks)
+        found = np.full(reading.size, self.by.absent)
         for part in reading.parts:
             if part.node.first in self.arrays:
-                found[part.where] = self.arrays[part.node.first][part.places]
+                found[part.where] = self.arrays[part.node.first].ravel()[part.places]
         if reading.singles is not None:
             its = np.array([self.singles.get(node, self.by.absent) for node in reading.singles.nodes])
             found[reading.singles.where] = its[reading.singles.numbers]
-        return self._unless_absent(found.reshape(reading.ids.shape))
+        return self._unless_absent(found.reshape(reading.kept))
 
     def of(self, node: ArrayNode, where: Nodes | None = None) -> Carriers | None:
         """Return what an array node has, or what its elements `where` have."""
         its = self.arrays.get(node.first)
         if its is None:
             return None
-        return self._unless_absent(its.reshape(node.shape) if where is None else its[where])
+        found = its if where is None else its.ravel()[where]
+        return self._unless_absent(found) if node.first in self.partial else found
 
     def _unless_absent(self, found: Carriers | None) -> Carriers | None:
         return found if found is not None and self.by.there(found).any() else None
 
-    def put(self, node: ArrayNode, values: Carriers | None, where: Nodes | None = None) -> None:
-        """Add values to those of an array node, or of its elements `where`."""
-        if values is not None:
-            values = np.broadcast_to(values, node.shape if where is None else where.shape).ravel()
-            self._put(node, values, slice(None) if where is None else where)
+    def put(
+        self, node: ArrayNode, values: Carriers | None, where: Nodes | None = None, *, complete: bool = False
+    ) -> None:
+        """Add values to those of an array node, or of its elements `where`, of which none is there twice."""
+        if values is not None and where is None:
+            self._put_all(node, np.broadcast_to(values, node.shape), complete)
+        elif values is not None and where is not None:
+            self._put_some(node, np.broadcast_to(values, where.shape).ravel(), where)
 
-    def add(self, reading: Reading, values: Carriers | None) -> None:
+    def add(self, reading: Reading, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of the nodes of an operand that are active, among which some may be the same."""
-        values = None if values is None else self.summed_to(values, reading.ids.shape)
+        values = None if values is None else self.summed_to(values, reading.kept, complete)
         if values is None:
             return
         if reading.view is not None:
-            node = reading.view.node
-            if node.first in self.active.arrays:
-                places = slice(None) if reading.view.whole else (reading.ids - node.first).ravel()
-                self._put(node, values.ravel(), places)
+            if reading.view.node.first in self.active.arrays:
+                self._add_to_view(reading.kept, reading.view, values, complete)
+            return
+        for block in reading.blocks:
+            if block.view.node.first in self.active.arrays:
+                self._add_to_view(block.shape, block.view, values[block.where], complete)
+        if reading.blocks:
             return
         flat = values.ravel()
         for part in reading.parts:
             if part.node.first in self.active.arrays:
-                self._put(part.node, flat[part.where], part.places)
+                self._put_some(part.node, flat[part.where], part.places)
         if reading.singles is not None:
             singles = reading.singles
             moves = np.array([node in self.active.singles for node in singles.nodes])[singles.numbers]
@@ -121,23 +167,92 @@ class Carried:
             before = self.singles.get(node)
             self.singles[node] = value if before is None else self.by.plus(before, value)
 
-    def _put(self, node: ArrayNode, values: Carriers, places: Nodes | slice) -> None:
-        moves, its = self.active.arrays[node.first], self.arrays.get(node.first)
+    def _add_to_view(self, shape: tuple[int, ...], view: View, values: Carriers, complete: bool) -> None:
+        node = view.node
+        if view.whole:
+            self._put_all(node, values.reshape(node.shape), complete)
+        elif (
+            complete
+            and self.by.of_numbers
+            and view.places is None
+            and self.active.arrays[node.first] is None
+            and view.is_distinct(shape)
+        ):
+            self._add_in_place(node, view, values)
+        else:
+            places = view.places if view.places is not None else view.ids(shape) - node.first
+            self._put_some(node, values.ravel(), places.ravel())
+
+    def _add_in_place(self, node: ArrayNode, view: View, values: Carriers) -> None:
+        """Add values, of which none is absent, to different elements of an array node."""
+        target = view.of(self._own_flat(node), values.shape)
+        if node.first in self.partial:
+            there = self.by.there(target)
+            target[...] = np.where(there, target + values, values)
+            self._found(node, values.size - int(np.count_nonzero(there)))
+        else:
+            target += values
+
+    def _own_flat(self, node: ArrayNode) -> Carriers:
+        """Return the array of a node, flat, to be changed in place; one of absent elements, where it has none."""
+        first, its = node.first, self.arrays.get(node.first)
+        if its is None:
+            self.arrays[first] = its = np.full(node.shape, self.by.absent)
+            self.partial[first] = node.size
+            self.own.add(first)
+        elif first not in self.own or not its.flags.c_contiguous:
+            self.arrays[first] = its = np.array(its, order="C")
+            self.own.add(first)
+        return its.reshape(-1)
+
+    def _found(self, node: ArrayNode, count: int) -> None:
+        """Note that so many elements are no longer absent."""
+        self.partial[node.first] -= count
+        if self.partial[node.first] <= 0:
+            del self.partial[node.first]
+
+    def _put_all(self, node: ArrayNode, values: Carriers, complete: bool) -> None:
+        """Add values to all elements of an array node, in its shape."""
+        first = node.first
+        moves, its = self.active.arrays[first], self.arrays.get(first)
+        if moves is not None:
+            values, complete = np.where(moves.reshape(node.shape), values, self.by.absent), False
+        if its is None:
+            self.arrays[first] = values
+            if not complete:
+                self.partial[first] = math.inf
+            return
+        both = complete and first not in self.partial
+        if both and first in self.own:
+            its += values
+            return
+        self.arrays[first] = self.by.plus(its, values) if both else self.plus(its, values)
+        if complete:
+            self.partial.pop(first, None)
+        if self.by.of_numbers:
+            self.own.add(first)
+
+    def _put_some(self, node: ArrayNode, values: Carriers, places: Nodes) -> None:
+        """Add values to elements of an array node, among which some may be the same; some values may be absent."""
+        moves = self.active.arrays[node.first]
         if moves is not None:
             values = np.where(moves[places], values, self.by.absent)
-        if isinstance(places, slice):
-            self.arrays[node.first] = values if its is None else self.plus(its, values)
-            return
         kept = self.by.there(values)
         if not kept.all():
             places, values = places[kept], values[kept]
-        if len(places) > 1 and not (places[1:] > places[:-1]).all():
-            different, numbers = np.unique(places, return_inverse=True)
-            if len(different) < len(places):
-                places, values = different, self.by.scattered(values, numbers, len(different))
-        its = np.full(node.size, self.by.absent) if its is None else its.copy()
-        its[places] = self.plus(its[places], values)
-        self.arrays[node.first] = its
+        if not len(places):
+            return
+        different, numbers = _different(places, node.size)
+        if different is not None:
+            places, values = different, self.by.scattered(values, numbers, len(different))
+        found = self._own_flat(node)
+        before = found[places]
+        there = self.by.there(before)
+        found[places] = values if not there.any() else self.plus(before, values)
+        if node.first in self.partial:
+            self._found(node, len(places) - int(np.count_nonzero(there)))
+        if not self.by.of_numbers:
+            self.own.discard(node.first)
 
     def plus(self, left: Carriers, right: Carriers) -> Carriers:
         """Return sums of two arrays of one shape."""
@@ -146,30 +261,52 @@ class Carried:
         if both.size and both.all():
             return self.by.plus(left, right)
         found = np.where(first, left, right)
+        if self.by.of_numbers:
+            return np.where(both, self.by.plus(left, right), found)
         if both.any():
             found[both] = self.by.plus(left[both], right[both])
         return found
 
-    def times(self, coefficient: Carriers | None, values: Carriers | None, shape: tuple[int, ...]) -> Carriers | None:
+    def times(
+        self,
+        coefficient: Carriers | None,
+        values: Carriers | None,
+        shape: tuple[int, ...],
+        *,
+        complete: bool = False,
+    ) -> Carriers | None:
         """Return products, of a shape to which both broadcast."""
         if values is None or coefficient is None:
             return values
-        there = self.by.there(values)
-        if there.all():
+        if complete or (there := self.by.there(values)).all():
             return self.by.times(coefficient, values)
+        if self.by.of_numbers:
+            return np.where(there, self.by.times(coefficient, values), self.by.absent)
         there = np.broadcast_to(there, shape)
         found = np.full(shape, self.by.absent)
         factors, terms = np.broadcast_to(coefficient, shape)[there], np.broadcast_to(values, shape)[there]
         found[there] = self.by.times(factors, terms)
         return found
 
-    def summed(self, terms: Carriers | None) -> Carriers | None:
-        """Return the sums along the first axis."""
-        if terms is None or not len(terms):
+    def where(self, holds: NDArray[np.bool_], values: Carriers | None) -> Carriers | None:
+        """Return values where something holds, absent elsewhere."""
+        return None if values is None else np.where(holds, values, self.by.absent)
+
+    def summed(
+        self, terms: Carriers | None, axes: tuple[int, ...] = (0,), *, complete: bool = False
+    ) -> Carriers | None:
+        """Return the sums along axes, the first one unless others are given."""
+        if terms is None or not terms.size:
             return None
+        if complete or (there := self.by.there(terms)).all():
+            return self.by.total(terms, axes)
+        if self.by.of_numbers:
+            some, total = there.any(axis=axes), self.by.total(np.where(there, terms, 0.0), axes)
+            return np.where(some, total, self.by.absent) if some.any() else None
+        kept = [k for k in range(terms.ndim) if k not in axes]
+        shape = tuple(terms.shape[k] for k in kept)
+        terms = terms.transpose([*axes, *kept]).reshape(-1, *shape)
         there = self.by.there(terms)
-        if there.all():
-            return self.by.total(terms)
         if not there.any():
             return None
         flat = there.reshape(len(terms), -1)
@@ -177,20 +314,33 @@ class Carried:
         different, numbers = np.unique(columns, return_inverse=True)
         found = np.full(flat.shape[1], self.by.absent)
         found[different] = self.by.scattered(terms.reshape(flat.shape)[flat], numbers, len(different))
-        return found.reshape(terms.shape[1:])
+        return found.reshape(shape)
 
-    def summed_to(self, values: Carriers, shape: tuple[int, ...]) -> Carriers | None:
+    def summed_to(self, values: Carriers, shape: tuple[int, ...], complete: bool = False) -> Carriers | None:
         """Return the sums over the axes along which an array of a shape is broadcast."""
-        lacking = values.ndim - len(shape)
-        axes = [k for k in range(values.ndim) if k < lacking or (shape[k - lacking] == 1 and values.shape[k] > 1)]
-        if not axes:
+        if values.shape == shape:
             return values
-        kept = [k for k in range(values.ndim) if k not in axes]
-        terms = values.transpose([*axes, *kept]).reshape(-1, *[values.shape[k] for k in kept])
-        found = self.summed(terms)
+        lacking = values.ndim - len(shape)
+        axes = tuple(
+            [k for k in range(values.ndim) if k < lacking or (shape[k - lacking] == 1 and values.shape[k] > 1)]
+        )
+        found = self.summed(values, axes, complete=complete) if axes else values
         return None if found is None else found.reshape(shape)
 
-    def filled(self, values: Carriers) -> Carriers:
+    def filled(self, values: Carriers, *, complete: bool = False) -> Carriers:
         """Return an array with the number 0 for its structural zeros."""
-        there = self.by.there(values)
-        return values if there.all() else np.where(there, values, self.by.number(0))
+        if complete or (there := self.by.there(values)).all():
+            return values
+        return np.where(there, values, self.by.number(0))
+
+
+def _different(places: Nodes, size: int) -> tuple[Nodes | None, Nodes]:
+    """Return the different ones of places, and the number of each one's; None for those that all differ."""
+    if 8 * len(places) < size:
+        different, numbers = np.unique(places, return_inverse=True)
+        return (different if len(different) < len(places) else None), numbers
+    there = np.zeros(size, dtype=bool)
+    there[places] = True
+    if np.count_nonzero(there) == len(places):
+        return None, places
+    return np.flatnonzero(there), np.cumsum(there)[places] - 1

@@ -6,19 +6,22 @@ the operands, and what they write there is entered into the graph as array nodes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 import codegen.heads as h
-from codegen.ir.program import reachable
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
+from codegen.evaluation.column_functions import COLUMNS
+from codegen.evaluation.interpret import carry_out, leaf_number
+from symad.graph.array_operands import ArrayNode, Reading, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.rules.partials import Edge, edges
+from symad.rules.partials import edges
 from symad.tracing.control.array_graph import enter
 from symad.tracing.values.array_blocks import CONSTANTS, Template
 
@@ -31,30 +34,54 @@ _DEPTH = 2
 Form: TypeAlias = tuple[Any, ...]  # ("slot", k), ("constant", atom) or (head, form, form...)
 
 
+Part: TypeAlias = NDArray[Any]  # nodes, or numbers
+
+
 def array_edges(
-    graph: Graph, array: ArrayNode, is_active: Callable[[Reading], bool]
-) -> list[tuple[Nodes | None, Reading, Nodes | None]]:
+    graph: Graph,
+    array: ArrayNode,
+    is_active: Callable[[Reading], bool],
+    number_of: Callable[[Reading], Part] | None = None,
+) -> list[tuple[Part | None, Reading, Part | None]]:
     """Return the edges from the active operands of an operation on each element: coefficient, source, guard.
 
     All of them broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds.
+    Coefficients and guards are nodes, or numbers where `number_of` gives those of operands.
     """
     described = _Described(graph)
     form = described.node(array, 0)
-    active = tuple(is_active(slot) for slot in described.slots)
-    kinds = tuple(described.kinds)
-    template, rows, found_edges = _edges_of(form, kinds, active)
-    found: dict[int, Nodes | Reading] = {rows[part]: reading for part, reading in described.readings.items()}
-    found[rows[form]] = array.ids
-    parts = {row: part for part, row in rows.items()}
-    wanted = [row for c, _, g in found_edges for row in (c, g) if row is not None]
-    enter(graph, template, found, reachable(template, wanted) if wanted else ())
+    active = tuple([is_active(slot) for slot in described.slots])
+    rule = _rule(form, tuple(described.kinds), active)
+    if number_of is None:
+        found = _nodes_of(graph, array, described, rule)
+    else:
+        found = _numbers_of(array, described, rule, number_of)
+    readings = described.readings
+    return [
+        (None if c is None else np.asarray(found[c]), readings[source], None if g is None else np.asarray(found[g]))
+        for c, source, g in rule.edges
+    ]
 
-    return [(_nodes(found, c), described.readings[parts[source]], _nodes(found, g)) for c, source, g in found_edges]
+
+def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _Rule) -> dict[int, Part]:
+    """Return the nodes of the rows of a rule."""
+    found = {rule.rows[part]: reading for part, reading in described.readings.items()}
+    found[rule.result] = result_of(array)
+    enter(graph, rule.template, found, rule.needed)
+    return {row: part.ids for row, part in found.items()}
 
 
-def _nodes(found: dict[int, Nodes | Reading], row: int | None) -> Nodes | None:
-    part = None if row is None else found[row]
-    return part.ids if isinstance(part, Reading) else part
+def _numbers_of(
+    array: ArrayNode, described: _Described, rule: _Rule, number_of: Callable[[Reading], Part]
+) -> dict[int, Part]:
+    """Return the numbers of the rows of a rule."""
+    values = dict(rule.constants)
+    for row, part in rule.given:
+        values[row] = number_of(result_of(array) if row == rule.result else described.readings[part])
+    if rule.computed:
+        with np.errstate(all="ignore"):
+            carry_out(rule.template, rule.computed, values, COLUMNS)
+    return values
 
 
 class _Described:
@@ -71,40 +98,54 @@ class _Described:
         return (array.head, *[self.operand(reading, depth + 1 if looks else _DEPTH + 1) for reading in array.operands])
 
     def operand(self, reading: Reading, depth: int) -> Form:
-        ids, graph = reading.ids, self.graph
-        if ids.size == 1 and issubclass(graph.heads[int(ids.flat[0])], CONSTANTS):
-            form: Form = ("constant", graph.atoms[int(ids.flat[0])])
+        graph, view = self.graph, reading.view
+        form: Form
+        if reading.size == 1 and issubclass(graph.heads[int(reading.ids.flat[0])], CONSTANTS):
+            form = ("constant", graph.atoms[int(reading.ids.flat[0])])
+        elif (
+            depth <= _DEPTH
+            and view is not None
+            and view.whole
+            and view.node.kind == "each"
+            and view.node.head in _INNER
+            and reading.kept == view.node.shape
+        ):
+            form = self.node(view.node, depth)
         else:
-            inner = None if reading.view is None else reading.view.node
-            if (
-                depth <= _DEPTH
-                and inner is not None
-                and inner.kind == "each"
-                and inner.head in _INNER
-                and ids.shape == inner.shape
-                and np.array_equal(ids, inner.ids)
-            ):
-                form = self.node(inner, depth)
-            else:
-                form = ("slot", self._slot(reading))
+            form = ("slot", self._slot(reading))
         self.readings[form] = reading
         return form
 
     def _slot(self, reading: Reading) -> int:
-        ids = reading.ids
         for k, other in enumerate(self.slots):
-            if other.ids.shape == ids.shape and other.ids.flat[0] == ids.flat[0] and np.array_equal(other.ids, ids):
+            if other.same_as(reading):
                 return k
         self.slots.append(reading)
-        self.kinds.append("truth" if self.graph.is_boolean(int(ids.flat[0])) else "number")
+        if reading.view is not None:
+            is_truth = reading.view.node.element is TruthElement
+        else:
+            is_truth = self.graph.is_boolean(int(reading.ids.flat[0]))
+        self.kinds.append("truth" if is_truth else "number")
         return len(self.slots) - 1
 
 
+@dataclass(frozen=True)
+class _Rule:
+    """The edges of a form on a small graph, the rows that its parts have there, and those that the edges need."""
+
+    template: Template
+    rows: dict[Form, int]
+    result: int
+    edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
+    needed: list[int]
+    given: list[tuple[int, Form]]  # those of `needed` that are parts of the form, but constants
+    constants: dict[int, Any]  # and those that are, by their numbers
+    computed: list[int]  # the others
+
+
 @lru_cache(maxsize=FORMS)
-def _edges_of(
-    form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]
-) -> tuple[Template, dict[Form, int], list[Edge]]:
-    """Return the edges of a form on a small graph, and the rows that its parts have there."""
+def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Rule:
+    """Return the rule of a form; the rules of scalars are asked."""
     template = Template()
     slots = [template.slot(kind) for kind in kinds]
     rows: dict[Form, int] = {}
@@ -125,5 +166,31 @@ def _edges_of(
         rows[part] = row
         return row
 
-    node = made(form)
-    return template, rows, edges(Builder(template), node, moving.__contains__)
+    result = made(form)
+    found = edges(Builder(template), result, moving.__contains__)
+    parts = {row: part for part, row in rows.items()}
+    wanted = [row for c, _, g in found for row in (c, g) if row is not None]
+    stops = {row for part, row in rows.items() if part[0] != "constant"}
+    needed = _needed(template, wanted, stops)
+    return _Rule(
+        template,
+        rows,
+        result,
+        [(c, parts[source], g) for c, source, g in found],
+        needed,
+        [(row, parts[row]) for row in needed if row in stops],
+        {row: leaf_number(template.atoms[row]) for row in needed if row in template.atoms},
+        [row for row in needed if row not in stops and row not in template.atoms],
+    )
+
+
+def _needed(template: Template, wanted: Sequence[int], stops: set[int]) -> list[int]:
+    """Return the rows that some rows need, without what is behind those that are given, in their order."""
+    found, stack = set[int](), list(wanted)
+    while stack:
+        row = stack.pop()
+        if row not in found:
+            found.add(row)
+            if row not in stops:
+                stack += template.operands[row]
+    return sorted(found)

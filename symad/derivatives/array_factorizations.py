@@ -13,7 +13,7 @@ import numpy as np
 from symad.derivatives.array_arithmetic import Carriers
 from symad.derivatives.array_carried import Carried
 from symad.derivatives.array_rows import ArrayRow
-from symad.graph.array_nodes import ArrayNode, Reading
+from symad.graph.array_operands import ArrayNode, Reading
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -31,8 +32,8 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_nodes import ELEMENTS, ArrayNode, Nodes, Reading
-from symad.graph.array_values import Values, values_of_array, values_of_nodes
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of
+from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import edges
@@ -57,8 +58,11 @@ class ArrayLinear:
 
     def with_numbers(self, graph: Graph, values: Values) -> ArrayLinear:
         """Return the map with the numbers of its coefficients, to be applied to numbers."""
-        coefficients = [nodes for row in self.rows for nodes in row.coefficients()]
-        found = iter([values_of_array(graph, nodes, values) for nodes in coefficients])
+        if self.of_numbers:
+            return self
+        coefficients = [graph.arrays.reading(nodes) for row in self.rows for nodes in row.coefficients()]
+        compute(graph, coefficients, values)
+        found = iter([np.broadcast_to(read(graph, part, values), part.shape) for part in coefficients])
         return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=True)
 
     def with_constants(self, graph: Graph) -> ArrayLinear:
@@ -86,18 +90,23 @@ class ArrayLinear:
         return np.where(by.there(found), found, by.number(0))
 
 
-def array_linearize(build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> ArrayLinear:
-    """Return the derivative of outputs with respect to parameters as a linear map.
+def array_linearize(
+    build: Builder, outputs: Nodes, parameters: Nodes, values: Values, *, in_numbers: bool = False
+) -> ArrayLinear:
+    """Return the derivative of outputs with respect to parameters as a linear map, with nodes or numbers in it.
 
     RuleError when an active operand has no derivative.
     """
     arrays = build.graph.arrays
     into, out = arrays.reading(parameters), arrays.reading(outputs)
     active = Activity(dict.fromkeys(node.first for node in into.array_nodes), set(into.single_nodes))
-    given, linearization = {*active.arrays, *active.singles}, _Linearization(build, active, values)
+    given = {*active.arrays, *active.singles}
     needed = [item for item in _needed(build.graph, outputs, min(given)) if item not in given]
-    rows = tuple(row for row in map(linearization.row, needed) if row is not None)
-    return ArrayLinear(into, out, rows, active)
+    if in_numbers:
+        compute(build.graph, [out], values)
+    linearization = (_InNumbers if in_numbers else _Linearization)(build, active, values)
+    rows = tuple([row for row in map(linearization.row, needed) if row is not None])
+    return ArrayLinear(into, out, linearization.finished(rows), active, of_numbers=in_numbers)
 
 
 def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
@@ -112,6 +121,10 @@ def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
 
 
 class _Linearization:
+    """Makes rows whose coefficients are nodes."""
+
+    number_of: Callable[[Reading], Carriers] | None = None
+
     def __init__(self, build: Builder, active: Activity, values: Values) -> None:
         self.build, self.graph, self.active, self.values = build, build.graph, active, values
 
@@ -122,6 +135,14 @@ class _Linearization:
             return self._single(item) if array is None else self._array(array)
         except RuleError as error:
             raise located(error, self.graph, item) from error
+
+    def finished(self, rows: tuple[ArrayRow, ...]) -> tuple[ArrayRow, ...]:
+        """Return all rows as the map has them."""
+        return rows
+
+    def carriers(self, reading: Reading) -> Carriers:
+        """Return what a row multiplies by, in the whole shape of an operand."""
+        return np.broadcast_to(reading.ids, reading.shape)
 
     def _single(self, node: int) -> ArrayRow | None:
         """Return the row of a node that is no element."""
@@ -136,22 +157,22 @@ class _Linearization:
         return SingleRow(node, tuple((None if c is None else np.array(c), self._source(source)) for c, source in kept))
 
     def _moves(self, node: int) -> bool:
-        source = self._source(node)
-        return node in self.active.singles if isinstance(source, int) else bool(self.active.of(source))
+        array = self.graph.arrays.at(node)
+        if array is None or array.first not in self.active.arrays:
+            return node in self.active.singles
+        its = self.active.arrays[array.first]
+        return its is None or bool(its[node - array.first])
 
     def _source(self, node: int) -> int | Reading:
-        is_element = self.graph.heads[node] in ELEMENTS
-        return self.graph.arrays.reading(np.array(node)) if is_element else node
+        array = self.graph.arrays.at(node)
+        return node if array is None else self.graph.arrays.reading_of(node)
 
     def _holds(self, guard: int) -> bool:
         return bool(values_of_nodes(self.graph, [guard], self.values)[0])
 
-    def _is_active(self, reading: Reading) -> bool:
-        return bool(self.active.of(reading).any())
-
     def _array(self, array: ArrayNode) -> ArrayRow | None:
         """Return the row of an array node, and note which of its elements are active."""
-        if not any(map(self._is_active, array.operands)):
+        if not any(map(self.active.any_of, array.operands)):
             return None
         return _ROWS[array.kind](self, array, *array.operands)
 
@@ -165,46 +186,60 @@ class _Linearization:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         found = []
-        for coefficient, source, guard in array_edges(self.graph, array, self._is_active):
-            edge = ArrayEdge(coefficient, source)
-            if guard is not None:
-                holds = values_of_array(self.graph, guard, self.values)
-                edge = edge if holds.all() else self._where(array, edge, holds)
-            if edge.source.ids.size and self._is_active(edge.source):
+        for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
+            if guard is None:
+                found.append(ArrayEdge(coefficient, source))
+                self.active.note(array, self.active.of(source))
+                continue
+            edge = self._where(array, coefficient, source, guard)
+            if edge is not None and edge.source.size and self.active.any_of(edge.source):
                 found.append(edge)
                 self.active.note(array, self.active.of(edge.source), edge.where)
         return EachRow(array, tuple(found)) if found else None
 
-    def _where(self, array: ArrayNode, edge: ArrayEdge, holds: NDArray[np.bool_]) -> ArrayEdge:
+    def _where(
+        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+    ) -> ArrayEdge | None:
         """Return an edge for the elements for which its guard holds."""
+        holds = values_of_array(self.graph, guard, self.values)
+        if holds.all():
+            return ArrayEdge(coefficient, source)
         where = np.flatnonzero(np.broadcast_to(holds, array.shape))
-        source, coefficient = np.broadcast_to(edge.source.ids, array.shape).ravel()[where], edge.coefficient
         if coefficient is not None and coefficient.size > 1:
             coefficient = np.broadcast_to(coefficient, array.shape).ravel()[where]
-        return ArrayEdge(coefficient, self.graph.arrays.reading(source), where)
+        sources = np.broadcast_to(source.ids, array.shape).ravel()[where]
+        return ArrayEdge(coefficient, self.graph.arrays.reading(sources), where)
 
     def sum(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums."""
-        self.active.note(array, np.asarray(self._moving(terms).any(axis=0)))
+        moves: Any = self.active.of(terms)
+        moves = np.broadcast_to(moves, terms.shape).any(axis=0) if moves.ndim else moves
+        self.active.note(array, np.asarray(moves))
         return SumRow(array, terms)
 
     def extremum(self, array: ArrayNode, terms: Reading) -> ArrayRow | None:
         """Return the row of the largest or smallest elements: their tangents, those of equal ones by halves in turn."""
         if array.head not in (sp.Max, sp.Min):
             return None
-        ids = np.broadcast_to(terms.ids, terms.shape)
-        values, best = (values_of_array(self.graph, nodes, self.values) for nodes in (ids, array.ids))
-        ties = (values == best).reshape(len(values), -1)
-        before = np.cumsum(ties, axis=0)
-        shares = 0.5 ** (before[-1] - np.maximum(before - 1, 1))
-        rows, columns = np.nonzero(ties)
+        values, best = self.numbers(terms), self.numbers(result_of(array))
+        ties = (np.broadcast_to(values, terms.shape) == best).reshape(len(values), -1)
+        rows, columns, shares = _chosen(ties)
         if not len(rows):
             return None
-        source = self.graph.arrays.reading(ids.reshape(ties.shape)[rows, columns])
-        alone = (before[-1] == 1).all()
-        coefficient = None if alone else constants(self.graph, shares[rows, columns])
+        index = np.unravel_index(rows * ties.shape[1] + columns, terms.shape)
+        source = self.graph.arrays.picked(terms, index)
+        coefficient = None if shares is None else self.constants(shares)
         self.active.note(array, self.active.of(source), columns)
         return EachRow(array, (ArrayEdge(coefficient, source, columns),))
+
+    def numbers(self, reading: Reading) -> NDArray[Any]:
+        """Return the numbers of an operand."""
+        compute(self.graph, [reading], self.values)
+        return np.asarray(read(self.graph, reading, self.values))
+
+    def constants(self, numbers: NDArray[np.float64]) -> Carriers:
+        """Return numbers as what a row multiplies by."""
+        return constants(self.graph, numbers)
 
     def running(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of running sums."""
@@ -213,11 +248,16 @@ class _Linearization:
 
     def product(self, array: ArrayNode, left: Reading, right: Reading) -> ArrayRow:
         """Return the row of products of matrices."""
-        rows = self._moving(left).any(axis=-1, keepdims=True)
-        columns = self._moving(right).any(axis=-2, keepdims=True)
-        self.active.note(array, np.broadcast_to(np.logical_or(rows, columns), array.shape))
-        sides = np.broadcast_to(left.ids, left.shape), np.broadcast_to(right.ids, right.shape)
-        return ProductRow(array, (left, right), *sides, (bool(rows.any()), bool(columns.any())))
+        moves = self.active.any_of(left), self.active.any_of(right)
+        each: Any = [self.active.of(its) for its in (left, right)]
+        if any(its.ndim == 0 and its for its in each):
+            self.active.note(array, np.ones((), dtype=bool))
+        else:
+            rows = self._moving(left).any(axis=-1, keepdims=True)
+            columns = self._moving(right).any(axis=-2, keepdims=True)
+            self.active.note(array, np.broadcast_to(np.logical_or(rows, columns), array.shape))
+        sides = [self.carriers(its) if moves[1 - k] else None for k, its in enumerate((left, right))]
+        return ProductRow(array, (left, right), sides[0], sides[1])
 
     def scatter(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums at places."""
@@ -229,20 +269,79 @@ class _Linearization:
 
     def solve(self, array: ArrayNode, matrix: Reading, right: Reading) -> ArrayRow:
         """Return the row of the solutions of a linear system."""
-        moves = self._is_active(matrix)
+        moves = self.active.any_of(matrix)
         self.active.note(array, np.broadcast_to(moves | self._moving(right).any(axis=0), array.shape))
-        return SolveRow(array, matrix, right, np.broadcast_to(matrix.ids, matrix.shape), array.ids, moves)
+        return SolveRow(array, matrix, right, self.carriers(matrix), self.carriers(result_of(array)), moves)
 
     def determinant(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
         """Return the row of a determinant, or of its logarithm."""
         self.active.note(array, np.ones((), dtype=bool))
-        factor = array.ids if array.kind == "determinant" else None
-        return DeterminantRow(array, matrix, np.broadcast_to(matrix.ids, matrix.shape), factor)
+        factor = self.carriers(result_of(array)) if array.kind == "determinant" else None
+        return DeterminantRow(array, matrix, self.carriers(matrix), factor)
 
     def cholesky(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
         """Return the row of a factor of a positive definite matrix."""
-        self.active.note(array, np.tri(len(array.ids), dtype=bool))
-        return CholeskyRow(array, matrix, array.ids)
+        self.active.note(array, np.tri(array.shape[0], dtype=bool))
+        return CholeskyRow(array, matrix, self.carriers(result_of(array)))
+
+
+def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:
+    """Return where the largest elements of columns are, and by how much each counts; None where each is alone.
+
+    Of equal ones each takes half of those before it.
+    """
+    counts = np.count_nonzero(ties, axis=0)
+    alone = np.flatnonzero(counts == 1)
+    rows = ties[:, alone].argmax(axis=0) if len(alone) < len(counts) else ties.argmax(axis=0)
+    if len(alone) == len(counts):
+        return rows, alone, None
+    several = np.flatnonzero(counts > 1)
+    before = np.cumsum(ties[:, several], axis=0)
+    shares = 0.5 ** (before[-1:] - np.maximum(before - 1, 1)) if len(several) else np.empty((0, 0))
+    more, which = np.nonzero(ties[:, several])
+    both = np.concatenate([rows, more]), np.concatenate([alone, several[which]])
+    return *both, np.concatenate([np.ones(len(rows)), shares[more, which]])
+
+
+class _InNumbers(_Linearization):
+    """Makes rows whose coefficients are numbers: those of array nodes at once, of other nodes in the end."""
+
+    def number_of(self, reading: Reading) -> Carriers:
+        """Return the numbers of an operand, as they are kept."""
+        view = reading.view
+        if view is not None and (its := self.graph.arrays.values.get(view.node.first)) is not None:
+            return view.of(its, reading.kept)
+        if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
+            node not in self.values for node in reading.single_nodes
+        ):
+            compute(self.graph, [reading], self.values)
+        return np.asarray(read(self.graph, reading, self.values))
+
+    def finished(self, rows: tuple[ArrayRow, ...]) -> tuple[ArrayRow, ...]:
+        """Return all rows with numbers."""
+        nodes = [node for row in rows if isinstance(row, SingleRow) for node in row.coefficients()]
+        numbers = iter(map(np.array, values_of_nodes(self.graph, [int(node) for node in nodes], self.values)))
+        return tuple([row.with_coefficients(numbers) if isinstance(row, SingleRow) else row for row in rows])
+
+    def carriers(self, reading: Reading) -> Carriers:
+        """Return what a row multiplies by, in the whole shape of an operand."""
+        numbers = self.number_of(reading)
+        return numbers if numbers.shape == reading.shape else np.broadcast_to(numbers, reading.shape)
+
+    def _where(
+        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+    ) -> ArrayEdge | None:
+        if guard.all():
+            return ArrayEdge(coefficient, source)
+        return ArrayEdge(coefficient, source, holds=guard) if guard.any() else None
+
+    def numbers(self, reading: Reading) -> NDArray[Any]:
+        """Return the numbers of an operand."""
+        return self.number_of(reading)
+
+    def constants(self, numbers: NDArray[np.float64]) -> Carriers:
+        """Return numbers as what a row multiplies by."""
+        return numbers
 
 
 _ROWS: dict[str, Callable[..., ArrayRow | None]] = {

@@ -20,6 +20,8 @@ from symad.tracing.values.node_trees import Nodes, Tree
 
 DEARER = 8  # times what an operation on one element costs, with its derivatives, an array node costs for each image
 
+WIDE = 64  # elements of the largest array; without one this large, no matrix is made by array nodes
+
 Direction = Literal["auto", "fwd", "rev"]
 
 
@@ -29,7 +31,7 @@ def array_jacobian(level: Level, result: Tree, direction: Direction | None = "au
     "fwd" makes a column for each parameter, "rev" a row for each output; "auto" takes what there is less of.
     """
     outputs, parameters = result.nodes, level.parameters.nodes
-    linear = array_linearize(level.build, outputs, parameters, level.scope.values)
+    linear = _linear(level, result)
     if direction == "rev" or (direction == "auto" and outputs.size < parameters.size):
         return _images(level, linear.transpose(), outputs.size, parameters.size)
     return _images(level, linear, parameters.size, outputs.size).T
@@ -37,8 +39,15 @@ def array_jacobian(level: Level, result: Tree, direction: Direction | None = "au
 
 def array_hessian(level: Level, gradient: Tree) -> Nodes:
     """Return the Hessian of a scalar result whose gradient is given, as a matrix of nodes: forward over reverse."""
-    linear = array_linearize(level.build, gradient.nodes, level.parameters.nodes, level.scope.values)
+    linear = _linear(level, gradient)
     return _images(level, linear, gradient.nodes.size, gradient.nodes.size)
+
+
+def _linear(level: Level, result: Tree) -> ArrayLinear:
+    at_the_outside = level.scope.parent is None
+    return array_linearize(
+        level.build, result.nodes, level.parameters.nodes, level.scope.values, in_numbers=at_the_outside
+    )
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:
@@ -64,6 +73,8 @@ def _image_numbers(linear: ArrayLinear, count: int, size: int) -> NDArray[np.flo
 def pays(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
     inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
+    if all(node.size < WIDE for node in arrays.nodes[level.arrays_before :]):
+        return False
     images = {"fwd": inputs, "rev": outputs, "hessian": inputs}.get(direction or "auto", min(inputs, outputs))
     own = len(arrays.nodes) - level.arrays_before
     return images * own * DEARER < arrays.operations(level.arrays_before)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Carriers
 from symad.derivatives.array_carried import Carried
-from symad.graph.array_nodes import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Reading
 
 
 class ArrayRow(ABC):
@@ -46,11 +46,15 @@ class ArrayRow(ABC):
 
 @dataclass(frozen=True)
 class ArrayEdge:
-    """Edges of all elements of an array node, or (flat) of those `where`: `coefficient` (None: 1) times `source`."""
+    """Edges of all elements of an array node, or of some: `coefficient` (None: 1) times `source`.
+
+    Some: those `where` (flat, as their coefficients and sources are), or those for which `holds` is true.
+    """
 
     coefficient: Carriers | None
     source: Reading
     where: Nodes | None = None
+    holds: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,15 +68,22 @@ class EachRow(ArrayRow):
         """Give the node its tangents."""
         for edge in self.edges:
             shape = self.target.shape if edge.where is None else edge.where.shape
-            terms = tangents.times(edge.coefficient, tangents.at(edge.source), shape)
-            tangents.put(self.target, terms, edge.where)
+            complete = tangents.is_complete(edge.source)
+            terms = tangents.times(edge.coefficient, tangents.at(edge.source), shape, complete=complete)
+            if edge.holds is not None:
+                terms, complete = tangents.where(edge.holds, terms), False
+            tangents.put(self.target, terms, edge.where, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
         """Give the operands what they have of the node's cotangents."""
+        complete = self.target.first not in cotangents.partial
         for edge in self.edges:
             shape = self.target.shape if edge.where is None else edge.where.shape
-            terms = cotangents.times(edge.coefficient, cotangents.of(self.target, edge.where), shape)
-            cotangents.add(edge.source, terms)
+            found = cotangents.of(self.target, edge.where)
+            terms = cotangents.times(edge.coefficient, found, shape, complete=complete)
+            if edge.holds is not None:
+                terms = cotangents.where(edge.holds, terms)
+            cotangents.add(edge.source, terms, complete=complete and edge.holds is None)
 
     def coefficients(self) -> list[Carriers]:
         """Return what the row multiplies by."""
@@ -117,7 +128,7 @@ class SingleRow(ArrayRow):
 
     def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return replace(self, edges=tuple((None if c is None else next(found), s) for c, s in self.edges))
+        return SingleRow(self.target, tuple([(None if c is None else next(found), s) for c, s in self.edges]))
 
 
 @dataclass(frozen=True)
@@ -131,13 +142,16 @@ class SumRow(ArrayRow):
         """Give the node its tangents."""
         found = tangents.at(self.terms)
         if found is not None:
-            tangents.put(self.target, tangents.summed(np.broadcast_to(found, self.terms.shape)))
+            complete = tangents.is_complete(self.terms)
+            total = tangents.summed(np.broadcast_to(found, self.terms.shape), complete=complete)
+            tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""
         found = cotangents.of(self.target)
         if found is not None:
-            cotangents.add(self.terms, np.broadcast_to(found, self.terms.shape))
+            complete = self.target.first not in cotangents.partial
+            cotangents.add(self.terms, np.broadcast_to(found, self.terms.shape), complete=complete)
 
 
 @dataclass(frozen=True)
@@ -181,7 +195,7 @@ class ScatterRow(ArrayRow):
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""
         found = cotangents.of(self.target)
-        cotangents.add(self.terms, None if found is None else found[self.places])
+        cotangents.add(self.terms, None if found is None else found.ravel()[self.places])
 
 
 @dataclass(frozen=True)
@@ -191,23 +205,22 @@ class ProductRow(ArrayRow):
     MULTIPLIERS = ("left", "right")
     target: ArrayNode
     sides: tuple[Reading, Reading]
-    left: Carriers
-    right: Carriers
-    moves: tuple[bool, bool]
+    left: Carriers | None  # where the right side moves
+    right: Carriers | None
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
         left, right = map(tangents.at, self.sides)
-        if left is not None:
+        if left is not None and self.right is not None:
             left = np.broadcast_to(left, self.sides[0].shape)
-            inner = self._inner(tangents.by.there(left), -1)
-            values = self.right[..., inner, :]
-            tangents.put(self.target, tangents.by.product(tangents.filled(left[..., inner]), values))
-        if right is not None:
+            inner = slice(None) if tangents.is_complete(self.sides[0]) else self._inner(tangents.by.there(left), -1)
+            product = tangents.by.product(tangents.filled(left[..., inner]), self.right[..., inner, :])
+            tangents.put(self.target, product, complete=True)
+        if right is not None and self.left is not None:
             right = np.broadcast_to(right, self.sides[1].shape)
-            inner = self._inner(tangents.by.there(right), -2)
-            values = self.left[..., inner]
-            tangents.put(self.target, tangents.by.product(values, tangents.filled(right[..., inner, :])))
+            inner = slice(None) if tangents.is_complete(self.sides[1]) else self._inner(tangents.by.there(right), -2)
+            product = tangents.by.product(self.left[..., inner], tangents.filled(right[..., inner, :]))
+            tangents.put(self.target, product, complete=True)
 
     def _inner(self, there: NDArray[np.bool_], axis: int) -> Nodes | slice:
         """Return the terms in which any tangent is not a structural zero."""
@@ -220,9 +233,8 @@ class ProductRow(ArrayRow):
         found = cotangents.of(self.target)
         if found is None:
             return
-        found = cotangents.filled(found)
-        left, right = (np.swapaxes(values, -1, -2) for values in (self.left, self.right))
-        if self.moves[0]:
-            cotangents.add(self.sides[0], cotangents.by.product(found, right))
-        if self.moves[1]:
-            cotangents.add(self.sides[1], cotangents.by.product(left, found))
+        found = cotangents.filled(found, complete=self.target.first not in cotangents.partial)
+        if self.right is not None:
+            cotangents.add(self.sides[0], cotangents.by.product(found, np.swapaxes(self.right, -1, -2)), complete=True)
+        if self.left is not None:
+            cotangents.add(self.sides[1], cotangents.by.product(np.swapaxes(self.left, -1, -2), found), complete=True)

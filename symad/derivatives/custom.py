@@ -17,9 +17,9 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
-from codegen.evaluation.interpret import evaluate
 from symad.derivatives.linear import gradients, linearize, settle
 from symad.errors import ArgumentError, RuleError
+from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import argument_names, name_of, positional
@@ -116,18 +116,25 @@ def refuse_captured(scope: Scope, results: Sequence[int], arguments: Sequence[in
         )
 
 
-def dependencies(graph: Graph, results: Sequence[int], ends: set[int]) -> set[int]:
-    """Return those of the nodes `ends` that the results depend on, without looking behind them."""
+def dependencies(graph: Graph, results: Sequence[int], ends: set[int], *, elements: bool = False) -> set[int]:
+    """Return those of the nodes `ends` that the results depend on, without looking behind them.
+
+    An array node is known by its first node; where `elements` are ends too, those that are met.
+    """
     found: set[int] = set()
-    seen, stack = set(results), list(set(results))
+    seen, stack, arrays = set(results), list(set(results)), graph.arrays
     while stack:
         node = stack.pop()
-        if node in ends:
+        array = arrays.at(node)
+        if node in ends or (array is not None and elements and array.kind != "given"):
             found.add(node)
-            continue
-        fresh = [operand for operand in graph.operands[node] if operand not in seen]
-        seen.update(fresh)
-        stack += fresh
+        elif array is not None and array.first in ends:
+            found.add(array.first)
+        else:
+            operands = graph.operands[node] if array is None else arrays.operands_of(array.first)
+            fresh = [operand for operand in operands if operand not in seen]
+            seen.update(fresh)
+            stack += fresh
     return found
 
 
@@ -201,7 +208,7 @@ class _Rule:
         ]
         constant = 0.0
         with contextlib.suppress(UnboundSymbolError):
-            constant = np.abs(evaluate(self._graph, found.flat, scope.values)).max(initial=0.0)
+            constant = np.abs(values_of_nodes(self._graph, found.flat, scope.values)).max(initial=0.0)
         if dependencies(self._graph, coefficients, set(tangents)) or constant > 0:
             raise ArgumentError(
                 f"the derivative of {self._name} is not linear in its tangents",

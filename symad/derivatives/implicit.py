@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
-from codegen.evaluation.interpret import evaluate
 from symad.derivatives.custom import dependencies, plain_values
 from symad.derivatives.level import deliver
 from symad.derivatives.solvers import Entries, Matrix, fixed_point_iteration, jacobian_entries, newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError
+from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import argument_names, name_of
@@ -125,7 +125,7 @@ class Equation:
         graph = self.scope.graph
         values = lift(self.scope, found, containers.paths(found, "the solver's result"))
         self._check(values)
-        numbers = [graph.number(float(value)) for value in evaluate(graph, values.flat, self.scope.values)]
+        numbers = [graph.number(float(value)) for value in values_of_nodes(graph, values.flat, self.scope.values)]
         trial = self.start.refill([graph.alias(number) for number in numbers])
         residual = self._traced(trial)
         self._accept(trial.flat, residual.flat, tolerance)
@@ -148,7 +148,7 @@ class Equation:
         """The arguments, and the parameters of open levels that the residual reaches otherwise: captured values."""
         parameters = {node for around in self.scope.chain() for node in around.parameters}
         arguments = {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
-        reached = dependencies(self.scope.graph, residual, parameters | arguments | set(trial))
+        reached = dependencies(self.scope.graph, residual, parameters | arguments | set(trial), elements=True)
         return sorted(reached - set(trial))
 
     def _check(self, result: Tree) -> None:
@@ -164,12 +164,12 @@ class Equation:
         """Raise ConvergenceError unless the solution is a root: the residual in units of y is small."""
         graph, values = self.scope.graph, self.scope.values
         jacobian = Matrix.of(self.scope, jacobian_entries(Builder(graph), residual, y), (len(y), len(y)))
-        defect = np.array(evaluate(graph, list(residual), values), dtype=float)
+        defect = np.array(values_of_nodes(graph, list(residual), values), dtype=float)
         try:
             step = jacobian.solve(defect)
         except np.linalg.LinAlgError:
             step = np.full(len(y), np.inf)
-        moved = np.max(np.abs(step) / (1 + np.abs(evaluate(graph, list(y), values))), initial=0.0)
+        moved = np.max(np.abs(step) / (1 + np.abs(values_of_nodes(graph, list(y), values))), initial=0.0)
         if not moved <= tolerance:
             raise ConvergenceError(
                 f"the solver of {name_of(self.f)} returned no root",

@@ -129,11 +129,17 @@ Elimination: TypeAlias = Callable[..., Entries | None]
 _ORDERS: dict[str, Elimination] = {"fwd": forward, "rev": reverse, "cross-country": cross_country}
 
 
-def linear_map(level: Level, result: Tree) -> Linear | ArrayLinear:
-    """Return the linear map from the level's parameters to its result, of whole arrays where the level has them."""
+def linear_map(level: Level, result: Tree, *, again: bool = False) -> Linear | ArrayLinear:
+    """Return the linear map from the level's parameters to its result, of whole arrays where the level has them.
+
+    At the outside its coefficients are numbers, unless the level differentiates them `again`.
+    """
     if not level.has_array_nodes:
         return derivative_of(level, result)
-    return array_linearize(level.build, result.nodes, level.parameters.nodes, level.scope.values)
+    in_numbers = level.scope.parent is None and not again
+    if in_numbers and level.scope.graph.arrays.closed:
+        raise symbol_met_arrays("a symbol")
+    return array_linearize(level.build, result.nodes, level.parameters.nodes, level.scope.values, in_numbers=in_numbers)
 
 
 def derivative_of(level: Level, result: Tree) -> Linear:
@@ -155,14 +161,14 @@ def push(scope: Scope, linear: Linear | ArrayLinear, tangents: Nodes, *, again: 
         return map_of_nodes.image(NodeArithmetic(build), tangents)
     if scope.graph.arrays.closed:
         raise symbol_met_arrays("a symbol")
-    map_of_numbers = linear if linear.of_numbers else linear.with_numbers(scope.graph, scope.values)
+    map_of_numbers = linear.with_numbers(scope.graph, scope.values)
     seeds = values_of_array(scope.graph, tangents, scope.values).astype(np.float64)
     return constants(scope.graph, map_of_numbers.image(NumberArithmetic(), seeds))
 
 
 def gradient(level: Level, result: Tree, *, again: bool = False) -> Tree:
     """Return the gradient of a scalar by reverse mode, in the structure of the parameters (`again`: see `push`)."""
-    pullback = linear_map(level, result).transpose()
+    pullback = linear_map(level, result, again=again).transpose()
     return level.parameters.refill(push(level.scope, pullback, np.array([level.build.one]), again=again))
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
-from codegen.evaluation.interpret import evaluate
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import gradients, linearize, settle
 from symad.errors import ConvergenceError
+from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
@@ -40,7 +40,7 @@ class Matrix:
     def of(cls, scope: Scope, entries: Entries, shape: tuple[int, int]) -> Matrix:
         """Return the numbers of a matrix of nodes."""
         places = np.array(list(entries), dtype=np.intp).reshape(len(entries), 2)
-        values = np.array(evaluate(scope.graph, list(entries.values()), scope.values), dtype=np.float64)
+        values = np.array(values_of_nodes(scope.graph, list(entries.values()), scope.values), dtype=np.float64)
         return cls(places[:, 0], places[:, 1], values, shape)
 
     def dense(self) -> Vector:
@@ -83,7 +83,7 @@ def linearized(residual: Function, y: Any) -> tuple[Vector, Matrix]:
     with open_level((y,), ["y"]) as level:
         result, inputs = level.call(residual).flat, level.parameters.flat
         entries = jacobian_entries(level.build, result, inputs)
-        value = np.array(evaluate(level.scope.graph, result, level.scope.values), dtype=np.float64)
+        value = np.array(values_of_nodes(level.scope.graph, result, level.scope.values), dtype=np.float64)
         return value, Matrix.of(level.scope, entries, (len(result), len(inputs)))
 
 

@@ -4,9 +4,6 @@ An array node owns a range of the graph's nodes, one for each element of its res
 forms of a result are NumPy's own, of an array of node ids; an element that is asked for is a node like any other. What
 computes it, only the array node knows: `symad.graph.array_values` carries it out, `symad.derivatives.array_linear`
 differentiates it.
-
-An operand is an array of node ids that is not broadcast. Its `Reading` says where the values of these nodes are: in one
-array node (a view of its values, or places in it), in several, or in nodes that are none's.
 """
 
 from __future__ import annotations
@@ -16,19 +13,33 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol
 from weakref import ReferenceType, ref
 
 import numpy as np
 import sympy as sp
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from codegen.errors import InvariantError
 from codegen.ir.program import Head
 from codegen.ir.strictness import strict
+from symad.graph.array_operands import (
+    ArrayNode,
+    Block,
+    Element,
+    Kind,
+    Nodes,
+    Part,
+    Reading,
+    Singles,
+    TruthElement,
+    View,
+)
 
-Nodes: TypeAlias = NDArray[np.int64]
+FEW = 32  # nodes that are looked up one by one
+
+_FIRST = np.zeros(1, dtype=np.int64)
+_FIRST.flags.writeable = False
 
 
 class Rows(Protocol):
@@ -36,128 +47,11 @@ class Rows(Protocol):
 
     heads: list[Head]
     operands: list[tuple[int, ...]]
+    atoms: dict[int, sp.Basic]
 
-    def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
+    def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
         """Return the first of new leaves that stand for the elements of an array."""
         ...
-
-
-class Element(sp.Expr):  # type: ignore[misc]
-    """The head of a node that is an element of an array node."""
-
-
-class TruthElement(sp.logic.boolalg.Boolean):  # type: ignore[misc]
-    """The head of a truth value that is an element of an array node."""
-
-
-ELEMENTS = frozenset({Element, TruthElement})
-
-
-@dataclass(eq=False, slots=True)
-class View:
-    """Where an array of nodes is in the values of one array node: from `offset` on, in steps; a copy has `places`."""
-
-    node: ArrayNode
-    offset: int
-    steps: tuple[int, ...]
-    places: Nodes | None = None
-    whole: bool = False  # all of them, in their order
-
-    def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Return these elements, in the shape of the operand, of the flat values of the array node."""
-        if self.whole:
-            return values.reshape(shape)
-        if self.places is not None:
-            return values[self.places]
-        steps = tuple(step * values.itemsize for step in self.steps)
-        return as_strided(values[self.offset :], shape, steps, writeable=False)
-
-
-@dataclass(eq=False, slots=True)
-class Part:
-    """Which elements of an operand are in an array node, and which ones there."""
-
-    node: ArrayNode
-    where: Nodes  # in the flat operand
-    places: Nodes  # in the flat values of the array node
-
-
-@dataclass(eq=False, slots=True)
-class Singles:
-    """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
-
-    nodes: list[int]
-    where: Nodes  # in the flat operand
-    numbers: Nodes  # in `nodes`
-
-
-@dataclass(eq=False, slots=True)
-class Reading:
-    """An operand: its node ids, and where their values are.
-
-    `view` says it for those of one array node, `parts` for several; `singles` for those that are in none.
-    """
-
-    ids: Nodes
-    shape: tuple[int, ...] = ()  # before what is broadcast was left out
-    view: View | None = None
-    parts: tuple[Part, ...] = ()
-    singles: Singles | None = None
-
-    @property
-    def array_nodes(self) -> list[ArrayNode]:
-        """The array nodes that have some of its values."""
-        return [self.view.node] if self.view is not None else [part.node for part in self.parts]
-
-    @property
-    def single_nodes(self) -> list[int]:
-        """The nodes that are no elements."""
-        return [] if self.singles is None else self.singles.nodes
-
-    @property
-    def only(self) -> int | None:
-        """The node, where it is one alone and no element."""
-        return self.singles.nodes[0] if self.ids.size == 1 and self.singles is not None else None
-
-
-Kind: TypeAlias = Literal[
-    "each", "sum", "extremum", "running", "product", "scatter", "given", "solve", "determinant", "log_determinant",
-    "cholesky",
-]  # fmt: skip
-
-
-@dataclass(eq=False, slots=True)
-class ArrayNode:
-    """One operation on arrays: the nodes of its result are those from `first` on, in C order.
-
-    "each": `head` of the elements of operands that broadcast to the shape. "sum", "extremum" (`head` is Max, Min, And
-    or Or) and "running" (sums): along the first axis of one operand. "product": of two stacks of matrices.
-    "scatter": sums of the elements of one operand, each added at its one of `places`. "given": numbers.
-    "solve": the solutions x of a x = b. "determinant", "log_determinant" (of its absolute value) and "cholesky" (the
-    lower factor): of a matrix.
-    """
-
-    kind: Kind
-    ids: Nodes  # of its result
-    operands: tuple[Reading, ...] = ()
-    head: Head | None = None
-    places: Nodes | None = None
-    numbers: NDArray[np.float64] | None = None
-    first: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.first = int(self.ids.flat[0])
-        self.ids.flags.writeable = False
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of its result."""
-        return self.ids.shape
-
-    @property
-    def size(self) -> int:
-        """How many elements it has."""
-        return self.ids.size
 
 
 @dataclass
@@ -170,15 +64,24 @@ class ArrayNodes:
     its array node follows from its memory, and need not be looked for.
     """
 
-    graph: Rows
+    of_graph: ReferenceType[Rows]  # weak, so that a graph and what was computed in it is gone with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     closed: bool = False
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
+    composed: dict[int, tuple[ReferenceType[Nodes], tuple[Block, ...]]] = field(default_factory=dict)  # joined parts
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
+    _known: int = 0  # nodes that are there
+
+    @property
+    def graph(self) -> Rows:
+        """The graph."""
+        found = self.of_graph()
+        assert found is not None
+        return found
 
     def add(
         self,
@@ -188,26 +91,71 @@ class ArrayNodes:
         *,
         head: Head | None = None,
         places: Nodes | None = None,
-        numbers: NDArray[np.float64] | None = None,
+        numbers: NDArray[np.float64 | np.bool_] | None = None,
         truths: bool = False,
     ) -> Nodes:
         """Add an array node and return the nodes of its result, an array that is the caller's own."""
-        readings = tuple(part if isinstance(part, Reading) else self.reading(part) for part in operands)
-        count = math.prod(shape)
-        head_of_elements = TruthElement if truths else sp.Float if kind == "given" else Element
+        readings = tuple([part if isinstance(part, Reading) else self.reading(part) for part in operands])
+        element = TruthElement if truths else sp.Float if kind == "given" else Element
+        return self.handed_out(self.made(ArrayNode(kind, shape, element, readings, head, places, numbers)))
+
+    def made(self, node: ArrayNode) -> ArrayNode:
+        """Add an array node, and let it have nodes of the graph."""
         with self._lock:  # threads may add to one graph; the first nodes ascend
-            first = self.graph.elements(head_of_elements, count, numbers)
-            made = ArrayNode(kind, np.arange(first, first + count).reshape(shape), readings, head, places, numbers)
-            if len(self.nodes) == self._ranges.shape[1]:
-                room = np.zeros((2, 16 + len(self.nodes)), dtype=np.int64)
-                self._ranges = np.concatenate([self._ranges, room], axis=1)
-            self._ranges[:, len(self.nodes)] = first, first + count
-            self.firsts.append(first)
-            self.nodes.append(made)
-        handed_out = made.ids.copy()
-        for ids in (made.ids, handed_out):
-            self.untouched[id(_owner(ids))] = ref(_owner(ids)), made
-        return handed_out
+            node.first = self.graph.elements(node.size, node.numbers if node.element is sp.Float else None)
+            self.firsts.append(node.first)
+            self.nodes.append(node)
+        return node
+
+    def handed_out(self, node: ArrayNode) -> Nodes:
+        """Return the nodes of an array node's result, an array that is the caller's own."""
+        owner = np.arange(node.first, node.first + node.size)
+        self.untouched[id(owner)] = ref(owner), node
+        return owner.reshape(node.shape)
+
+    def copied(self, ids: Nodes) -> Nodes:
+        """Return an array of the same nodes, which is the caller's own."""
+        view = self.untouched_view(ids) if self.nodes else None
+        if view is None or not view.whole:
+            return np.array(ids, dtype=np.int64)
+        return self.handed_out(view.node).reshape(ids.shape)
+
+    def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
+        """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""
+        made = np.concatenate(parts, axis)
+        blocks, start = list[Block](), 0
+        for part in parts:
+            view = self.untouched_view(part) if self.nodes else None
+            if view is None:
+                return made
+            where = (slice(None),) * axis + (slice(start, start + part.shape[axis]),)
+            blocks.append(Block(where, view, part.shape))
+            start += part.shape[axis]
+        self.composed[id(made)] = ref(made), tuple(blocks)
+        return made
+
+    def head_of(self, node: int) -> Head:
+        """Return the head of a node that is an element."""
+        array = self.at(node)
+        if array is None:
+            raise IndexError(node)
+        if array.element is sp.Float and array.numbers is not None:
+            value = array.numbers[node - array.first]
+            if not (math.isfinite(value) and (value or math.copysign(1.0, value) > 0)):
+                return type(self.graph.atoms[node])  # -0.0 and what is not finite are no Floats
+        return array.element
+
+    def picked(self, reading: Reading, index: tuple[Nodes, ...]) -> Reading:
+        """Return elements of an operand, by one index for each axis."""
+        shape, view = index[0].shape, reading.view
+        index = tuple(its if n > 1 else its * 0 for its, n in zip(index, reading.kept, strict=True))
+        if view is None:
+            return self.reading(reading.ids[index])
+        if view.places is not None:
+            return Reading(shape, shape, View(view.node, 0, (), view.places[index]))
+        steps = [math.prod(reading.kept[k + 1 :]) for k in range(len(index))] if view.whole else view.steps
+        places = sum((step * its for step, its in zip(steps, index, strict=True)), np.int64(view.offset))
+        return Reading(shape, shape, View(view.node, 0, (), np.asarray(places)))
 
     def operations(self, start: int) -> int:
         """Return how many operations on single elements those from number `start` on are."""
@@ -218,6 +166,7 @@ class ArrayNodes:
     def stored_into(self, ids: Nodes) -> None:
         """Note that an array of node ids will be stored into."""
         self.untouched.pop(id(_owner(ids)), None)
+        self.composed.pop(id(_owner(ids)), None)
 
     def at(self, node: int) -> ArrayNode | None:
         """Return the array node that a node is an element of."""
@@ -236,39 +185,50 @@ class ArrayNodes:
 
     def operands_of(self, node: int) -> list[int]:
         """Return the operands of a node, or of the array node whose first element it is, by their roots."""
-        array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
+        array = self.at(node)
         if array is None:
             return list(map(self._root, self.graph.operands[node])) if self.nodes else list(self.graph.operands[node])
         found = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
         return [*found, *(node for reading in array.operands for node in reading.single_nodes)]
 
     def _root(self, node: int) -> int:
-        array = self.at(node) if self.graph.heads[node] in ELEMENTS else None
+        array = self.at(node)
         return node if array is None else array.first
 
     def reading(self, ids: Nodes) -> Reading:
         """Return an operand, without what is broadcast."""
         whole = ids.shape
+        if not whole:
+            return self.reading_of(int(ids))
         if (view := self.untouched_view(ids)) is not None:
-            if view.whole:
-                return Reading(view.node.ids.reshape(whole), whole, view)
-            shape = tuple(1 if step == 0 else n for step, n in zip(view.steps, whole, strict=True))
-            return Reading(view.of(view.node.ids.ravel(), shape), whole, view)
+            if view.whole or 0 not in view.steps:
+                return Reading(whole, whole, view)
+            return Reading(whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view)
+        if (blocks := self._composed_of(ids)) is not None:
+            return Reading(whole, whole, blocks=blocks)
         ids = once(ids)
         if ids.size <= 1:
             ids = ids.copy()
             node = self.at(int(ids.flat[0])) if ids.size else None
             if node is None:
-                return Reading(ids, whole, singles=Singles(ids.ravel().tolist(), *[np.arange(ids.size)] * 2))
-            return Reading(ids, whole, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim))
+                singles = Singles(ids.ravel().tolist(), *[np.arange(ids.size)] * 2)
+                return Reading(whole, ids.shape, singles=singles, ids=ids)
+            return Reading(whole, ids.shape, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim), ids=ids)
         if (view := self._view(ids)) is not None:
-            return Reading(view.of(view.node.ids.ravel(), ids.shape), whole, view)
+            return Reading(whole, ids.shape, view)
         ids = ids.copy()  # arrays are stored into
         low, high = int(ids.min()), int(ids.max())
         node = self.at(low)
         if node is not None and high < node.first + node.size:
-            return Reading(ids, whole, View(node, 0, (), ids - node.first))
+            return Reading(whole, ids.shape, View(node, 0, (), ids - node.first), ids=ids)
         return self._of_several(ids, whole)
+
+    def reading_of(self, node: int) -> Reading:
+        """Return an operand of one node, of shape ()."""
+        array = self.at(node)
+        if array is None:
+            return Reading((), (), singles=Singles([node], _FIRST, _FIRST), ids=np.array(node))
+        return Reading((), (), View(array, node - array.first, ()))
 
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
@@ -276,14 +236,23 @@ class ArrayNodes:
         found = self.untouched.get(id(owner))
         if found is None or found[0]() is not owner or not ids.size:
             return None
-        if ids is owner or (ids.size == owner.size and ids.flags.c_contiguous):
-            view = View(found[1], 0, (), whole=True)
+        if ids.size == owner.size and ids.flags.c_contiguous:
+            view = View(found[1], 0, (), None, True)
         else:
-            offset = (ids.__array_interface__["data"][0] - owner.__array_interface__["data"][0]) // ids.itemsize
-            view = View(found[1], offset, tuple(step // ids.itemsize for step in ids.strides))
+            size = ids.itemsize
+            view = View(found[1], ids.item(0) - found[1].first, tuple([step // size for step in ids.strides]))
         if self._checks and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
+
+    def _composed_of(self, ids: Nodes) -> tuple[Block, ...] | None:
+        found = self.composed.get(id(ids))
+        if found is None or found[0]() is not ids:
+            return None
+        for block in found[1]:
+            if self._checks and not np.array_equal(ids[block.where], block.view.ids(block.shape)):
+                raise InvariantError("a joined array of node ids was stored into without a word", do="report it")
+        return found[1]
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""
@@ -305,21 +274,54 @@ class ArrayNodes:
             return None
         return View(node, start - node.first, steps)
 
+    def _numbers_of(self, flat: Nodes) -> Nodes:
+        """Return the numbers of the array nodes that nodes are elements of, -1 for those of none."""
+        begins = np.flatnonzero(flat[1:] - flat[:-1] != 1) + 1  # of runs of ascending nodes
+        if 4 * len(begins) < len(flat):
+            runs = np.concatenate([[0], begins])
+            lengths = np.diff(runs, append=len(flat))
+            found = self._number_of(flat[runs])
+            if ((found == self._number_of(flat[runs + lengths - 1])) & ((found >= 0) | (lengths == 1))).all():
+                return np.repeat(found, lengths)
+        return self._number_of(flat)
+
+    def _number_of(self, nodes: Nodes) -> Nodes:
+        if nodes.size <= FEW:
+            numbers = [bisect_right(self.firsts, node) - 1 for node in nodes.tolist()]
+            ends = [self.nodes[k].first + self.nodes[k].size if k >= 0 else 0 for k in numbers]
+            return np.array(
+                [k if node < end else -1 for k, node, end in zip(numbers, nodes.tolist(), ends, strict=True)]
+            )
+        firsts, stops = self._all_ranges()
+        at: Nodes = np.searchsorted(firsts, nodes, side="right") - 1
+        if len(stops):
+            at[(at >= 0) & (nodes >= stops[at])] = -1
+        return at
+
+    def _all_ranges(self) -> Nodes:
+        """Return the first nodes of all array nodes, and where they stop; the same array, with room, as more come."""
+        with self._lock:
+            known, count = self._known, len(self.nodes)
+            if count > self._ranges.shape[1]:
+                self._ranges = np.concatenate([self._ranges, np.zeros((2, 16 + count), dtype=np.int64)], axis=1)
+            if known < count:
+                new = self.nodes[known:count]
+                self._ranges[:, known:count] = [node.first for node in new], [node.first + node.size for node in new]
+                self._known = count
+            return self._ranges[:, :count]
+
     def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
         flat = ids.ravel()
-        firsts, stops = self._ranges[:, : len(self.nodes)]
-        at = np.searchsorted(firsts, flat, side="right") - 1
-        if len(stops):
-            at[(at >= 0) & (flat >= stops[at])] = -1
+        at = self._numbers_of(flat)
         parts = []
         for k in (np.flatnonzero(np.bincount(at + 1)[1:])).tolist():
             where = np.flatnonzero(at == k)
             parts.append(Part(self.nodes[k], where, flat[where] - self.firsts[k]))
         where = np.flatnonzero(at < 0)
         if not len(where):
-            return Reading(ids, whole, None, tuple(parts))
+            return Reading(whole, ids.shape, None, tuple(parts), ids=ids)
         single, numbers = np.unique(flat[where], return_inverse=True)
-        return Reading(ids, whole, None, tuple(parts), Singles(single.tolist(), where, numbers))
+        return Reading(whole, ids.shape, None, tuple(parts), Singles(single.tolist(), where, numbers), ids)
 
 
 def _owner(ids: Nodes) -> Nodes:

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.limits import check
-from symad.graph.array_nodes import ELEMENTS, ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]
+_Step = tuple[ArrayNode, Callable[..., Any] | None, tuple[Reading, ...]]  # what computes it from what
 
 
 def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
@@ -44,60 +45,93 @@ def values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
         truths = bool(found) and all(isinstance(value, (bool, np.bool_)) for value in found)
         return np.array(found, dtype=bool if truths else np.float64).reshape(nodes.shape)
     reading = graph.arrays.reading(nodes)
-    _prepare(graph, reading.single_nodes, reading.array_nodes, values)
-    return np.array(np.broadcast_to(_read(graph, reading, values), nodes.shape))
+    compute(graph, [reading], values)
+    return np.array(np.broadcast_to(read(graph, reading, values), nodes.shape))
+
+
+def compute(graph: Graph, readings: Iterable[Reading], values: Values, nodes: Iterable[int] = ()) -> None:
+    """Compute the numbers of operands, which `read` gives then, and of nodes."""
+    readings = list(readings)
+    single = [node for reading in readings for node in reading.single_nodes]
+    _prepare(graph, [*single, *nodes], [array for reading in readings for array in reading.array_nodes], values)
 
 
 def _prepare(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> None:
     """Compute array nodes, and what of nodes depends on them."""
     single, wanted, elements = _needed(graph, nodes, arrays, values)
+    if not single and not wanted:
+        return
     order = sorted(single | wanted.keys())
     start = 0
     with np.errstate(all="ignore"):
         for stop, item in enumerate([*order, None]):
             if item is not None and item not in wanted:
                 continue
-            carry_out(graph, order[start:stop], values, FLOATS)
+            if start < stop:
+                carry_out(graph, order[start:stop], values, FLOATS)
             if item is not None:
                 check("computing arrays", graph.heads)
                 _compute(graph, wanted[item], values)
-                read = elements.pop(item, set()) | ({item} & single)  # a constant, itself or all of its array
-                values.update(_numbers_at(graph, wanted[item], read))
+                if item in elements or item in single:  # a constant, itself or all of its array
+                    asked = elements.pop(item, set()) | ({item} & single)
+                    values.update(_numbers_at(graph, wanted[item][0], asked))
             start = stop + 1
     assert not elements
 
 
 def _needed(
     graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values
-) -> tuple[set[int], dict[int, ArrayNode], dict[int, set[int]]]:
+) -> tuple[set[int], dict[int, _Step], dict[int, set[int]]]:
     """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
-    heads, operands, computed = graph.heads, graph.operands, graph.arrays.values
-    single, wanted, elements = set[int](), dict[int, ArrayNode](), dict[int, set[int]]()
+    operands, computed = graph.operands, graph.arrays.values
+    single, wanted, elements = set[int](), dict[int, _Step](), dict[int, set[int]]()
     stack, waiting = list(nodes), list(arrays)
     while stack or waiting:
         while waiting:
             array = waiting.pop()
             if array.first not in computed and array.first not in wanted:
-                wanted[array.first] = array
-                for reading in array.operands:
-                    waiting += reading.array_nodes
-                    stack += reading.single_nodes
+                wanted[array.first] = step = _step(graph, array)
+                for reading in step[2]:
+                    if reading.view is not None:
+                        waiting.append(reading.view.node)
+                    else:
+                        waiting += reading.array_nodes
+                        stack += reading.single_nodes
         while stack:
             node = stack.pop()
             if node in values or node in single:
                 continue
-            if heads[node] in ELEMENTS:
-                its = graph.arrays.at(node)
-                assert its is not None
-                if its.first in computed:
-                    values.update(_numbers_at(graph, its, (node,)))
-                else:
-                    elements.setdefault(its.first, set()).add(node)
-                    waiting.append(its)
-            else:
+            its = graph.arrays.at(node)
+            if its is None or its.element is sp.Float:
                 single.add(node)
                 stack += operands[node]
+            elif its.first in computed:
+                values.update(_numbers_at(graph, its, (node,)))
+            else:
+                elements.setdefault(its.first, set()).add(node)
+                waiting.append(its)
     return single, wanted, elements
+
+
+def _step(graph: Graph, array: ArrayNode) -> _Step:
+    """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once."""
+    if array.head is sp.Add or array.head is sp.Mul:
+        left, right = array.operands
+        for one, other in ((left, right), (right, left)):
+            inner = None if other.view is None or not other.view.whole else other.view.node
+            if inner is None or inner.shape != other.kept or inner.kind != "each":
+                continue
+            if array.head is sp.Add and inner.head is sp.Mul:
+                factors = [part for part in inner.operands if not _is_minus_one(graph, part)]
+                if len(factors) == 1:
+                    return array, np.subtract, (one, factors[0])
+            if array.head is sp.Mul and inner.head is sp.Pow and _is_minus_one(graph, inner.operands[1]):
+                return array, np.divide, (one, inner.operands[0])
+    return array, FUNCTIONS[array.head] if array.kind == "each" else None, array.operands  # type: ignore[index]
+
+
+def _is_minus_one(graph: Graph, reading: Reading) -> bool:
+    return reading.only is not None and graph.atoms.get(reading.only) is sp.S.NegativeOne
 
 
 def _numbers_at(graph: Graph, array: ArrayNode, nodes: Iterable[int]) -> dict[int, Any]:
@@ -105,61 +139,49 @@ def _numbers_at(graph: Graph, array: ArrayNode, nodes: Iterable[int]) -> dict[in
     return {node: computed[node - array.first].item() for node in nodes}
 
 
-def _read(graph: Graph, reading: Reading, values: Values) -> Any:
+def read(graph: Graph, reading: Reading, values: Values) -> Any:
     """Return the values of an operand: an array in its shape, or a number of one node."""
-    computed, ids = graph.arrays.values, reading.ids
+    computed = graph.arrays.values
     if reading.view is not None:
-        return reading.view.of(computed[reading.view.node.first], ids.shape)
+        return reading.view.of(computed[reading.view.node.first], reading.kept)
     if reading.only is not None:
         return values[reading.only]
+    if reading.blocks:
+        kinds = {computed[block.view.node.first].dtype for block in reading.blocks}
+        blocks = np.empty(reading.kept, dtype=kinds.pop() if len(kinds) == 1 else np.float64)
+        for block in reading.blocks:
+            blocks[block.where] = block.view.of(computed[block.view.node.first], block.shape)
+        return blocks
     singles = reading.singles
     truths = any(computed[part.node.first].dtype == bool for part in reading.parts)
     numbers = None if singles is None else np.array([values[node] for node in singles.nodes])
     if not reading.parts:
         assert singles is not None
         assert numbers is not None
-        return numbers[singles.numbers].reshape(ids.shape)
-    found = np.empty(ids.size, dtype=bool if truths else np.float64)
+        return numbers[singles.numbers].reshape(reading.kept)
+    found = np.empty(reading.size, dtype=bool if truths else np.float64)
     if singles is not None and numbers is not None:
         found[singles.where] = numbers[singles.numbers]
     for part in reading.parts:
         found[part.where] = computed[part.node.first][part.places]
-    return found.reshape(ids.shape)
+    return found.reshape(reading.kept)
 
 
-def _compute(graph: Graph, array: ArrayNode, values: Values) -> None:
+def _compute(graph: Graph, step: _Step, values: Values) -> None:
     """Compute an array node from the values of its operands."""
-    operands = [_read(graph, reading, values) for reading in array.operands]
-    if array.kind != "each":
-        operands = [
-            np.broadcast_to(part, reading.shape) for part, reading in zip(operands, array.operands, strict=True)
-        ]
-    if array.head is sp.Mul:
-        operands = _with_quotient(graph, array, operands, values)
-    found = np.asarray(_CARRIED_OUT[array.kind](array, *operands))
-    if found.dtype != bool:
-        found = found.astype(np.float64, copy=False)
+    array, function, readings = step
+    operands = [read(graph, reading, values) for reading in readings]
+    if function is not None:
+        found = function(*operands)
+    else:
+        whole = [np.broadcast_to(part, reading.shape) for part, reading in zip(operands, readings, strict=True)]
+        found = _CARRIED_OUT[array.kind](array, *whole)
+    found = np.asarray(found)
+    if found.dtype != bool and found.dtype != np.float64:
+        found = found.astype(np.float64)
     if found.shape != array.shape:
         found = np.broadcast_to(found, array.shape)
-    graph.arrays.values[array.first] = np.ascontiguousarray(found).ravel()
-
-
-def _with_quotient(graph: Graph, array: ArrayNode, operands: list[Any], values: Values) -> list[Any]:
-    """Return the operands of a product; those of a quotient u * v**-1 as u / v, which is rounded once."""
-    for k, reading in enumerate(array.operands):
-        power = None if reading.view is None else reading.view.node
-        if power is not None and power.head is sp.Pow and power.ids.shape == reading.ids.shape:
-            base, exponent = power.operands
-            if exponent.ids.size == 1 and graph.atoms.get(int(exponent.ids.flat[0])) is sp.S.NegativeOne:
-                whole = np.array_equal(reading.ids, power.ids)
-                if whole:
-                    return [np.divide(operands[1 - k], _read(graph, base, values))]
-    return operands
-
-
-def _each(array: ArrayNode, *operands: Any) -> Any:
-    assert array.head is not None
-    return FUNCTIONS[array.head](*operands)
+    graph.arrays.values[array.first] = found.ravel()
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
@@ -175,7 +197,6 @@ _REDUCTIONS: dict[Any, np.ufunc] = {
     sp.Max: np.maximum, sp.Min: np.minimum, sp.And: np.logical_and, sp.Or: np.logical_or,
 }  # fmt: skip
 _CARRIED_OUT: dict[str, Callable[..., Any]] = {
-    "each": lambda array, *operands: FUNCTIONS[array.head](*operands),
     "sum": lambda array, terms: np.add.reduce(terms, axis=0),
     "extremum": _extremum,
     "running": lambda array, terms: np.add.accumulate(terms, axis=0),

@@ -16,6 +16,7 @@ from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
+from weakref import ref
 
 import numpy as np
 import sympy as sp
@@ -31,6 +32,7 @@ from codegen.limits import check
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
 from symad.graph.array_nodes import ArrayNodes
+from symad.graph.element_rows import SparseColumn
 
 Number: TypeAlias = bool | int | float | Fraction
 Rule: TypeAlias = Callable[[int], int | None]
@@ -38,7 +40,7 @@ Rule: TypeAlias = Callable[[int], int | None]
 _PRECISION = 53  # bits of a float
 
 MANY = 64  # leaves made at once whose atoms are made later
-ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, some 10 GB
+ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, some 5 GB
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
@@ -56,13 +58,13 @@ class Graph(Table):
 
     most = NODE_LIMIT
 
-    __slots__ = ("arrays", "marks", "placed", "rules")
+    __slots__ = ("__weakref__", "arrays", "marks", "placed", "rules")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
-        self.arrays = ArrayNodes(self)
+        self.arrays = ArrayNodes(ref(self))
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
     def place(self, frame: FrameType) -> None:
@@ -160,16 +162,21 @@ class Graph(Table):
             check("writing operations", self.heads)
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
-            self._atoms_later(nodes, atom, values)
+            if values is None:
+                self._atoms_later(nodes, atom)
+            else:
+                self._lazy_atoms().later_floats(nodes, values)
             self._add_leaves(head, nodes)
             return nodes
 
-    def elements(self, head: Head, count: int, numbers: NDArray[np.float64] | None = None) -> int:
-        """Return the first of new leaves that stand for the elements of an array; of numbers, their atoms are Floats.
+    def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
+        """Return the first of new leaves that stand for the elements of an array; of numbers, they have atoms.
+
+        They are not stored: `arrays` says what their heads are.
 
         >>> graph = Graph()
-        >>> graph.elements(sp.Float, 2, np.array([0.5, 1.5])), graph.atoms[1]
-        (0, 1.50000000000000)
+        >>> graph.elements(2, np.array([0.5, -0.0])), graph.atoms[1], len(graph)
+        (0, -0.0, 2)
         """
         with self._lock:
             first = len(self.heads)
@@ -177,15 +184,26 @@ class Graph(Table):
             if first + count > ELEMENT_LIMIT:
                 raise LimitError(
                     f"the graph has reached {ELEMENT_LIMIT} elements of arrays",
-                    why=f"{count} were to be added; each takes some 40 bytes until the derivative is ready",
+                    why=f"{count} were to be added; each takes some 20 bytes until the derivative is ready",
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
-            nodes = range(first, first + count)
             if numbers is not None:
-                self._atoms_later(nodes, None, numbers)
-            self._add_leaves(head, nodes)
+                self._atoms_later(range(first, first + count), lambda k: _atom(float(numbers[k])))
+            if self.blocks.scanned < first:
+                self.blocks.scan(self.heads)
+            self.blocks.add_range(first, first + count)
+            self._leave_out(count)
+            self.blocks.scanned = first + count
             self.blocks.elements += count
             return first
+
+    def _leave_out(self, count: int) -> None:
+        """Let the next rows be elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
+        if isinstance(self.heads, list):
+            self.heads = SparseColumn(self.heads, self.arrays.head_of)  # type: ignore[assignment]
+            self.operands = SparseColumn(self.operands, _no_operands)  # type: ignore[assignment]
+        self.heads.leave_out(count)  # type: ignore[attr-defined]
+        self.operands.leave_out(count)  # type: ignore[attr-defined]
 
     def _add_leaves(self, head: Head, nodes: range) -> None:
         """Add leaves of one head, as one block."""
@@ -195,14 +213,14 @@ class Graph(Table):
         self.operands += [()] * len(nodes)
         self.blocks.scanned = nodes.stop
 
-    def _atoms_later(self, nodes: range, atom: AtomOf | None, values: NDArray[np.float64] | None) -> None:
-        """Let the atoms of nodes be those of numbers, or what a function makes of their places."""
+    def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
+        """Let the atoms of nodes be what a function makes of their places."""
+        self._lazy_atoms().later(nodes, atom)
+
+    def _lazy_atoms(self) -> LazyAtoms:
         if not isinstance(self.atoms, LazyAtoms):
             self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
-        if values is not None:
-            self.atoms.later_floats(nodes, values)
-        elif atom is not None:
-            self.atoms.later(nodes, atom)
+        return self.atoms
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
@@ -274,6 +292,10 @@ class Graph(Table):
                 self.ruled(operands[0], operands[1:], _rule_left_behind)
             else:
                 self.node(head, *operands)
+
+
+def _no_operands(row: int) -> tuple[int, ...]:
+    return ()
 
 
 def _rule_left_behind(position: int) -> int | None:

@@ -33,6 +33,8 @@ _OWN_FOLDERS = (
     contextlib.__file__,
     str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
 )
+FILES = 4096  # bound of the cache of what files are, by their names
+
 _NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
 _SCIPY = _OWN_FOLDERS[-1]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
@@ -173,6 +175,7 @@ def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+@functools.lru_cache(maxsize=FILES)
 def is_library(file: str) -> bool:
     """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy, or is compiled code of whomever's.
 

@@ -7,25 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+import symad.tracing.values.node_builders as op
 from codegen.heads import Alias
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
-from symad.graph.array_nodes import Reading, TruthElement
+from symad.graph.array_operands import ArrayNode, Element, Reading, TruthElement, result_of
 from symad.graph.array_values import values_of_array
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_loops import ArrayLoops
-from symad.tracing.values.array_blocks import Kind, chain_head, kinds_of, shared_template_of
+from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, chain_head, kinds_of, shared_template_of
 from symad.tracing.values.node_builders import Build
 
-LEAST = 64  # elements; fewer are written out
+Operand: TypeAlias = NDArray[Any]  # nodes, or numbers in floats
+
+LEAST = 16  # elements; fewer are written out
+PRODUCTS = 64  # multiplications in a product of matrices; fewer are written out
 
 _KINDS: dict[Head, Kind] = {sp.Float: "constant", TruthElement: "truth"}
 _NUMBERS = frozenset({"constant", "number"})
@@ -38,6 +42,7 @@ class ArrayGraph(ArrayLoops):
 
     least: int = LEAST
     on_numbers: ClassVar[bool] = True
+    templates: dict[tuple[Any, ...], tuple[Template, list[int], int]] = field(default_factory=dict)
 
     def within(self, inner: Scope) -> ArrayGraph:
         """Return what does the same in a scope inside."""
@@ -47,16 +52,7 @@ class ArrayGraph(ArrayLoops):
         """Return the nodes of an array of numbers, which are not looked at one by one."""
         if values.size < self.least:
             return None
-        graph = self.scope.graph
-        plain = np.isfinite(values) & ((values != 0) | ~np.signbit(values))
-        if not plain.any():
-            return None
-        if plain.all():
-            return graph.arrays.add("given", values.shape, numbers=values.flatten()).reshape(values.shape)
-        made = np.empty(values.shape, dtype=np.int64)
-        made[plain] = graph.arrays.add("given", (int(plain.sum()),), numbers=values[plain])
-        made[~plain] = [graph.number(value) for value in values[~plain].tolist()]
-        return made
+        return self.scope.graph.arrays.add("given", values.shape, numbers=values.flatten())
 
     def aliases(self, nodes: Nodes) -> Nodes | None:
         """Return nodes of their own with the values of others: the parameters of a level."""
@@ -64,21 +60,68 @@ class ArrayGraph(ArrayLoops):
             return None
         return self.scope.graph.arrays.add("each", nodes.shape, [nodes], head=Alias)
 
-    def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
+    def elementwise(self, build: Build, operands: Sequence[Operand], shape: tuple[int, ...]) -> Nodes | None:
+        """Return build(...) of every element of operands that broadcast to a shape."""
+        if build is op.select and (chosen := self.chosen(*operands)) is not None:
+            return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape).copy()
+        if math.prod(shape) < self.least:
+            return None
+        if build is op.power and operands[1].size > 1:
+            return self.powers(operands[0], operands[1], shape)
+        return self.mapped(build, operands, shape)
+
+    def mapped(self, build: Build, operands: Sequence[Operand], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element."""
         graph = self.scope.graph
-        readings = list(map(graph.arrays.reading, operands))
+        readings = list(map(self._reading, operands))
         kinds = [self._kind(reading) for reading in readings]
-        if None in kinds or set(kinds) == {"constant"}:
+        if None in kinds or ("number" not in kinds and "truth" not in kinds):
             return None
-        template, slots, result = shared_template_of(graph, build, [reading.ids for reading in readings], kinds)
-        found: dict[int, Nodes | Reading] = dict(zip(slots, readings, strict=True))
+        template, slots, result = self._template(build, readings, kinds)
         if result in slots:
-            return np.broadcast_to(operands[slots.index(result)], shape).copy()
+            return np.broadcast_to(readings[slots.index(result)].ids, shape).copy()
+        found = dict(zip(slots, readings, strict=True))
         enter(graph, template, found, range(len(template)))
         made = found[result]
-        assert not isinstance(made, Reading)
-        return made if made.shape == shape else np.broadcast_to(made, shape).copy()
+        if made.kept == shape and made.view is not None and made.view.whole:
+            return graph.arrays.handed_out(made.view.node)
+        return np.broadcast_to(made.ids, shape).copy()
+
+    def _template(
+        self, build: Build, readings: Sequence[Reading], kinds: Sequence[Kind | None]
+    ) -> tuple[Template, list[int], int]:
+        """Return what a builder writes down for operands; what it is for constants, their nodes say."""
+        key = (
+            build,
+            *[
+                int(reading.ids.flat[0]) if reading.size == 1 and kind == "constant" else kind
+                for reading, kind in zip(readings, kinds, strict=True)
+            ],
+        )
+        if key not in self.templates:
+            atoms = self.scope.graph.atoms
+            given = tuple([atoms[part] if isinstance(part, int) else part or "number" for part in key[1:]])
+            self.templates[key] = shared_template_of(build, given)
+        return self.templates[key]
+
+    def _reading(self, values: Operand) -> Reading:
+        """Return an operand: nodes, or numbers, which need none."""
+        arrays = self.scope.graph.arrays
+        if values.dtype != np.float64:
+            return arrays.reading(values)
+        return result_of(arrays.made(ArrayNode("given", values.shape, sp.Float, numbers=values.flatten())))
+
+    def chosen(self, conditions: Nodes, first: Nodes, second: Nodes) -> Nodes | None:
+        """Return the choice by truth values that are known."""
+        true, false = map(self.scope.graph.number, (True, False))
+        if conditions.size < self.least:
+            return super().chosen(conditions, first, second)
+        holds = conditions == true
+        if not (holds | (conditions == false)).all():
+            return None
+        shape = np.broadcast_shapes(conditions.shape, first.shape, second.shape)
+        known = self.scope.graph.arrays.add("given", holds.shape, numbers=holds.ravel(), truths=True)
+        return self.mapped(op.select, (known, first, second), shape)
 
     def kind(self, nodes: Nodes) -> Kind | None:
         """Return what nodes are: "constant" where all of them are constants."""
@@ -86,9 +129,11 @@ class ArrayGraph(ArrayLoops):
 
     def _kind(self, reading: Reading) -> Kind | None:
         """Return what the nodes of an operand are; None for truth values that are known."""
-        kinds: set[Kind | None] = {
-            _KINDS.get(self.scope.graph.heads[node.first], "number") for node in reading.array_nodes
-        }
+        if reading.view is not None:
+            return _KINDS.get(reading.view.node.element, "number")
+        if reading.only is not None and issubclass(self.scope.graph.heads[reading.only], CONSTANTS):
+            return "constant"
+        kinds: set[Kind | None] = {_KINDS.get(node.element, "number") for node in reading.array_nodes}
         if reading.singles is not None:
             kinds |= set(kinds_of(self.scope.graph, [np.array(reading.singles.nodes)]))
         if len(kinds) == 1:
@@ -122,13 +167,13 @@ class ArrayGraph(ArrayLoops):
             return None
         return graph.arrays.add("running", rows.shape, [reading])
 
-    def matmul(self, left: Nodes, right: Nodes) -> Nodes | None:
+    def matmul(self, left: Operand, right: Operand) -> Nodes | None:
         """Return the products of matrices, or of stacks of them."""
-        stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        stack = _common([left.shape[:-2], right.shape[:-2]])
         shape = *stack, left.shape[-2], right.shape[-1]
-        if math.prod(shape) * left.shape[-1] < self.least or not left.shape[-1]:
+        if math.prod(shape) * left.shape[-1] < min(PRODUCTS, 4 * self.least) or not left.shape[-1]:
             return None
-        sides = list(map(self.scope.graph.arrays.reading, (left, right)))
+        sides = list(map(self._reading, (left, right)))
         kinds = set(map(self._kind, sides))
         return self.scope.graph.arrays.add("product", shape, sides) if "number" in kinds <= _NUMBERS else None
 
@@ -145,9 +190,8 @@ class ArrayGraph(ArrayLoops):
         return self._computed(self.scope.graph.arrays.add("log_determinant", (), [matrix]))
 
     def cholesky(self, matrix: Nodes) -> Nodes:
-        """Return the lower factor of a matrix, with the number 0 above its diagonal."""
-        made = self._computed(self.scope.graph.arrays.add("cholesky", matrix.shape, [matrix]))
-        return np.where(np.tri(len(matrix), dtype=bool), made, self.scope.graph.number(0))
+        """Return the lower factor of a matrix; above its diagonal there are zeros that depend on nothing."""
+        return self._computed(self.scope.graph.arrays.add("cholesky", matrix.shape, [matrix]))
 
     def _computed(self, nodes: Nodes) -> Nodes:
         """Return nodes that are computed now, so that what NumPy raises has the user's line."""
@@ -161,21 +205,35 @@ def array_graph(scope: Scope) -> ArrayGraph:
     return around if isinstance(around, ArrayGraph) else ArrayGraph(scope, LEAST)
 
 
-def enter(graph: Graph, template: Graph, found: dict[int, Nodes | Reading], rows: Iterable[int]) -> None:
+def enter(graph: Graph, template: Template, found: dict[int, Reading], rows: Iterable[int]) -> None:
     """Enter rows of a template into a graph, each as an array node; `found` has the nodes of its slots, and gets all.
 
     What is the same for all elements is a node as any other.
     """
+    arrays = graph.arrays
     for row in rows:
         if row in found:
             continue
-        head, parts = template.heads[row], [found[part] for part in template.operands[row]]
-        arrays = [part.ids if isinstance(part, Reading) else part for part in parts]
-        if not parts:
-            found[row] = np.array(graph.leaf(template.atoms[row]))
-        elif all(part.size == 1 for part in arrays):
-            node = graph.canonical(head, tuple(int(part.flat[0]) for part in arrays))
-            found[row] = np.full(np.broadcast_shapes(*[part.shape for part in arrays]), node)
+        places = template.operands[row]
+        if not places:
+            found[row] = arrays.reading_of(graph.leaf(template.atoms[row]))
+            continue
+        head, parts = template.heads[row], [found[part] for part in places]
+        shape = _common([part.kept for part in parts])
+        if max([part.size for part in parts]) == 1:
+            node = graph.canonical(head, tuple([int(part.ids.flat[0]) for part in parts]))
+            found[row] = arrays.reading(np.full(shape, node)) if shape else arrays.reading_of(node)
         else:
-            shape = np.broadcast_shapes(*[part.shape for part in arrays])
-            found[row] = graph.arrays.add("each", shape, parts, head=head, truths=template.is_boolean(row))
+            element = TruthElement if template.is_boolean(row) else Element
+            found[row] = result_of(arrays.made(ArrayNode("each", shape, element, tuple(parts), head)))
+
+
+def _common(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape to which shapes broadcast."""
+    shape = shapes[0]
+    for other in shapes:
+        if other != shape and other:
+            if shape:
+                return np.broadcast_shapes(*shapes)
+            shape = other
+    return shape

@@ -80,9 +80,24 @@ def _joining(function: Callable[..., Any]) -> Callable[..., Any]:
             mixed = has_truths(scope.graph, made) and any(not is_boolean(scope.graph, node) for node in made.flat)
             return wrap(numbers(scope.graph, made) if mixed else made, scope)
         parts = homogeneous(scope.graph, [nodes_of(part, scope) for part in arrays])
+        axis = None if others or keywords else _plain_axis(function, parts)
+        if axis is not None:
+            return delivered(wrap(scope.graph.arrays.joined(parts, axis), scope), out)
         return delivered(wrap(function(parts, *others, **keywords), scope), out)
 
     return handler
+
+
+def _plain_axis(function: Callable[..., Any], parts: list[Nodes]) -> int | None:
+    """Return the axis along which a function joins matrices without another word; None for others."""
+    axes: dict[Callable[..., Any], int] = {np.concatenate: 0, np.vstack: 0, np.hstack: 1, np.column_stack: 1}
+    if (
+        len({part.ndim for part in parts}) != 1
+        or parts[0].ndim < 2
+        or (function is np.column_stack and parts[0].ndim > 2)
+    ):
+        return None
+    return axes.get(function)
 
 
 def _nested(arrays: Any, scope: Scope) -> Any:
@@ -114,6 +129,22 @@ def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _function in MOVING:
     implements(_function)(_moving(_function))
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """The elements, moved along axes; those beyond the end come in at the beginning."""
+    if type(a) is not Array or type(shift) is not int or type(axis) is not int or not -a.ndim <= axis < a.ndim:
+        return _moving(np.roll)(a, shift, axis)
+    axis, count = axis % a.ndim, a.shape[axis]
+    if not count or not shift % count:
+        return Array(a.nodes.copy(), a.scope)
+    a.scope.check_open()
+    before, start = (slice(None),) * axis, -(shift % count)
+    parts = [a.nodes[(*before, piece)] for piece in (slice(start, None), slice(start))]
+    return Array(a.scope.graph.arrays.joined(parts, axis), a.scope)
+
+
 for _function in JOINING:
     implements(_function)(_joining(_function))
 for _function in SEPARATE:
@@ -266,6 +297,7 @@ def _write(target: Any, values: Any, writing: Callable[[Nodes, Nodes], None]) ->
     if not is_traced(target):
         raise store_error()
     scope = scope_of(target, values)
+    scope.graph.arrays.stored_into(target.nodes)
     writing(target.nodes, like(scope.graph, target.nodes, nodes_of(values, scope)))
     target.scope = scope
 

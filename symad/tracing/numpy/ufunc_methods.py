@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import symad.tracing.values.node_arrays as node_arrays
 import symad.tracing.values.node_builders as op
@@ -20,17 +21,21 @@ from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.node_arrays import Nodes, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, refuse_function, store_error
 
 Keywords = Mapping[str, Any]
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_PLAIN = frozenset({float, int, np.ndarray})
 _ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those with a neutral element
 
 
 @implements_method("__call__")
 def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
+    if not keywords and (made := _of_one_scope(ufunc, inputs)) is not None:
+        return made
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
         return NotImplemented
     node_arrays.require_float(f"np.{ufunc.__name__}", keywords.get("dtype"))
@@ -47,6 +52,40 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     made = [elementwise(scope.graph, part, *operands) for part in parts]
     places = targets or [None] * len(made)
     return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+
+
+def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """Return the result for traced values of one scope, numbers and plain arrays of them; None for anything else."""
+    build, scope = UFUNCS.get(ufunc.__name__), None
+    if build is None and ufunc is not np.matmul:
+        return None
+    for value in inputs:
+        kind = type(value)
+        if kind is Array or kind is Scalar:
+            if scope is not None and value.scope is not scope:
+                return None
+            scope = value.scope
+        elif kind not in _PLAIN or (kind is np.ndarray and value.dtype == object):
+            return None
+    if scope is None:
+        return None
+    scope.check_open()
+    graph, loops = scope.graph, node_arrays.loops_on(scope.graph)
+    least = loops.least if loops is not None and loops.on_numbers and build is not op.power else None
+    operands = [_operand(value, scope, least) for value in inputs]
+    made = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
+    return wrap(made, scope)
+
+
+def _operand(value: Any, scope: Scope, least: int | None) -> npt.NDArray[Any]:
+    """Return nodes; large arrays of numbers as they are, where they need no nodes."""
+    if type(value) is Array:
+        return value.nodes
+    if type(value) is float:
+        return np.array(scope.graph.number(value))
+    if type(value) is np.ndarray and least is not None and value.dtype == np.float64 and value.size >= least:
+        return value
+    return nodes_of(value, scope)
 
 
 def _python_results(made: Any, scope: Scope) -> Any:

@@ -220,7 +220,7 @@ class Array(Traced, NDArrayOperatorsMixin):
         return format(str(self), specification)
 
     def __copy__(self) -> Array:
-        return Array(self.nodes.copy(), self.scope)
+        return Array(self.scope.graph.arrays.copied(self.nodes), self.scope)
 
     def __deepcopy__(self, memo: object) -> Array:
         return self.__copy__()

@@ -87,12 +87,12 @@ def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[
     return _template(build, _slots(graph, operands, kinds_of(graph, operands)))
 
 
-def shared_template_of(
-    graph: Graph, build: Build, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
-) -> tuple[Template, list[int], int]:
-    """Return the same for operands whose kinds are known; the template is one for all, and is not to be added to."""
-    slots = _slots(graph, operands, kinds)
-    return _known_template(build, slots, tuple(atom_key(part) for part in slots if isinstance(part, sp.Basic)))
+def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tuple[Template, list[int], int]:
+    """Return the same for operands that are known by their kinds, or (constants) by their atoms.
+
+    The template is one for all, and is not to be added to.
+    """
+    return _known_template(build, given, tuple(atom_key(part) for part in given if isinstance(part, sp.Basic)))
 
 
 def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]) -> tuple[Kind | sp.Basic, ...]:
@@ -146,8 +146,13 @@ def chain_head(graph: Graph, build: Build, kind: Kind | None) -> Head | None:
     """Return the head of the pairs that a reduction consists of; None where it is more than pairs, or may fold some."""
     if kind is None or (kind == "constant" and build not in _BLIND):
         return None
+    return _pair_head(build, "truth" if kind == "truth" else "number")
+
+
+@lru_cache(maxsize=TEMPLATES)
+def _pair_head(build: Build, kind: Kind) -> Head | None:
     template = Template()
-    left, right = (template.slot("truth" if kind == "truth" else "number") for _ in range(2))
+    left, right = (template.slot(kind) for _ in range(2))
     total = build(template, left, right)
     return template.heads[total] if len(template) == 3 and total in template.pairs else None
 

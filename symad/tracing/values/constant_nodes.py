@@ -16,7 +16,7 @@ from sympy.logic import boolalg
 
 from codegen.evaluation.constant_folding import plain_number
 from codegen.heads import Alias
-from symad.graph.array_nodes import TruthElement
+from symad.graph.array_operands import TruthElement
 from symad.graph.graph import Graph, Number
 
 Numeric = Callable[..., Any]

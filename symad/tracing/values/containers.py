@@ -126,7 +126,7 @@ def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> 
     if isinstance(value, Traced):
         join(scope, value.scope)
     try:
-        return np.array(nodes_of(value, scope), dtype=np.int64)
+        return scope.graph.arrays.copied(nodes_of(value, scope))
     except TraceError as error:
         do = error.do if isinstance(error, ExpressionError) else ""
         raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else ""), do) from error
@@ -134,7 +134,7 @@ def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> 
 
 def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:
     """Return the traced value of node ids: a Scalar for shape (), else an Array of its own (the ids are copied)."""
-    return wrap(np.array(nodes, dtype=np.int64), scope)
+    return wrap(scope.graph.arrays.copied(nodes), scope)
 
 
 def check_differentiable(value: Any, path: str) -> None:

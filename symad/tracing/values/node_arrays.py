@@ -29,12 +29,16 @@ Axis = int | tuple[int, ...] | None
 
 
 def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
-    """Return build(...) of every element, with NumPy's broadcasting."""
+    """Return build(...) of every element, with NumPy's broadcasting.
+
+    Operands are nodes, or (where operations on arrays are array nodes) numbers in floats.
+    """
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
     if (loops := loops_on(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
         return written  # type: ignore[no-any-return]
+    operands = tuple([as_nodes(graph, nodes) for nodes in operands])
     if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
         return block
     columns = [nodes if nodes.shape == shape else np.broadcast_to(nodes, shape) for nodes in operands]
@@ -125,7 +129,10 @@ def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
 
 
 def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
-    """Return the matrix product as NumPy's `@` defines it (1-D operands, stacks of matrices)."""
+    """Return the matrix product as NumPy's `@` defines it (1-D operands, stacks of matrices).
+
+    Operands are nodes, or (where operations on arrays are array nodes) numbers in floats.
+    """
     if left.ndim == 0 or right.ndim == 0:
         raise TraceError("@ with a scalar", where=user_place(), why="a matrix product needs arrays", do="use *")
     a = left[None, :] if left.ndim == 1 else left
@@ -134,6 +141,7 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
     if (loops := loops_on(graph)) is not None and (written := loops.matmul(a, b)) is not None:
         return _without_axes(written, left, right)
+    a, b = as_nodes(graph, a), as_nodes(graph, b)
     products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
     start = None if products.shape[-1] else graph.number(0)
     return _without_axes(reduce(graph, op.add, products, products.ndim - 1, initial=start), left, right)
@@ -206,6 +214,11 @@ def constants(graph: Graph, values: Any) -> Nodes:
     if array.dtype == bool:
         return np.where(array, graph.number(True), graph.number(False))
     return np.array([graph.number(value) for value in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
+
+
+def as_nodes(graph: Graph, values: npt.NDArray[Any]) -> Nodes:
+    """Return nodes as they are, and numbers in floats as the nodes of constants."""
+    return constants(graph, values) if values.dtype == np.float64 else values
 
 
 def require_float(name: str, dtype: Any) -> None:

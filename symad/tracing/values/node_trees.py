@@ -35,7 +35,9 @@ class Tree:
 
     @property
     def nodes(self) -> Nodes:
-        """All nodes in flat order, as an array."""
+        """All nodes in flat order, as an array that is not to be stored into."""
+        if len(self.arrays) == 1:
+            return self.arrays[0].ravel()
         return np.concatenate([np.empty(0, dtype=np.int64), *(array.ravel() for array in self.arrays)])
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -14,6 +15,7 @@ import symad as sa
 from symad.derivatives import level as levels
 from symad.derivatives.level import open_level
 from symad.errors import WorkbenchError
+from symad.graph.graph import Graph
 from symad.tracing.values.traced import Traced
 from tests.support.numbers_fuzz import array_nodes
 
@@ -244,3 +246,151 @@ def test_steps_that_somebody_listens_to_are_those_of_each_element() -> None:
     with levels.noting() as events:
         sa.grad(lambda x: np.sum(x * x))(np.ones(100))
     assert not events[0].graph.arrays.nodes
+
+
+SIZES = pytest.mark.parametrize("size", [5, 100])
+
+
+@SIZES
+def test_a_root_that_captures_what_is_made_of_arrays(size):
+    def solved(p):
+        q = p * p
+        return sa.root(lambda y: y**3 + y - np.sum(q) - q[1], 1.0) * p[0]
+
+    def by_hand(p):
+        total = np.sum(p * p) + p[1] ** 2
+        y = np.real(next(root for root in np.roots([1.0, 0.0, 1.0, -total]) if abs(root.imag) < 1e-9))
+        inner = 2 * p + 2 * p[1] * (np.arange(size) == 1)
+        return y * p[0], y * (np.arange(size) == 0) + p[0] * inner / (3 * y**2 + 1)
+
+    p = np.linspace(0.1, 0.9, size)
+    value, gradient = sa.value_and_grad(solved)(p)
+    expected, slope = by_hand(p)
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-10)
+    direction = np.cos(np.arange(size))
+    product = sa.hvp(solved, (p,), (direction,))
+    step = 1e-6 * direction
+    np.testing.assert_allclose(product, (by_hand(p + step)[1] - by_hand(p - step)[1]) / 2e-6, rtol=1e-6, atol=1e-7)
+
+
+@SIZES
+def test_a_rule_of_ones_own_on_an_array(size):
+    cubes = sa.custom_derivative(
+        lambda x: np.sum(x**3), derivative=lambda primals, tangents: np.sum(3 * primals[0] ** 2 * tangents[0])
+    )
+    x, v = np.linspace(0.1, 0.9, size), np.cos(np.arange(size))
+    value, gradient = sa.value_and_grad(lambda x: cubes(np.sin(x)) * x[0])(x)
+    inner = np.sum(np.sin(x) ** 3)
+    np.testing.assert_allclose(value, inner * x[0], rtol=1e-13)
+    first = np.arange(size) == 0
+    np.testing.assert_allclose(gradient, 3 * np.sin(x) ** 2 * np.cos(x) * x[0] + first * inner, rtol=1e-12)
+    np.testing.assert_allclose(sa.hvp(cubes, (x,), (v,)), 6 * x * v, rtol=1e-12)
+
+
+@SIZES
+def test_a_rule_of_ones_own_refuses_what_is_made_of_captured_arrays(size):
+    def captured(p):
+        total = np.sum(p * p)
+        return sa.custom_derivative(lambda y: y * total, derivative=lambda args, tangents: tangents[0])(p[0])
+
+    with pytest.raises(sa.errors.ArgumentError, match="none of its arguments"):
+        sa.grad(captured)(np.linspace(0.1, 0.9, size))
+
+
+STORES = {
+    "fill_diagonal": lambda z, x: np.fill_diagonal(z, x[:10]),
+    "put": lambda z, x: np.put(z, [3, 5, 77], x[:3]),
+    "put_along_axis": lambda z, x: np.put_along_axis(z, np.arange(10)[:, None] % 3, x[:10, None], 1),
+    "place": lambda z, x: np.place(z, np.arange(100).reshape(10, 10) % 7 == 0, x[:20]),
+    "putmask": lambda z, x: np.putmask(z, np.arange(100).reshape(10, 10) % 7 == 0, np.resize(x[:10], (10, 10))),
+}
+
+
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("made", [lambda x: np.sin(x), lambda x: x.copy()], ids=["computed", "copied"])
+def test_what_is_stored_by_a_function_is_seen(name, made):
+    def f(x):
+        z = made(x).reshape(10, 10)
+        STORES[name](z, x**2)
+        return np.sum(np.cos(np.arange(100.0)).reshape(10, 10) * z)
+
+    x, v = np.linspace(0.1, 0.9, 100), np.sin(np.arange(100.0))
+    value, gradient = sa.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-7)
+
+
+def test_data_may_change_while_the_function_runs():
+    rng = np.random.default_rng(0)
+    data, buffer = rng.normal(size=(50, 20)), np.empty((50, 20))
+
+    def f(w, changing):
+        first = buffer if changing else data.copy()
+        first[...] = data
+        total = np.sum(np.sin(first @ w) * first[:, 0])
+        second = buffer if changing else data.copy()
+        second[...] = 2 * data
+        total = total + np.sum((second * w) ** 2)
+        buffer[...] = np.nan
+        return total
+
+    w, v = rng.normal(size=20), rng.normal(size=20)
+    for transform in (sa.value_and_grad, lambda f: lambda w: sa.hvp(f, (w,), (v,))):
+        one, other = (transform(lambda w, changing=changing: f(w, changing))(w) for changing in (True, False))
+        for a, b in zip(one, other, strict=True):
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("size", [5, 100])
+def test_numbers_of_every_kind_in_an_array_keep_their_sign_and_value(size):
+    odd = np.linspace(1.0, 2.0, size)
+    odd[:4] = -0.0, np.inf, np.nan, 0.0
+
+    def f(x):
+        z = np.zeros_like(x)
+        z[:] = odd
+        signs = np.copysign(1.0, z[0]) * x[0] + np.copysign(1.0, z[3]) * x[1]
+        return signs + (x[2] if z[1] == np.inf and z[2] != z[2] else 0.0) + np.sum(x[4:] * z[4:])
+
+    expected = np.concatenate([[-1.0, 1.0, 1.0, 0.0], odd[4:]])
+    assert np.array_equal(sa.grad(f)(np.linspace(0.1, 0.9, size)), expected)
+
+
+def test_a_graph_is_gone_with_its_last_user():
+    def graphs():
+        return sum(type(thing) is Graph for thing in gc.get_objects())
+
+    data = np.linspace(0.1, 0.9, 300).reshape(100, 3)
+
+    def f(x):
+        y = np.maximum(data @ x, 0.1)
+        return np.sum(np.exp(-y) / np.sqrt(1 + y * y))
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = graphs()
+        sa.value_and_grad(f)(np.ones(3))
+        sa.vjp(f, np.ones(3))[1](1.0)
+        sa.hvp(f, (np.ones(3),), (np.ones(3),))
+        assert graphs() == before
+    finally:
+        gc.enable()
+
+
+def test_joined_and_rolled_arrays_that_are_stored_into():
+    def f(x):
+        square = x.reshape(10, 10)
+        joined = np.hstack([np.sin(square), np.cos(square)])
+        joined[3, 5:15] = square[0] ** 2
+        rolled = np.roll(np.exp(square), 3, axis=1)
+        other = np.roll(rolled, -1, axis=0)
+        rolled[2] = 0.0
+        return np.sum(joined[:, ::2] * rolled[:, ::-1][:, :10]) + np.sum(other**2) + np.sum(rolled * square)
+
+    x, v = np.linspace(0.1, 0.9, 100), np.sin(np.arange(100.0))
+    value, gradient = sa.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, f(x), rtol=1e-13)
+    np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-6)
+    np.testing.assert_allclose(sa.jvp(f, (x,), (v,))[1], gradient @ v, rtol=1e-12)

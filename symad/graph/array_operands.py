@@ -1,0 +1,212 @@
+"""Array operands: array nodes, and where in them the elements are that an operation reads.
+
+An operand is an array of node ids that is not broadcast. Its `Reading` says where the values of these nodes are: in one
+array node (a view of its values, or places in it), in several, or in nodes that are none's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.ir.program import Head
+
+Nodes: TypeAlias = NDArray[np.int64]
+
+
+class Element(sp.Expr):  # type: ignore[misc]
+    """The head of a node that is an element of an array node."""
+
+
+class TruthElement(sp.logic.boolalg.Boolean):  # type: ignore[misc]
+    """The head of a truth value that is an element of an array node."""
+
+
+ELEMENTS = frozenset({Element, TruthElement})
+
+
+@dataclass(eq=False, slots=True)
+class View:
+    """Where an array of nodes is in the values of one array node: from `offset` on, in steps; a copy has `places`."""
+
+    node: ArrayNode
+    offset: int
+    steps: tuple[int, ...]
+    places: Nodes | None = None
+    whole: bool = False  # all of them, in their order
+
+    def of(self, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return these elements, in the shape of the operand, of flat values of the array node."""
+        if self.whole:
+            return values.reshape(shape)
+        if self.places is not None:
+            return values[self.places]
+        size = values.itemsize
+        return np.ndarray(shape, values.dtype, values, self.offset * size, tuple([step * size for step in self.steps]))
+
+    def ids(self, shape: tuple[int, ...]) -> Nodes:
+        """Return the nodes of these elements."""
+        if self.places is not None:
+            return self.places + self.node.first
+        if self.whole:
+            return self.node.ids.reshape(shape)
+        found = np.array(self.node.first + self.offset)
+        for step, n in zip(self.steps, shape, strict=True):
+            found = found[..., None] + step * np.arange(n)
+        return found
+
+    def is_distinct(self, shape: tuple[int, ...]) -> bool:
+        """Whether no element can be there twice; of a copy it is not known."""
+        if self.whole:
+            return True
+        if self.places is not None:
+            return False
+        span = 0
+        for step, n in sorted((abs(step), n) for step, n in zip(self.steps, shape, strict=True) if n > 1):
+            if step <= span:
+                return False
+            span += step * (n - 1)
+        return True
+
+
+@dataclass(eq=False, slots=True)
+class Part:
+    """Which elements of an operand are in an array node, and which ones there."""
+
+    node: ArrayNode
+    where: Nodes  # in the flat operand
+    places: Nodes  # in the flat values of the array node
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """A block of an operand whose elements are evenly spaced in an array node."""
+
+    where: tuple[slice, ...]  # in the operand
+    view: View
+    shape: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Singles:
+    """Which elements of an operand are nodes of no array node: the different ones of these, and which each is."""
+
+    nodes: list[int]
+    where: Nodes  # in the flat operand
+    numbers: Nodes  # in `nodes`
+
+
+class Reading:
+    """An operand: its shape, and where the values of its nodes are.
+
+    `view` says it for those of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` for those
+    in array nodes, and `singles` for those that are in none. `kept` is the shape of what is read: along what is
+    broadcast, it has length 1.
+    """
+
+    __slots__ = ("_ids", "blocks", "kept", "parts", "shape", "singles", "size", "view")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        kept: tuple[int, ...],
+        view: View | None = None,
+        parts: tuple[Part, ...] = (),
+        singles: Singles | None = None,
+        ids: Nodes | None = None,
+        blocks: tuple[Block, ...] = (),
+    ) -> None:
+        self.shape, self.kept, self.size = shape, kept, math.prod(kept)
+        self.view, self.parts, self.singles, self.blocks = view, parts, singles, blocks
+        self._ids = ids
+
+    @property
+    def ids(self) -> Nodes:
+        """The nodes that are read."""
+        if self._ids is None and self.view is not None:
+            self._ids = self.view.ids(self.kept)
+        elif self._ids is None:
+            self._ids = np.empty(self.kept, dtype=np.int64)
+            for block in self.blocks:
+                self._ids[block.where] = block.view.ids(block.shape)
+        return self._ids
+
+    @property
+    def array_nodes(self) -> list[ArrayNode]:
+        """The array nodes that have some of its values."""
+        if self.view is not None:
+            return [self.view.node]
+        return [block.view.node for block in self.blocks] + [part.node for part in self.parts]
+
+    @property
+    def single_nodes(self) -> list[int]:
+        """The nodes that are no elements."""
+        return [] if self.singles is None else self.singles.nodes
+
+    @property
+    def only(self) -> int | None:
+        """The node, where it is one alone and no element."""
+        return self.singles.nodes[0] if self.size == 1 and self.singles is not None else None
+
+    def same_as(self, other: Reading) -> bool:
+        """Whether it has the same nodes as another one, in the same shape."""
+        if self is other:
+            return True
+        if self.kept != other.kept:
+            return False
+        if self.view is not None and other.view is not None:
+            one, two = self.view, other.view
+            if one.node is not two.node:
+                return False
+            if one.places is None and two.places is None:
+                return (one.whole, one.offset, one.steps) == (two.whole, two.offset, two.steps)
+        if (self.view is None) != (other.view is None) or bool(self.blocks) != bool(other.blocks):
+            return False
+        return np.array_equal(self.ids, other.ids)
+
+
+Kind: TypeAlias = Literal[
+    "each", "sum", "extremum", "running", "product", "scatter", "given", "solve", "determinant", "log_determinant",
+    "cholesky",
+]  # fmt: skip
+
+
+@dataclass(eq=False, slots=True)
+class ArrayNode:
+    """One operation on arrays: the nodes of its result are those from `first` on, in C order.
+
+    "each": `head` of the elements of operands that broadcast to the shape. "sum", "extremum" (`head` is Max, Min, And
+    or Or) and "running" (sums): along the first axis of one operand. "product": of two stacks of matrices.
+    "scatter": sums of the elements of one operand, each added at its one of `places`. "given": numbers, or
+    truth values.
+    "solve": the solutions x of a x = b. "determinant", "log_determinant" (of its absolute value) and "cholesky" (the
+    lower factor): of a matrix.
+    """
+
+    kind: Kind
+    shape: tuple[int, ...]  # of its result
+    element: Head  # the head of the nodes of its result; of numbers, that of most
+    operands: tuple[Reading, ...] = ()
+    head: Head | None = None
+    places: Nodes | None = None
+    numbers: NDArray[np.float64 | np.bool_] | None = None
+    first: int = -1  # of the nodes of its result
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.size = math.prod(self.shape)
+
+    @property
+    def ids(self) -> Nodes:
+        """The nodes of its result."""
+        return np.arange(self.first, self.first + self.size).reshape(self.shape)
+
+
+def result_of(node: ArrayNode) -> Reading:
+    """Return all elements of an array node as an operand."""
+    return Reading(node.shape, node.shape, View(node, 0, (), None, True))
