@@ -14,10 +14,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 import symad.tracing.values.containers as containers
+from codegen.functions.libraries import EXTRA
+from codegen.functions.linear_algebra import has_library
 from codegen.ir.program import Program
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, operations_of, repeats_enough
 from codegen.lowering.halves import columns_at_once
+from codegen.matrices.matrix_loops import has_matrices
 from codegen.pricing.price import (
     Halves,
     halves_of,
@@ -225,6 +228,8 @@ class _Search:
             self.refuse("rolled", str(reason))
             return None
         program = found.program
+        if has_matrices(program) and not has_library():
+            self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
         if not self.asked.needs_loops and not repeats_enough(program):
             self.refuse(

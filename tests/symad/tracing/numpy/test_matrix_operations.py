@@ -193,3 +193,15 @@ def test_loops_of_a_large_matrix_are_refused(tmp_path):
     with pytest.raises(sa.LimitError, match=r"the solve of a matrix of 321 rows as loops.*exported code has loops"):
         kernel.export(tmp_path, "large")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_says_that_the_library_is_missing(monkeypatch):
+    f = FUNCTIONS["likelihood"]
+    assert sa.plan(sa.grad(f), X).carried_out == []
+    monkeypatch.setattr("symad.compiling.planning.has_library", lambda: False)
+    monkeypatch.setattr("codegen.loops.emit.rolled_code.has_library", lambda: False)
+    (said,) = sa.plan(sa.grad(f), X).carried_out
+    assert said.startswith("matrix operations are loops, as SciPy's BLAS and LAPACK are missing")
+    kernel = sa.compile(sa.grad(f), X, cache=False, roll="always")
+    assert kernel.stats.strategy == "rolled"
+    np.testing.assert_allclose(kernel(X), sa.grad(f)(X), rtol=1e-9)
