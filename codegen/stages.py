@@ -39,6 +39,7 @@ OPTIONAL = {
     "sweep": "a dense matrix is computed column by column in vector lanes",
     "checkpoints": "reverse mode keeps a part of a loop, and runs the rest again",
     "dead-code": "what no output needs is left out of loops, what is read twice is read once",
+    "reordering": "repetitions of a loop run in the order in which their results lie in memory",
     "loop-fusion": "loops over the same repetitions become one",
     "contraction": "buffers of nests keep the last rounds only",
     "sharing": "what two loops compute alike is computed by the first",

@@ -19,6 +19,7 @@ from codegen.ir.strictness import checked, strict
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.dead_code import without_dead_code
 from codegen.loops.optimise.fusion import fused
+from codegen.loops.optimise.reordering import reordered
 from codegen.stages import carried_out, observed, watched
 
 
@@ -79,6 +80,7 @@ class Draft:
         steps: Sequence[Step] = carried_out("dead-code", tidy, observed(self.steps, name, whole=whole), whole=whole)
         if strict() and not watched():
             checked(whole(steps), f"dead-code of {name}", needed=True)
+        steps = carried_out("reordering", reordered, steps, whole=whole)
         fewer = carried_out("loop-fusion", fused, steps, whole=whole)
         if watched() or [*regions_of(fewer)] != [*regions_of(steps)]:  # else there is no dead code anew
             steps = carried_out("dead-code", tidy, fewer, whole=whole)

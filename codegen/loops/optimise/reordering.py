@@ -1,0 +1,73 @@
+"""Reordering: repetitions that know nothing of each other run in the order in which their results lie in memory.
+
+A sum along the last axis of an array takes its terms column by column, so backward its cotangents are stored in long
+steps. In the order of their places they are stored side by side, and other loops over the same array have that order
+too, so that they can be fused. Numbers stay the same: only loops that store are reordered, none that add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from codegen.ir.readdress import each_region
+from codegen.ir.region import Gather, Region, Result, Step
+from codegen.ir.tables import Affine, Indexed, Places, Table, table
+
+FEWEST = 256  # repetitions of a loop that is worth it
+STORED = 2.0  # times as dear is a number that is stored in long steps, beside one that is read so
+
+
+def reordered(steps: Sequence[Step]) -> list[Step]:
+    """Return steps with the repetitions of loops in the order of what they store, where that has fewer long steps.
+
+    >>> from codegen.ir.program import Program
+    >>> body = Program([], [], {}, (), ())
+    >>> columns = np.arange(600).reshape(300, 2).T.ravel()
+    >>> loop = Region(body, 600, (Gather(0, Affine(0, 1, 600)),), (Result(0, 1, Indexed(columns), "store"),))
+    >>> (made,) = reordered([loop])
+    >>> made.results[0].table, made.gathers[0].table.places()[:4].tolist()
+    (Affine(start=0, step=1, count=600, shifts=()), [0, 300, 1, 301])
+    """
+    return list(each_region(steps, _reordered))
+
+
+def _reordered(region: Region) -> Region:
+    if region.count < FEWEST or not region.parallel or any(use.kind != "store" for use in region.results):
+        return region
+    uses: list[Gather | Result] = [*region.gathers, *region.results]
+    before = sum(map(_dearness, uses))
+    for use in region.results:
+        if not isinstance(use.table, Indexed) or _long_steps(use.table) < 0.5:
+            continue
+        order = np.argsort(use.table.index, kind="stable")
+        made = replace(
+            region,
+            gathers=tuple(Gather(each.buffer, _permuted(each.table, order)) for each in region.gathers),
+            results=tuple(replace(each, table=_permuted(each.table, order)) for each in region.results),
+        )
+        uses = [*made.gathers, *made.results]
+        if sum(map(_dearness, uses)) < before:
+            return made
+    return region
+
+
+def _permuted(places: Table, order: Places) -> Table:
+    """Return the places of repetitions in another order."""
+    if isinstance(places, Affine) and places.fixed:
+        return places
+    return replace(table(places.places()[order]), shifts=places.shifts)
+
+
+def _dearness(use: Gather | Result) -> float:
+    return _long_steps(use.table) * (STORED if isinstance(use, Result) else 1.0)
+
+
+def _long_steps(places: Table) -> float:
+    """Return which part of the repetitions is not beside the one before, nor at the same place."""
+    if isinstance(places, Affine):
+        return float(places.step not in (0, 1))
+    steps = np.diff(places.index)
+    return float(np.mean((steps != 0) & (steps != 1)))
