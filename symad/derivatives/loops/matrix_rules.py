@@ -108,7 +108,7 @@ class MatrixRule:
         self.steps.append(Region(body, count, tuple(reads), (result,)))
         return found
 
-    def product(self, sizes: tuple[int, int, int, int], left: Gather, right: Gather, transposed: tuple[bool, bool],
+    def product(self, sizes: tuple[int, ...], left: Gather, right: Gather, transposed: tuple[bool, bool],
                 target: Gather | None = None, kind: Kind = "store") -> Gather:  # fmt: skip
         return self.run(MatrixOperation("product", sizes, transposed), [left, right], target, kind)
 
@@ -161,16 +161,11 @@ class MatrixRule:
         for number, tangent in tangents.items():
             operands = list(self.region.gathers)
             operands[number] = tangent
-            self.product(self.sizes4, operands[0], operands[1], self.operation.transposed, target, kind)
-
-    @property
-    def sizes4(self) -> tuple[int, int, int, int]:
-        number, rows, inner, columns = self.operation.sizes
-        return number, rows, inner, columns
+            self.product(self.operation.sizes, operands[0], operands[1], self.operation.transposed, target, kind)
 
     def product_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
         (left, right), (left_turned, right_turned) = self.region.gathers, self.operation.transposed
-        number, rows, inner, columns = self.sizes4
+        number, rows, inner, columns = self.operation.sizes
         if 0 in targets and not left_turned:
             self.product((number, rows, columns, inner), cotangent, right, (False, not right_turned), targets[0], "add")
         elif 0 in targets:
@@ -222,14 +217,12 @@ class MatrixRule:
 
     def determinant_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
         count = self.n**2
-        if self.operation.kind == "log_determinant":
-            total, kind = Gather(target.buffer, Affine(target.table.first, 0, count)), self.region.results[0].kind
-            self.entries(_times, [self.inverse, tangents[0]], total, "add")
-            return
-        total = Gather(self.draft.workspace(1), Affine(0, 0, count))
-        self.entries(_times, [self.inverse, tangents[0]], total, "add")
-        kind = self.region.results[0].kind
-        self.entries(_times, [Gather(total.buffer, Affine(0, 1, 1)), self.results[0]], target, kind)
+        logarithm = self.operation.kind == "log_determinant"
+        buffer, place = (target.buffer, target.table.first) if logarithm else (self.draft.workspace(1), 0)
+        self.entries(_times, [self.inverse, tangents[0]], Gather(buffer, Affine(place, 0, count)), "add")
+        if not logarithm:
+            relative = Gather(buffer, Affine(0, 1, 1))
+            self.entries(_times, [relative, self.results[0]], target, self.region.results[0].kind)
 
     def determinant_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
         count = self.n**2
