@@ -167,6 +167,8 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     if len(b) != n:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
     if (arrays := arrays_for(a, b) or loops_for(a, b)) is not None:
+        if not is_traced(a) and not np.linalg.slogdet(a)[0]:
+            raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
         return wrap(arrays.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
     if not is_traced(a):

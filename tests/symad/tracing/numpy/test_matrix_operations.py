@@ -90,6 +90,15 @@ def test_what_has_no_factor_is_not_finite():
         assert np.isnan(inverse(spoiled)).all()
 
 
+def test_a_known_singular_matrix_is_refused_as_by_numpy():
+    for n in (N, 30):
+        singular = np.ones((n, n))
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            sa.compile(lambda x, a=singular: np.linalg.solve(a, x), np.ones(n))
+    kernel = sa.compile(lambda x: np.linalg.solve(SQUARE, x), np.ones(N))
+    np.testing.assert_allclose(kernel(SIDES[:, 0]), np.linalg.solve(SQUARE, SIDES[:, 0]), rtol=1e-9)
+
+
 def test_stacks_of_matrices():
     kernel = sa.compile(np.linalg.solve, np.array([SQUARE, POSITIVE]), SIDES)
     matrices = np.array([POSITIVE, SQUARE])
