@@ -153,24 +153,6 @@ end:
 }
 """
 
-COPIED = """
-define internal void @matrix.copied(ptr %from,ptr %to,i64 %count) nounwind noinline {
-entry:
- br label %loop
-loop:
- %k=phi i64 [0,%entry],[%k1,%loop]
- %p=getelementptr double,ptr %from,i64 %k
- %q=getelementptr double,ptr %to,i64 %k
- %value=load double,ptr %p
- store double %value,ptr %q
- %k1=add i64 %k,1
- %more=icmp ult i64 %k1,%count
- br i1 %more,label %loop,label %end
-end:
- ret void
-}
-"""
-
 TRIANGULAR = """
 define internal void @matrix.triangular(ptr %l,ptr %b,ptr %x,i32 %n,i32 %m,i1 %transposed) nounwind noinline {
  %rows=alloca i32
@@ -191,7 +173,8 @@ define internal void @matrix.triangular(ptr %l,ptr %b,ptr %x,i32 %n,i32 %m,i1 %t
  %n64=sext i32 %n to i64
  %m64=sext i32 %m to i64
  %count=mul i64 %n64,%m64
- call void @matrix.copied(ptr %b,ptr %x,i64 %count)
+ %bytes=shl i64 %count,3
+ call void @llvm.memcpy.p0.p0.i64(ptr %x,ptr %b,i64 %bytes,i1 false)
  call void @blas.dtrsm(ptr %options,ptr %upper,ptr %how,ptr %unit,ptr %rows,ptr %sides,ptr %one,
   ptr %l,ptr %rows,ptr %x,ptr %rows)
  ret void
@@ -205,7 +188,8 @@ define internal i32 @matrix.factorized(ptr %a,ptr %scratch,ptr %order,i32 %n) no
  store i32 %n,ptr %rows
  %n64=sext i32 %n to i64
  %count=mul i64 %n64,%n64
- call void @matrix.copied(ptr %a,ptr %scratch,i64 %count)
+ %bytes=shl i64 %count,3
+ call void @llvm.memcpy.p0.p0.i64(ptr %scratch,ptr %a,i64 %bytes,i1 false)
  call void @lapack.dgetrf(ptr %rows,ptr %rows,ptr %scratch,ptr %rows,ptr %order,ptr %info)
  %found=load i32,ptr %info
  ret i32 %found
@@ -231,7 +215,8 @@ entry:
  %right=icmp eq i32 %found,0
  br i1 %right,label %solved,label %none
 solved:
- call void @matrix.copied(ptr %b,ptr %x,i64 %count)
+ %bytes=shl i64 %count,3
+ call void @llvm.memcpy.p0.p0.i64(ptr %x,ptr %b,i64 %bytes,i1 false)
  call void @lapack.dgetrs(ptr %how,ptr %rows,ptr %sides,ptr %scratch,ptr %rows,ptr %order,ptr %x,
   ptr %rows,ptr %info)
  br label %end

@@ -71,11 +71,10 @@ class MatrixOperation:
         if self.kind == "product":
             number, rows, inner, columns = self.sizes
             return 2 * number * rows * inner * columns
-        n = self.sizes[0]
-        sides = n * n * (self.sizes[1] if len(self.sizes) > 1 else 0)
-        return {"cholesky": n**3 // 3, "triangular": 0}.get(self.kind, 2 * n**3 // 3) + (
-            sides if self.kind == "triangular" else 2 * sides
-        )
+        n, sides = self.sizes[0], self.sizes[1] if len(self.sizes) > 1 else 0
+        if self.kind == "cholesky":
+            return n**3 // 3
+        return n * n * sides if self.kind == "triangular" else 2 * n**3 // 3 + 2 * n * n * sides
 
     @property
     def description(self) -> str:

@@ -9,7 +9,8 @@ from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
-_COPIED, _FACTORIZED = Symbol("matrix.copied", library.COPIED), Symbol("matrix.factorized", library.FACTORIZED)
+_COPIED = Symbol("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)")
+_FACTORIZED = Symbol("matrix.factorized", library.FACTORIZED)
 _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # functions, and the routines that they call
     "product": ((Symbol("matrix.product", library.PRODUCT),), ("blas.dgemm",)),
     "cholesky": ((Symbol("matrix.cholesky", library.CHOLESKY),), ("lapack.dpotrf",)),

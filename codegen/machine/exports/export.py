@@ -143,10 +143,7 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     processor = check_processor(cpu)
-    program = material.program
-    if isinstance(program, RolledProgram):
-        program = without_matrices(program)  # other machines have no SciPy
-    plan = planned(program, replace(material.options, threads=1))  # workers are this process's
+    plan = planned(_for_others(material.program), replace(material.options, threads=1))  # workers are this process's
     given = _interface(material, plan, name)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
     vector = _vector_functions(material.program.name, text, cpu)
@@ -174,6 +171,11 @@ def export(
         elif library is None:
             notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
     return Exported(given.name, paths, tuple(notes))
+
+
+def _for_others(program: Program | RolledProgram) -> Program | RolledProgram:
+    """Return a program without matrix operations: other machines have no SciPy."""
+    return without_matrices(program) if isinstance(program, RolledProgram) else program
 
 
 def _interface(material: Material, plan: Plan, name: str | None) -> Interface:
