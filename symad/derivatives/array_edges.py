@@ -6,9 +6,10 @@ the operands, and what they write there is entered into the graph as array nodes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 import codegen.heads as h
 from codegen.evaluation.column_functions import COLUMNS
 from codegen.evaluation.interpret import carry_out, leaf_number
+from codegen.ir.program import needed
 from symad.graph.array_operands import ArrayNode, Reading, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -138,8 +140,8 @@ class _Rule:
     result: int
     edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
     needed: list[int]
-    given: list[tuple[int, Form]]  # those of `needed` that are parts of the form, but constants
-    constants: dict[int, Any]  # and those that are, by their numbers
+    given: list[tuple[int, Form]]  # what these read of parts of the form, but constants
+    constants: dict[int, Any]  # those of `needed` that are, by their numbers
     computed: list[int]  # the others
 
 
@@ -171,26 +173,15 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Rule
     parts = {row: part for part, row in rows.items()}
     wanted = [row for c, _, g in found for row in (c, g) if row is not None]
     stops = {row for part, row in rows.items() if part[0] != "constant"}
-    needed = _needed(template, wanted, stops)
+    inner = needed(template, wanted, stops)
+    read = {*wanted, *chain.from_iterable(template.operands[row] for row in inner)}
     return _Rule(
         template,
         rows,
         result,
         [(c, parts[source], g) for c, source, g in found],
-        needed,
-        [(row, parts[row]) for row in needed if row in stops],
-        {row: leaf_number(template.atoms[row]) for row in needed if row in template.atoms},
-        [row for row in needed if row not in stops and row not in template.atoms],
+        inner,
+        [(row, parts[row]) for row in sorted(read & stops)],
+        {row: leaf_number(template.atoms[row]) for row in inner if row in template.atoms},
+        [row for row in inner if row not in template.atoms],
     )
-
-
-def _needed(template: Template, wanted: Sequence[int], stops: set[int]) -> list[int]:
-    """Return the rows that some rows need, without what is behind those that are given, in their order."""
-    found, stack = set[int](), list(wanted)
-    while stack:
-        row = stack.pop()
-        if row not in found:
-            found.add(row)
-            if row not in stops:
-                stack += template.operands[row]
-    return sorted(found)
