@@ -18,6 +18,9 @@ QUICK = {
 SLOW = {"test_a_chain_of_a_million_nodes_is_ordinary", "test_second_partials_are_40_digit_derivatives"}
 
 
+gc.disable()  # while tests are collected: nothing dies, and a quarter of that time went into looking
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the quick tests."""
     for item in items:
@@ -35,3 +38,4 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
+    gc.enable()
