@@ -6,6 +6,7 @@ A node that depends on a free symbol has none, and the question is refused.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,35 @@ def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
         return values_of_array(scope.graph, nodes, scope.values)
     except UnboundSymbolError as error:
         raise symbolic_error(scope.graph, int(nodes.max()), "the value of a traced array") from error
+
+
+def reaches(graph: Graph, nodes: Nodes, outside: Set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers.
+
+    All elements of an array node depend on what one of them does: they are known by their first one.
+    """
+    return any(_depends(graph, node, outside, known) for node in graph.arrays.roots(nodes))
+
+
+def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node depends on such a node; nothing is looked at behind the first one that is found."""
+    path: list[int] = []  # whose operands are looked at; those that are left stand in the rows behind the first one
+    left = [iter([root])]
+    while left:
+        for node in left[-1]:
+            found = known.get(node)
+            if found or node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
+                known.update(dict.fromkeys([*path, node], True))
+                return True
+            if found is None:
+                path.append(node)
+                left.append(iter(graph.arrays.operands_of(node)))
+                break
+        else:
+            left.pop()
+            known.update(dict.fromkeys(path[-1:], False))
+            del path[-1:]
+    return False
 
 
 def truth_of(scope: Scope, node: int) -> bool:
