@@ -356,7 +356,7 @@ def replacement(value: Any) -> Any:
     return table[id(value)][1] if id(value) in table else None
 
 
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy")  # inner modules first
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", "scipy")  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)

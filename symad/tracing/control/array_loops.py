@@ -253,6 +253,12 @@ class ArrayLoops:
         found = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
         return found[0].reshape(sides, n).T
 
+    def triangular(self, matrix: Nodes, right: Nodes, turned: bool) -> Nodes:
+        """Return the solution of systems of the lower triangle of a matrix, or of its transposed one."""
+        n, sides = right.shape
+        found = self.carried_out(MatrixOperation("triangular", (n, sides), (turned, False)), matrix, right.T)
+        return found[0].reshape(sides, n).T
+
     def determinant(self, matrix: Nodes) -> Nodes:
         """Return a determinant."""
         return self.carried_out(MatrixOperation("determinant", matrix.shape[:1]), matrix)[0].reshape(())

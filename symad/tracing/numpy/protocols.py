@@ -9,6 +9,7 @@ import symad.tracing.numpy.pad
 import symad.tracing.numpy.products
 import symad.tracing.numpy.reduce
 import symad.tracing.numpy.refusals
+import symad.tracing.numpy.scipy_matrices
 import symad.tracing.numpy.select
 import symad.tracing.numpy.shape
 import symad.tracing.numpy.solve
