@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +62,31 @@ def _log_determinant(operation: MatrixOperation, matrix: Numbers) -> list[Number
     return [logarithm, sign]
 
 
+def _qr(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    m, n = operation.sizes
+    return [part.T for part in np.linalg.qr(matrix.reshape(n, m).T)]
+
+
+def _eigen(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    n = operation.sizes[0]
+    return _of_finite(np.linalg.eigh, operation, np.tril(matrix.reshape(n, n).T))
+
+
+def _singular(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    m, n = operation.sizes
+    return _of_finite(partial(np.linalg.svd, full_matrices=False), operation, matrix.reshape(n, m).T)
+
+
+def _of_finite(
+    factors: Callable[[Numbers], Iterable[Numbers]], operation: MatrixOperation, matrix: Numbers
+) -> list[Numbers]:
+    """Return factors by columns; NaN for a matrix that is not finite, and where LAPACK's iteration has no end."""
+    if np.isfinite(matrix).all():
+        with suppress(np.linalg.LinAlgError):
+            return [part.T for part in factors(matrix)]
+    return [np.full(size, np.nan) for size in operation.results]
+
+
 _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "product": _product,
     "cholesky": _cholesky,
@@ -67,4 +94,7 @@ _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "solve": _solve,
     "determinant": _determinant,
     "log_determinant": _log_determinant,
+    "qr": _qr,
+    "eigen": _eigen,
+    "singular": _singular,
 }

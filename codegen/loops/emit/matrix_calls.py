@@ -9,7 +9,11 @@ from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
+BLOCK = 64  # columns that LAPACK changes together
+
 _COPIED = Symbol("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)")
+_NOT_FOUND = Symbol("matrix.not_found", library.NOT_FOUND)
+_FINITE = Symbol("matrix.finite", library.FINITE)
 _FACTORIZED = Symbol("matrix.factorized", library.FACTORIZED)
 _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # functions, and the routines that they call
     "product": ((Symbol("matrix.product", library.PRODUCT),), ("blas.dgemm",)),
@@ -21,6 +25,9 @@ _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # func
     "determinant": (
         (Symbol("matrix.determinant", library.DETERMINANT), _COPIED, _FACTORIZED), ("lapack.dgetrf", "log"),
     ),
+    "qr": ((Symbol("matrix.qr", library.QR), _COPIED), ("lapack.dgeqrf", "lapack.dorgqr")),
+    "eigen": ((Symbol("matrix.eigen", library.EIGEN), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dsyevd",)),
+    "singular": ((Symbol("matrix.singular", library.SINGULAR), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dgesdd",)),
 }  # fmt: skip
 
 
@@ -64,9 +71,26 @@ class _Call(Frame):
         if operation.kind == "triangular":
             return [*sizes, turned[0]], 0
         scratch = self.offset("%work", self.job.scratch)
+        if operation.kind in ("qr", "eigen", "singular"):
+            return self.with_memory(scratch, n, others[0] if others else n, sizes)
         order = self.offset(scratch, n * n)
         last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
         return [f"ptr {scratch}", f"ptr {order}", *sizes, last], n * n + -(-n // 2)
+
+    def with_memory(self, scratch: str, m: int, n: int, sizes: list[str]) -> tuple[list[str], int]:
+        """Return the same of what LAPACK needs memory for."""
+        if self.operation.kind == "qr":
+            return [f"ptr {scratch}", *sizes, f"i32 {BLOCK * n}"], n + BLOCK * n
+        if self.operation.kind == "eigen":
+            numbers, whole = 1 + 6 * n + 2 * n * n, 3 + 5 * n
+            order = self.offset(scratch, numbers)
+            return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}", f"i32 {whole}"], numbers + -(
+                -whole // 2
+            )
+        n, m = min(m, n), max(m, n)
+        numbers = max(4 * n * n + 7 * n, 3 * n + BLOCK * (m + n))
+        order = self.offset(scratch, m * n + numbers)
+        return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}"], m * n + numbers + 4 * n
 
 
 _INTRINSICS = tuple(

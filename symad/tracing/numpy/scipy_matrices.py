@@ -15,14 +15,7 @@ from symad.errors import TraceError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.numpy.solve import (
-    arrays_for,
-    back_substituted,
-    check_size,
-    known_values,
-    loops_for,
-)
-from symad.tracing.values.array import wrap
+from symad.tracing.numpy.solve import known_values, substituted
 from symad.tracing.values.traced import Traced
 
 _SYMMETRIC = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
@@ -134,29 +127,13 @@ def solve_triangular(
     if _is_turned(trans):
         a, lower = a.T, not lower
     right = np.reshape(b, (len(b), -1))
-    return np.reshape(_substituted(a if lower else a.T, right, turned=not lower), b.shape)
+    return np.reshape(substituted(a if lower else a.T, right, turned=not lower), b.shape)
 
 
 def _is_turned(trans: Any) -> bool:
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise ValueError(f"trans={trans!r}: 0, 1, 2, 'N', 'T' or 'C' is needed")
     return trans in (1, 2, "T", "C")
-
-
-def _substituted(a: Any, right: Any, *, turned: bool) -> Any:
-    """Return the solutions of systems of the lower triangle of a matrix, or of its transposed one."""
-    n, known = len(a), known_values(np.diagonal(a))
-    if known is not None and (known == 0).any():
-        raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {int(np.argmin(known != 0))}")
-    if (loops := loops_for(a, right)) is not None:
-        return wrap(loops.triangular(a.nodes, right.nodes, turned), a.scope)
-    lower = np.tril(a)
-    if arrays_for(a, right) is not None:
-        return np.linalg.solve(lower.T if turned else lower, right)
-    check_size("solve_triangular", a)
-    if turned:
-        return back_substituted(np.concatenate([lower.T, right], axis=1))
-    return back_substituted(np.concatenate([lower[::-1, ::-1], right[::-1]], axis=1))[::-1] if n else right
 
 
 class _Factored(Traced, NDArrayOperatorsMixin):
