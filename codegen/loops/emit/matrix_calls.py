@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codegen.functions.factorizations as factorizations
 import codegen.functions.linear_algebra as library
 from codegen.emission.emit import Emitted
 from codegen.functions.symbols import Symbol, symbol
@@ -12,8 +13,8 @@ from codegen.loops.emit.loop_text import Frame, Job, Written
 BLOCK = 64  # columns that LAPACK changes together
 
 _COPIED = Symbol("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)")
-_NOT_FOUND = Symbol("matrix.not_found", library.NOT_FOUND)
-_FINITE = Symbol("matrix.finite", library.FINITE)
+_NOT_FOUND = Symbol("matrix.not_found", factorizations.NOT_FOUND)
+_FINITE = Symbol("matrix.finite", factorizations.FINITE)
 _FACTORIZED = Symbol("matrix.factorized", library.FACTORIZED)
 _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # functions, and the routines that they call
     "product": ((Symbol("matrix.product", library.PRODUCT),), ("blas.dgemm",)),
@@ -25,9 +26,9 @@ _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # func
     "determinant": (
         (Symbol("matrix.determinant", library.DETERMINANT), _COPIED, _FACTORIZED), ("lapack.dgetrf", "log"),
     ),
-    "qr": ((Symbol("matrix.qr", library.QR), _COPIED), ("lapack.dgeqrf", "lapack.dorgqr")),
-    "eigen": ((Symbol("matrix.eigen", library.EIGEN), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dsyevd",)),
-    "singular": ((Symbol("matrix.singular", library.SINGULAR), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dgesdd",)),
+    "qr": ((Symbol("matrix.qr", factorizations.QR), _COPIED), ("lapack.dgeqrf", "lapack.dorgqr")),
+    "eigen": ((Symbol("matrix.eigen", factorizations.EIGEN), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dsyevd",)),
+    "singular": ((Symbol("matrix.singular", factorizations.SINGULAR), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dgesdd",)),
 }  # fmt: skip
 
 
