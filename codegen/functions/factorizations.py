@@ -1,6 +1,6 @@
 """QR, eigenvalues and singular values by LAPACK: the IR that calls it (see `codegen.functions.linear_algebra`).
 
-All matrices are stored by columns. What is not finite gives NaN, without a call: LAPACK's iterations are not made for it.
+All matrices are stored by columns. What is not finite gives NaN: LAPACK's iterations are not made for it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ and n columns, k the smaller number:
 "qr", where n <= m: Q (m x n) and R (n x n, zeros below its diagonal).
 "singular": U (m x k), the k singular values in descending order, and the transposed V (k x n).
 "eigen": of a symmetric matrix, of which the lower triangle is read, its eigenvalues, ascending, and eigenvectors.
-Where an entry that is read is not finite, all results of the last two are NaN.
+"exponential": exp A of a square matrix, by scaling and squaring.
+Where an entry that is read is not finite, all results of the last three are NaN.
 """
 
 from __future__ import annotations
@@ -32,11 +33,21 @@ from codegen.ir.row_table import Table
 
 MatrixKind = Literal[
     "product", "cholesky", "triangular", "solve", "determinant", "log_determinant", "qr", "eigen", "singular",
+    "exponential",
 ]  # fmt: skip
 MATRIX_KINDS: tuple[MatrixKind, ...] = get_args(MatrixKind)
-WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset({"eigen", "singular"})  # nobody but LAPACK carries these out
+WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset(
+    {"eigen", "singular", "exponential"}
+)  # nobody but LAPACK carries these out
 _SIZES: dict[MatrixKind, int] = {"product": 4, "triangular": 2, "solve": 2, "qr": 2, "singular": 2}  # others have one
-_CUBES = {"determinant": 2 / 3, "log_determinant": 2 / 3, "solve": 2 / 3, "cholesky": 1 / 3, "eigen": 9}  # of rows
+_CUBES = {
+    "determinant": 2 / 3,
+    "log_determinant": 2 / 3,
+    "solve": 2 / 3,
+    "cholesky": 1 / 3,
+    "eigen": 9,
+    "exponential": 24,
+}  # of rows
 _FACTORS = {"qr": "Q, R, Q R", "eigen": "λ, V, V diag(λ) Vᵀ", "singular": "U, σ, V, U diag(σ) Vᵀ"}
 _NAMES = {
     "cholesky": "Cholesky factor", "triangular": "triangular solve", "qr": "QR factors",
@@ -127,6 +138,8 @@ class MatrixOperation:
             return f"L, L Lᵀ = {names[0]}"
         if self.kind == "determinant":
             return f"det {names[0]}"
+        if self.kind == "exponential":
+            return f"exp {names[0]}"
         if self.kind == "log_determinant":
             return f"log |det {names[0]}|"
         if self.kind in _FACTORS:
@@ -155,6 +168,8 @@ def _body(kind: MatrixKind) -> Program:
         results = [rows.row(sp.Pow, (first, rows.leaf(sp.Rational(1, 2))))]
     elif kind in ("qr", "eigen", "singular"):  # no formulas: each result depends on all entries, and smoothly
         results = [rows.row(head, (first,)) for head in (sp.sin, sp.cos, sp.atan)[: 2 + (kind == "singular")]]
+    elif kind == "exponential":
+        results = [rows.row(sp.exp, (first,))]
     elif kind == "log_determinant":
         results = [rows.row(sp.log, (first,)), rows.row(sp.sign, (first,))]
     else:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
+from codegen.evaluation.matrix_numbers import matrix_numbers
+from codegen.ir.matrix_operation import MatrixOperation
 from symad.graph.builder import Builder
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.array_graph import LEAST
@@ -71,6 +73,10 @@ class Arithmetic(ABC):
     @abstractmethod
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element, in NumPy's words."""
+
+    @abstractmethod
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix of n rows, flat."""
 
     @abstractmethod
     def known(self, numbers: NDArray[Any]) -> Carriers:
@@ -140,6 +146,10 @@ class NodeArithmetic(Arithmetic):
         assert scope is not None
         return nodes_of(function(*[Array(value, scope) for value in values]), scope)
 
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix."""
+        return self.graph.arrays.factors(MatrixOperation("exponential", (n,)), matrix)[0]
+
     def known(self, numbers: NDArray[Any]) -> Carriers:
         """Return constants."""
         return constants(self.graph, numbers)
@@ -194,6 +204,10 @@ class NumberArithmetic(Arithmetic):
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         return np.asarray(function(*values))
+
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix."""
+        return matrix_numbers(MatrixOperation("exponential", (n,)), [matrix])[0]
 
     def known(self, numbers: NDArray[Any]) -> Carriers:
         """Return constants."""

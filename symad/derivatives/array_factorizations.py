@@ -6,7 +6,7 @@ Murray, "Differentiation of the Cholesky decomposition" (2016).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -145,7 +145,7 @@ def _lower(carried: Carried, matrix: Carriers) -> Carriers:
 
 @dataclass(frozen=True)
 class FactorRow(ArrayRow):
-    """One result of a factorization; `results` has the values of all, from which its rule is made."""
+    """One result of a factorization; `results` has the values that its rule reads."""
 
     target: ArrayNode
     operand: Reading
@@ -222,6 +222,14 @@ class _Entries(Algebra[Carriers]):
         """Return the solutions of triangular systems, for right-hand sides as rows."""
         below = np.where(np.tri(n, dtype=bool), lower.reshape(n, n), self.by.number(0))
         return self.by.solution(below.T if turned else below, right.reshape(-1, n).T).T.ravel()
+
+    def joined(self, values: Sequence[Carriers]) -> Carriers:
+        """Return arrays one behind the other."""
+        return np.concatenate(values)
+
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix."""
+        return self.by.exponential(n, matrix)
 
     def size(self, value: Carriers) -> int:
         """Return how many entries an array has."""

@@ -293,7 +293,8 @@ class _Linearization:
         if vectors is not None and array.number in vectors[1]:
             check_values(array.matrix, self.numbers(readings[vectors[0]]))
         self.active.note(array, np.ones((), dtype=bool))
-        return FactorRow(array, operand, tuple(map(self.carriers, readings)))
+        read = [operand] if array.matrix.kind == "exponential" else readings
+        return FactorRow(array, operand, tuple([self.carriers(reading).ravel() for reading in read]))
 
 
 def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:

@@ -51,6 +51,14 @@ class Algebra(ABC, Generic[Value]):
     def substituted(self, n: int, lower: Value, right: Value, turned: bool) -> Value:
         """Return the solutions of triangular systems of n rows, or of transposed ones; sides are rows."""
 
+    @abstractmethod
+    def joined(self, values: Sequence[Value]) -> Value:
+        """Return arrays one behind the other."""
+
+    @abstractmethod
+    def exponential(self, n: int, matrix: Value) -> Value:
+        """Return the exponential of a matrix of n rows."""
+
     def transposed(self, value: Value, rows: int) -> Value:
         """Return the transposed matrix of one with so many rows."""
         return self.picked(value, _turned(rows, self.size(value) // rows))
@@ -63,7 +71,10 @@ class Algebra(ABC, Generic[Value]):
 def pushed(
     by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Sequence[int]
 ) -> dict[int, Value]:
-    """Return the tangents of some results of a factorization, by their numbers, from that of its operand."""
+    """Return the tangents of some results of a factorization, by their numbers, from that of its operand.
+
+    Rules read results; that of an exponential, of which others can be made, has the operand in their place.
+    """
     found: dict[int, Value] = _FORWARD[operation.kind](by, operation, results, tangent, wanted)
     return found
 
@@ -336,9 +347,50 @@ def _tall_backward(
     return by.multiplied((n, n, m), right, moved), np.arange(m * n)
 
 
+# ---- exponentials: that of [[A, E], [0, A]] has the derivative of exp A along E above its diagonal
+
+
+def _scale(squares: Any) -> Any:
+    """Return the power of two near the length of a tangent, which has no derivative of its own."""
+    return np.where(squares > 0, 2.0 ** np.floor(np.log2(np.where(squares > 0, squares, 1.0)) / 2), 1.0)
+
+
+def _derivative_along(by: Algebra[Value], n: int, matrix: Value, tangent: Value) -> Value:
+    """Return the derivative of an exponential along a matrix, which is scaled, so that it is not scaled with it."""
+    row, column = _axes(2 * n)
+    everywhere = np.zeros(n * n, dtype=np.int64)
+    length = by.each(_scale, by.multiplied((1, n * n, 1), tangent, tangent))
+    scales = by.picked(length, everywhere)
+    parts = by.joined([matrix, by.each(_quotient, tangent, scales), by.known(np.zeros(1))])
+    inner = row % n * n + column % n
+    places = np.where((row < n) == (column < n), inner, np.where(row < n, n * n + inner, 2 * n * n))
+    found = by.exponential(2 * n, by.picked(parts, places))
+    above = np.flatnonzero((row < n) & (column >= n))
+    return by.each(_times, by.picked(found, above), scales)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    return x / y
+
+
+def _exponential_forward(
+    by: Algebra[Value], operation: MatrixOperation, operand: Sequence[Value], tangent: Value, wanted: Sequence[int]
+) -> dict[int, Value]:
+    return {0: _derivative_along(by, operation.sizes[0], operand[0], tangent)}
+
+
+def _exponential_backward(
+    by: Algebra[Value], operation: MatrixOperation, operand: Sequence[Value], cotangents: Mapping[int, Value]
+) -> tuple[Value, Places]:
+    n = operation.sizes[0]
+    return _derivative_along(by, n, by.transposed(operand[0], n), cotangents[0]), np.arange(n * n)
+
+
 _FORWARD: dict[MatrixKind, Callable[..., Any]] = {
     "qr": _qr_forward, "eigen": _eigen_forward, "singular": _singular_forward,
+    "exponential": _exponential_forward,
 }  # fmt: skip
 _BACKWARD: dict[MatrixKind, Callable[..., Any]] = {
     "qr": _qr_backward, "eigen": _eigen_backward, "singular": _singular_backward,
+    "exponential": _exponential_backward,
 }  # fmt: skip

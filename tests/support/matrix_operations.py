@@ -28,6 +28,7 @@ OPERATIONS = [
 ]
 FACTORS = [  # which have no loops
     *(MatrixOperation("eigen", (n,)) for n in (1, 2, 5)),
+    *(MatrixOperation("exponential", (n,)) for n in (1, 2, 3)),
     *(MatrixOperation("singular", sizes) for sizes in (*TALL, (1, 2), (3, 5))),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codegen.functions.exponentials as exponentials
 import codegen.functions.factorizations as factorizations
 import codegen.functions.linear_algebra as library
 from codegen.emission.emit import Emitted
@@ -28,7 +29,18 @@ _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # func
     ),
     "qr": ((Symbol("matrix.qr", factorizations.QR), _COPIED), ("lapack.dgeqrf", "lapack.dorgqr")),
     "eigen": ((Symbol("matrix.eigen", factorizations.EIGEN), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dsyevd",)),
-    "singular": ((Symbol("matrix.singular", factorizations.SINGULAR), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dgesdd",)),
+    "singular": (
+        (Symbol("matrix.singular", factorizations.SINGULAR), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dgesdd",),
+    ),
+    "exponential": (
+        (
+            Symbol("matrix.exponential", exponentials.EXPONENTIAL), Symbol("matrix.combined", exponentials.COMBINED),
+            Symbol("matrix.power", exponentials.POWER), Symbol("matrix.largest_row", exponentials.LARGEST_ROW),
+            Symbol("matrix.product", library.PRODUCT), Symbol("matrix.solve", library.SOLVE),
+            _COPIED, _FACTORIZED, _NOT_FOUND,
+        ),
+        ("blas.dgemm", "lapack.dgetrf", "lapack.dgetrs"),
+    ),
 }  # fmt: skip
 
 
@@ -55,7 +67,7 @@ class _Call(Frame):
         self.write(f"call void @matrix.{kind}({','.join([*pointers, *given])})", "ret void")
         functions, routines = _WHOLE[kind]
         symbols = {found.name: found for found in functions} | {name: symbol(name, 1) for name in routines}
-        if kind == "determinant":
+        if kind in ("determinant", "exponential"):
             symbols |= {found.name: found for found in _INTRINSICS}
         return Written(Emitted([], [self.text()], symbols | self.symbols), scratch)
 
@@ -72,7 +84,7 @@ class _Call(Frame):
         if operation.kind == "triangular":
             return [*sizes, turned[0]], 0
         scratch = self.offset("%work", self.job.scratch)
-        if operation.kind in ("qr", "eigen", "singular"):
+        if operation.kind in ("qr", "eigen", "singular", "exponential"):
             return self.with_memory(scratch, n, others[0] if others else n, sizes)
         order = self.offset(scratch, n * n)
         last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
@@ -88,6 +100,9 @@ class _Call(Frame):
             return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}", f"i32 {whole}"], numbers + -(
                 -whole // 2
             )
+        if self.operation.kind == "exponential":
+            order = self.offset(scratch, 7 * n * n)
+            return [f"ptr {scratch}", f"ptr {order}", *sizes], 7 * n * n + -(-n // 2)
         n, m = min(m, n), max(m, n)
         numbers = max(4 * n * n + 7 * n, 3 * n + BLOCK * (m + n))
         order = self.offset(scratch, m * n + numbers)

@@ -74,7 +74,7 @@ class MatrixRule(Algebra[Gather]):
         if self.operation.kind in _FORWARD:
             _FORWARD[self.operation.kind](self, tangents, targets[0])
             return self.steps
-        found = pushed(self, self.operation, self.results, tangents[0], sorted(targets))
+        found = pushed(self, self.operation, self.read, tangents[0], sorted(targets))
         for number, target in targets.items():
             self.entries(_same, [found[number]], target, self.region.results[number].kind)
         return self.steps
@@ -84,9 +84,14 @@ class MatrixRule(Algebra[Gather]):
         if self.operation.kind in _BACKWARD:
             _BACKWARD[self.operation.kind](self, cotangents[0], targets)
             return self.steps
-        found, places = pulled(self, self.operation, self.results, cotangents)
+        found, places = pulled(self, self.operation, self.read, cotangents)
         self.entries(_same, [found], self.at(targets[0], places), "add")
         return self.steps
+
+    @property
+    def read(self) -> Sequence[Gather]:
+        """What the rule of a factorization reads."""
+        return [self.side_by_side(self.region.gathers[0])] if self.operation.kind == "exponential" else self.results
 
     def multiplied(self, sizes: tuple[int, int, int], left: Gather, right: Gather,
                    turned: tuple[bool, bool] = (False, False)) -> Gather:  # fmt: skip
@@ -109,6 +114,18 @@ class MatrixRule(Algebra[Gather]):
         """Return the solutions of triangular systems, for right-hand sides as rows."""
         sizes = n, right.table.count // n
         return self.run(MatrixOperation("triangular", sizes, (turned, False)), [lower, right])
+
+    def joined(self, values: Sequence[Gather]) -> Gather:
+        """Return arrays one behind the other."""
+        found, start = self.whole(sum(map(self.size, values))), 0
+        for value in values:
+            self.entries(_same, [value], Gather(found.buffer, Affine(start, 1, self.size(value))))
+            start += self.size(value)
+        return found
+
+    def exponential(self, n: int, matrix: Gather) -> Gather:
+        """Return the exponential of a matrix."""
+        return self.run(MatrixOperation("exponential", (n,)), [matrix])
 
     def size(self, value: Gather) -> int:
         """Return how many entries an array has."""

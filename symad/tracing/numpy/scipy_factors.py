@@ -8,9 +8,11 @@ import numpy as np
 
 import symad.tracing.numpy.least_squares as least_squares
 import symad.tracing.numpy.spectra as spectra
+from codegen.ir.matrix_operation import MatrixOperation
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.scipy_matrices import finite, refuse_scipy
+from symad.tracing.numpy.solve import per_matrix
 
 
 def _unless(name: str, **given: bool) -> None:
@@ -96,6 +98,22 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
     finite(check_finite, a)
     a = traced(a)
     return (np.linalg.pinv(a), min(a.shape[-2:])) if return_rank else np.linalg.pinv(a)
+
+
+@stands_in_for("scipy.linalg.expm")
+def expm(A: Any) -> Any:  # noqa: N803 (SciPy's name)
+    """The exponential of a square matrix."""
+    a = traced(A)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    if not a.size:
+        return a
+    operation = MatrixOperation("exponential", a.shape[-1:])
+
+    def one(matrix: Any) -> Any:
+        return np.reshape(spectra.factors_of("scipy.linalg.expm", operation, matrix)[0], matrix.shape).T
+
+    return per_matrix(one, a)
 
 
 @stands_in_for("scipy.linalg.norm")

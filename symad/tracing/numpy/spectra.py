@@ -27,7 +27,7 @@ def factors_of(name: str, operation: MatrixOperation, a: Any) -> list[Any]:
     writer = node_arrays.loops_on(a.scope.graph)
     if writer is None:
         refuse_function(
-            f"np.linalg.{name}",
+            name,
             "only LAPACK carries it out, and it has no scalar form, which is asked for here",
             "call sa.grad(f)(x), hessian(f)(x) and others on numbers, without mode= and sparse=, or sa.compile them "
             'without roll="never", dtype= and strategy=',
@@ -59,7 +59,7 @@ def _eigen(name: str, a: Any, triangle: str) -> Any:
         n = _square(matrix)
         if not n:
             return np.zeros((0, 1))
-        values, vectors = factors_of(name, MatrixOperation("eigen", (n,)), matrix)
+        values, vectors = factors_of(f"np.linalg.{name}", MatrixOperation("eigen", (n,)), matrix)
         return np.concatenate([values[:, None], np.reshape(vectors, (n, n)).T], axis=1)
 
     return per_matrix(one, np.matrix_transpose(a) if triangle.upper() == "U" else a)
@@ -97,7 +97,9 @@ def _singular(name: str, a: Any) -> list[Any]:
     size = min(m, n)
     if not size:
         refuse_function(f"np.linalg.{name} of an empty matrix", "it has no singular values", "leave it out")
-    packed = per_matrix(lambda one: np.concatenate(factors_of(name, MatrixOperation("singular", (m, n)), one)), a)
+    packed = per_matrix(
+        lambda one: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), one)), a
+    )
     left, values, right = packed[..., : m * size], packed[..., m * size : (m + 1) * size], packed[..., (m + 1) * size :]
     stack = a.shape[:-2]
     return [

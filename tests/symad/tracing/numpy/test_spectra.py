@@ -72,6 +72,8 @@ FUNCTIONS = {
     "lstsq": lambda m, x: sum(np.sum(part**2) for part in np.linalg.lstsq(m.high(x), m.sides * x[0])[:2]),
     "lstsq of a wide matrix": lambda m, x: np.sum(np.linalg.lstsq(m.high(x).T, m.sides[: m.n, 0] * x[0])[0] ** 3),
     "pinv": lambda m, x: np.sum(np.sin(np.linalg.pinv(m.high(x)))),
+    "expm": lambda m, x: np.sum(scipy.linalg.expm(m.square(x) / np.sqrt(m.n)) * m.weights),
+    "expm of large numbers": lambda m, x: np.log(np.sum(scipy.linalg.expm(9 * m.square(x)) ** 2)) / 10,
 }
 MIXES = {
     "forward over reverse": lambda f: lambda x: sa.hvp(f, (x,), (V,)),
@@ -130,7 +132,7 @@ def test_kernels(name, n):
         run = sa.hessian(f) if mix == "hessian" else MIXES[mix](f)
         found = sa.compile(run, X)(X)
         same(found @ V if mix == "hessian" else found, wanted, 1e-8)
-    if name in ("eigh", "svd", "qr"):
+    if name in ("eigh", "svd", "qr", "expm"):
         same(sa.compile(third(f), X)(X), third(f)(X), 1e-8)
 
 
@@ -155,6 +157,27 @@ def test_identities_of_a_large_matrix():
     for f, wanted in ((restored, both), (halves, weights), (triangular, weights)):
         np.testing.assert_allclose(sa.grad(f)(a), wanted, rtol=0, atol=1e-7)
         np.testing.assert_allclose(sa.compile(sa.grad(f), a)(a), wanted, rtol=0, atol=1e-7)
+
+
+def test_exponentials():
+    """Of what commutes with its derivative, of a turning, of zeros, of a stack; NaN of what is not finite."""
+    a, x = RNG.normal(size=(40, 40)) / 3, np.array(0.7)
+    for run in (sa.derivative, lambda f: sa.compile(sa.derivative(f), 0.7)):
+        np.testing.assert_allclose(
+            run(lambda t: scipy.linalg.expm(t * a))(0.7), a @ scipy.linalg.expm(0.7 * a), rtol=1e-10, atol=1e-10
+        )
+        turning = run(lambda t: scipy.linalg.expm(np.array([[0.0, -1.0], [1.0, 0.0]]) * t))(0.7)
+        np.testing.assert_allclose(turning, [[-np.sin(x), -np.cos(x)], [np.cos(x), -np.sin(x)]], rtol=1e-14)
+    for run in (sa.grad, lambda f: sa.compile(sa.grad(f), np.zeros((2, 3, 3)))):
+        np.testing.assert_allclose(run(lambda a: np.sum(scipy.linalg.expm(a)))(np.zeros((2, 3, 3))), 1.0, rtol=1e-15)
+        assert np.isnan(run(lambda a: np.sum(scipy.linalg.expm(a)))(np.full((2, 3, 3), np.nan))).all()
+    with pytest.raises(sa.TraceError, match=r"scipy.linalg.expm was called with a traced value: only LAPACK"):
+        sa.trace(lambda a: scipy.linalg.expm(a), np.eye(2))
+    large = 1e9 * np.triu(np.ones((2, 2)), 1)
+    for tangent in (large, 1e-9 * large):  # the length of a tangent is no matter
+        found = sa.jvp(lambda a: scipy.linalg.expm(a), (a[:2, :2],), (tangent,))[1]
+        wanted = scipy.linalg.expm_frechet(a[:2, :2], tangent / tangent.max(), compute_expm=False) * tangent.max()
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
 def weighed(a):
