@@ -290,6 +290,13 @@ def test_what_has_no_scalar_form_is_refused_where_that_is_asked_for(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_without_scipy_a_kernel_names_the_extra(monkeypatch):
+    monkeypatch.setattr("codegen.loops.emit.rolled_code.has_library", lambda: False)
+    with pytest.raises(sa.WorkbenchError, match=r"only LAPACK carries it out.*pip install symad\[special\]"):
+        sa.compile(sa.grad(squares), np.eye(3), cache=False)
+    np.testing.assert_allclose(sa.grad(squares)(np.eye(3)), 2 * np.eye(3))  # on numbers it is NumPy's
+
+
 def test_a_kernel_of_qr_is_exported_as_loops(tmp_path):
     kernel = sa.compile(lambda a: np.linalg.qr(a)[1], np.ones((9, 9)))
     assert "dgeqrf" not in kernel.export(tmp_path, "factor").files["source"].read_text()
