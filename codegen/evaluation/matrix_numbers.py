@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.functions.exponentials import BOUND, ERROR, PADE
 from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 
 Numbers = NDArray[np.float64]
@@ -60,6 +65,81 @@ def _log_determinant(operation: MatrixOperation, matrix: Numbers) -> list[Number
     return [logarithm, sign]
 
 
+def _qr(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    m, n = operation.sizes
+    return [part.T for part in np.linalg.qr(matrix.reshape(n, m).T)]
+
+
+def _eigen(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    n = operation.sizes[0]
+    return _of_finite(np.linalg.eigh, operation, np.tril(matrix.reshape(n, n).T))
+
+
+def _singular(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    m, n = operation.sizes
+    return _of_finite(partial(np.linalg.svd, full_matrices=False), operation, matrix.reshape(n, m).T)
+
+
+def _of_finite(
+    factors: Callable[[Numbers], Iterable[Numbers]], operation: MatrixOperation, matrix: Numbers
+) -> list[Numbers]:
+    """Return factors by columns; NaN for a matrix that is not finite, and where LAPACK's iteration has no end."""
+    if np.isfinite(matrix).all():
+        with suppress(np.linalg.LinAlgError):
+            return [part.T for part in factors(matrix)]
+    return [np.full(size, np.nan) for size in operation.results]
+
+
+def _exponential(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
+    """Return exp A by scaling, a Padé approximant of degree 13, and squaring, as kernels do.
+
+    Powers of A say how much it has to be scaled: their norms may be far smaller than those of A are.
+    """
+    square = matrix.reshape(operation.sizes * 2)
+    norm = _largest_row(square)
+    if not norm < 1e300:
+        return [np.full(square.size, np.nan)]
+    squarings = max(0, math.frexp(norm)[1])
+    square = square * 0.5**squarings
+    powers = [np.eye(len(square)), square @ square]
+    for _ in range(2):
+        powers.append(powers[-1] @ powers[1])
+    four, six, more = _largest_row(powers[2]), _largest_row(powers[3]), _power(np.abs(square)) * ERROR
+    scale = 1.0
+    while squarings and (
+        four * (2 * scale) ** 4 <= BOUND**4
+        and six * (2 * scale) ** 6 <= BOUND**6
+        and more * (2 * scale) ** 26 <= _largest_row(square)
+    ):
+        squarings, scale = squarings - 1, 2 * scale
+    found = _approximant(square * scale, [power * scale ** (2 * k) for k, power in enumerate(powers)])
+    for _ in range(squarings):
+        found = found @ found
+    return [found]
+
+
+def _largest_row(matrix: Numbers) -> float:
+    return float(np.abs(matrix).sum(axis=1).max())
+
+
+def _power(matrix: Numbers) -> float:
+    """Return the largest sum of a row of a matrix to the 27th."""
+    found = np.ones(len(matrix))
+    for _ in range(27):
+        found = matrix @ found
+    return float(found.max())
+
+
+def _approximant(matrix: Numbers, powers: Sequence[Numbers]) -> Any:
+    """Return the approximant of exp A, from its powers 0, 2, 4, 6."""
+    odd, even = (
+        powers[3] @ sum(PADE[k + start] * power for k, power in zip((8, 10, 12), powers[1:], strict=True))
+        + sum(PADE[k + start] * power for k, power in zip((0, 2, 4, 6), powers, strict=True))
+        for start in (1, 0)
+    )
+    return np.linalg.solve(even - matrix @ odd, even + matrix @ odd)
+
+
 _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "product": _product,
     "cholesky": _cholesky,
@@ -67,4 +147,8 @@ _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "solve": _solve,
     "determinant": _determinant,
     "log_determinant": _log_determinant,
+    "qr": _qr,
+    "eigen": _eigen,
+    "singular": _singular,
+    "exponential": _exponential,
 }

@@ -14,7 +14,10 @@ from functools import cache
 from codegen.errors import LoweringError
 from codegen.functions.libraries import EXTRA
 
-ROUTINES = {"blas.dgemm": 13, "blas.dtrsm": 11, "lapack.dpotrf": 5, "lapack.dgetrf": 6, "lapack.dgetrs": 9}  # operands
+ROUTINES = {  # operands
+    "blas.dgemm": 13, "blas.dtrsm": 11, "lapack.dpotrf": 5, "lapack.dgetrf": 6, "lapack.dgetrs": 9, "lapack.dgeqrf": 8,
+    "lapack.dorgqr": 9, "lapack.dsyevd": 11, "lapack.dgesdd": 14,
+}  # fmt: skip
 
 
 @cache

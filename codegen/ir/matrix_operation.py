@@ -9,7 +9,13 @@ body only says which results depend on which operands; what is computed, the ope
 systems; the right-hand sides are the rows of the second operand, and the solutions those of the result.
 "determinant"; "log_determinant", of its absolute value, and its sign.
 
-An operand that is `transposed` is stored by columns.
+An operand that is `transposed` is stored by columns. All matrices of these are, as LAPACK has them, of one of m rows
+and n columns, k the smaller number:
+"qr", where n <= m: Q (m x n) and R (n x n, zeros below its diagonal).
+"singular": U (m x k), the k singular values in descending order, and the transposed V (k x n).
+"eigen": of a symmetric matrix, of which the lower triangle is read, its eigenvalues, ascending, and eigenvectors.
+"exponential": exp A of a square matrix, by scaling and squaring.
+Where an entry that is read is not finite, all results of the last three are NaN.
 """
 
 from __future__ import annotations
@@ -25,8 +31,28 @@ from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Program
 from codegen.ir.row_table import Table
 
-MatrixKind = Literal["product", "cholesky", "triangular", "solve", "determinant", "log_determinant"]
+MatrixKind = Literal[
+    "product", "cholesky", "triangular", "solve", "determinant", "log_determinant", "qr", "eigen", "singular",
+    "exponential",
+]  # fmt: skip
 MATRIX_KINDS: tuple[MatrixKind, ...] = get_args(MatrixKind)
+WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset(
+    {"eigen", "singular", "exponential"}
+)  # nobody but LAPACK carries these out
+_SIZES: dict[MatrixKind, int] = {"product": 4, "triangular": 2, "solve": 2, "qr": 2, "singular": 2}  # others have one
+_CUBES = {
+    "determinant": 2 / 3,
+    "log_determinant": 2 / 3,
+    "solve": 2 / 3,
+    "cholesky": 1 / 3,
+    "eigen": 9,
+    "exponential": 24,
+}  # of rows
+_FACTORS = {"qr": "Q, R, Q R", "eigen": "λ, V, V diag(λ) Vᵀ", "singular": "U, σ, V, U diag(σ) Vᵀ"}
+_NAMES = {
+    "cholesky": "Cholesky factor", "triangular": "triangular solve", "qr": "QR factors",
+    "eigen": "eigenvalues and eigenvectors", "singular": "singular values and vectors",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,8 +68,8 @@ class MatrixOperation:
     transposed: tuple[bool, bool] = (False, False)  # of a product both operands, else the first
 
     def __post_init__(self) -> None:
-        wanted = 4 if self.kind == "product" else 2 if self.kind in ("triangular", "solve") else 1
-        if len(self.sizes) != wanted or min(self.sizes) < 1:
+        fits = len(self.sizes) == _SIZES.get(self.kind, 1) and min(self.sizes) >= 1
+        if not fits or (self.kind == "qr" and self.sizes[0] < self.sizes[1]):
             raise ArgumentError(f"a matrix operation {self.kind} of sizes {self.sizes}")
 
     @property
@@ -53,6 +79,8 @@ class MatrixOperation:
             number, rows, inner, columns = self.sizes
             return number * rows * inner, number * inner * columns
         n = self.sizes[0]
+        if self.kind in ("qr", "singular"):
+            return (n * self.sizes[1],)
         return (n * n, n * self.sizes[1]) if len(self.sizes) > 1 else (n * n,)
 
     @property
@@ -61,9 +89,12 @@ class MatrixOperation:
         if self.kind == "product":
             number, rows, _, columns = self.sizes
             return (number * rows * columns,)
-        n = self.sizes[0]
-        by_kind = {"cholesky": (n * n,), "determinant": (1,), "log_determinant": (1, 1)}
-        return by_kind[self.kind] if self.kind in by_kind else (n * self.sizes[1],)
+        n, other = self.sizes[0], self.sizes[-1]
+        by_kind = {
+            "cholesky": (n * n,), "determinant": (1,), "log_determinant": (1, 1), "eigen": (n, n * n),
+            "qr": (n * other, other**2), "singular": (n * min(n, other), min(n, other), other * min(n, other)),
+        }  # fmt: skip
+        return by_kind.get(self.kind, (n * other,))
 
     @property
     def operations(self) -> int:
@@ -71,10 +102,11 @@ class MatrixOperation:
         if self.kind == "product":
             number, rows, inner, columns = self.sizes
             return 2 * number * rows * inner * columns
-        n, sides = self.sizes[0], self.sizes[1] if len(self.sizes) > 1 else 0
-        if self.kind == "cholesky":
-            return n**3 // 3
-        return n * n * sides if self.kind == "triangular" else 2 * n**3 // 3 + 2 * n * n * sides
+        n, other = self.sizes[0], self.sizes[-1]
+        if self.kind in ("qr", "singular"):
+            return (4 if self.kind == "qr" else 20) * n * other * min(n, other)
+        sides = other if len(self.sizes) > 1 else 0
+        return int(_CUBES.get(self.kind, 0) * n**3) + (1 if self.kind == "triangular" else 2) * n * n * sides
 
     @property
     def description(self) -> str:
@@ -83,9 +115,9 @@ class MatrixOperation:
         >>> MatrixOperation("product", (1, 3, 4, 2)).description, MatrixOperation("log_determinant", (5,)).description
         ('product of matrices 3 x 4 and 4 x 2', 'log determinant of a matrix 5 x 5')
         """
-        what = {"cholesky": "Cholesky factor", "triangular": "triangular solve"}.get(
-            self.kind, self.kind.replace("_", " ")
-        )
+        what = _NAMES.get(self.kind, self.kind.replace("_", " "))
+        if self.kind in ("qr", "singular"):
+            return f"{what} of a matrix {self.sizes[0]} x {self.sizes[1]}"
         if self.kind != "product":
             sides = f", {self.sizes[1]} right-hand side{'s'[: self.sizes[1] != 1]}" if len(self.sizes) > 1 else ""
             return f"{what} of a matrix {self.sizes[0]} x {self.sizes[0]}{sides}"
@@ -106,8 +138,12 @@ class MatrixOperation:
             return f"L, L Lᵀ = {names[0]}"
         if self.kind == "determinant":
             return f"det {names[0]}"
+        if self.kind == "exponential":
+            return f"exp {names[0]}"
         if self.kind == "log_determinant":
             return f"log |det {names[0]}|"
+        if self.kind in _FACTORS:
+            return f"{_FACTORS[self.kind]} = {names[0]}"
         whole = f"tril({names[0]})" if self.kind == "triangular" else names[0]
         if self.sizes[1] == 1:
             return f"{whole}{'⁻ᵀ' if self.transposed[0] else '⁻¹'} {names[1]}"
@@ -130,6 +166,10 @@ def _body(kind: MatrixKind) -> Program:
         results = [rows.canonical(sp.Mul, (first, last))]
     elif kind == "cholesky":
         results = [rows.row(sp.Pow, (first, rows.leaf(sp.Rational(1, 2))))]
+    elif kind in ("qr", "eigen", "singular"):  # no formulas: each result depends on all entries, and smoothly
+        results = [rows.row(head, (first,)) for head in (sp.sin, sp.cos, sp.atan)[: 2 + (kind == "singular")]]
+    elif kind == "exponential":
+        results = [rows.row(sp.exp, (first,))]
     elif kind == "log_determinant":
         results = [rows.row(sp.log, (first,)), rows.row(sp.sign, (first,))]
     else:

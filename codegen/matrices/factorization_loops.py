@@ -261,6 +261,81 @@ def substitution_program(n: int, m: int, transposed: bool = False) -> RolledProg
     )
 
 
+def reflections_program(m: int, n: int) -> RolledProgram:
+    """Return Q and R of a matrix of m rows and n columns, all by columns, with LAPACK's signs: a reflection a round.
+
+    The identity stands behind the matrix, and becomes Q; with each round the columns turn by one.
+
+    >>> program = reflections_program(3, 2)
+    >>> [output.shape for output in program.outputs], program.steps[2].count
+    ([(6,), (4,)], 2)
+    """
+    made = _Buffers()
+    (given,) = made.inputs(n * m)
+    identity, upper = made.constant(np.eye(m)), made.constant(np.tri(n))
+    reflected = _Reflections(made, m, n)
+    outputs, matrix = made.outputs(n * m, n * n), reflected.matrix
+    last = n * (n + m) * m
+    i, j = (axis.ravel() for axis in np.indices((n, n)))
+    row, column = (axis.ravel() for axis in np.indices((m, n)))
+    reads = [(upper, _run(0, n * n)), (matrix, table(last + (i + m) * m + j))]
+    return made.program(
+        "qr",
+        _copy(n * m, (given, _run(0, n * m)), (matrix, _run(0, n * m))),
+        _copy(m * m, (identity, _run(0, m * m)), (matrix, _run(n * m, m * m))),
+        Nest(n, reflected.rounds()),
+        _copy(n * m, (matrix, table(last + row * m + column)), (outputs[0], table(column * m + row))),
+        _loop([A, B], [ITS], n * n, reads, [(outputs[1], _run(0, n * n))]),
+    )
+
+
+@dataclass
+class _Reflections:
+    """The buffers of reflections of n columns of m entries, with m others behind them."""
+
+    buffers: _Buffers
+    m: int
+    n: int
+
+    def __post_init__(self) -> None:
+        m, n, made = self.m, self.n, self.buffers
+        self.width = n + m
+        self.size = self.width * m
+        places = np.subtract.outer(np.arange(n), np.arange(m))
+        self.here, self.below = made.constant(1.0 * (places == 0)), made.constant(1.0 * (places < 0))
+        self.matrix, self.kept, self.axes, self.inner = made.workspaces(
+            (n + 1) * self.size, n * m, n * m, n * self.width
+        )
+        self.first, self.squares, self.ends, self.factors = made.workspaces(n, n, n, n)
+
+    def rounds(self) -> tuple[Region, ...]:
+        """Return what a round does."""
+        m, width, size, matrix, kept, axes = self.m, self.width, self.size, self.matrix, self.kept, self.axes
+        column, row = np.repeat(np.arange(width), m), np.tile(np.arange(m), width)
+        own, each, one = _run(0, m, m), _at(0, m, 1), _at(0, 1, 1)
+        root = sp.sqrt(A * A + B)
+        square = sp.Piecewise((B * B, sp.Ne(A, 0)), (0, True))
+        end = sp.Piecewise((A, sp.Eq(B, 0)), (-root, A >= 0), (root, True))
+        factor = sp.Piecewise((0, sp.Eq(A, B)), ((B - A) / B, True))
+        axis = sp.Piecewise((1, sp.Ne(B, 0)), (A / (D - E), sp.Ne(C, 0) & sp.Ne(A, 0)), (0, True))
+        return (
+            _copy(m, (matrix, _run(0, m, size)), (kept, own)),
+            _loop([A, B], [ITS], m, [(self.here, own), (kept, own)], [(self.first, each)], "add"),
+            _loop([A, B], [square], m, [(self.below, own), (kept, own)], [(self.squares, each)], "add"),
+            _loop([A, B], [end], 1, [(self.first, one), (self.squares, one)], [(self.ends, one)]),
+            _loop([A, B], [factor], 1, [(self.first, one), (self.ends, one)], [(self.factors, one)]),
+            _loop([A, B, C, D, E], [axis], m,
+                  [(kept, own), (self.here, own), (self.below, own), (self.first, each), (self.ends, each)],
+                  [(axes, own)]),
+            _loop([A, B], [A * B], size, [(axes, _moving(row, m)), (matrix, _run(0, size, size))],
+                  [(self.inner, _moving(column, width))], "add"),
+            _loop([A, B, C, D], [A - B * C * D], size,
+                  [(matrix, _run(0, size, size)), (axes, _moving(row, m)), (self.inner, _moving(column, width)),
+                   (self.factors, _at(0, size, 1))],
+                  [(matrix, _moving(size + (column - 1) % width * m + row, size))]),
+        )  # fmt: skip
+
+
 def _search(n: int, column: Place, used: Place, numbers: Place, start: int, chosen: Place) -> Region:
     """Return the search for the row of the largest entry among those that no round has had: a chain over all rows."""
     smaller = sp.Or(sp.Abs(A) <= D, sp.Ne(B, 0))  # NaN is not: it becomes the pivot, and is seen in all results

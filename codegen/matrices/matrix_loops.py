@@ -13,10 +13,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import LimitError
+from codegen.errors import LimitError, LoweringError
 from codegen.functions.libraries import EXTRA
 from codegen.ir.body_parts import copy
-from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.matrix_operation import WITHOUT_LOOPS, MatrixOperation
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.readdress import all_readdressed, moved, renumbered, shifts_to
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
@@ -26,6 +26,7 @@ from codegen.matrices.factorization_loops import (
     cholesky_program,
     determinant_program,
     elimination_program,
+    reflections_program,
     substitution_program,
 )
 from codegen.matrices.product_loops import matrix_product
@@ -68,18 +69,27 @@ def matrix_program(
 def loops_of(operation: MatrixOperation) -> RolledProgram:
     """Return the loops that an operation stands for; both operands of a product by rows.
 
-    LimitError for a matrix that is too large to be factorized by loops.
+    LimitError for a matrix that is too large to be factorized by loops, LoweringError for what has none.
     """
     n = operation.sizes[0]
+    if operation.kind in WITHOUT_LOOPS:
+        raise LoweringError(
+            f"the {operation.description} as loops",
+            why="only LAPACK carries it out, in a kernel of this process, and outside of loops over it",
+            do=f"have SciPy installed ({EXTRA}); in exported code and in loops give these numbers as arguments",
+        )
     if operation.kind == "product":
         number, rows, inner, columns = operation.sizes
         return matrix_product(number, rows, inner, columns, [None, None])
-    if n > LARGEST:
+    kept = n**3 if operation.kind != "qr" else n * sum(operation.sizes) * operation.sizes[1] // 2
+    if kept > LARGEST**3:
         raise LimitError(
             f"the {operation.kind} of a matrix of {n} rows as loops",
-            why=f"they keep {n**3} numbers, and more than {LARGEST**3} are not allowed",
+            why=f"they keep {kept} numbers, and more than {LARGEST**3} are not allowed",
             do=f"have LAPACK carry it out, in a kernel of this process ({EXTRA}); exported code has loops",
         )
+    if operation.kind == "qr":
+        return reflections_program(n, operation.sizes[1])
     if operation.kind == "cholesky":
         return cholesky_program(n)
     if operation.kind in ("determinant", "log_determinant"):
@@ -91,6 +101,13 @@ def loops_of(operation: MatrixOperation) -> RolledProgram:
 def has_matrices(program: RolledProgram) -> bool:
     """Return whether some region of a program is a matrix operation."""
     return any(region.matrix is not None for region, _ in regions_of(program.steps))
+
+
+def needs_library(program: RolledProgram) -> bool:
+    """Return whether some region of a program is a matrix operation that has no loops."""
+    return any(
+        region.matrix is not None and region.matrix.kind in WITHOUT_LOOPS for region, _ in regions_of(program.steps)
+    )
 
 
 def without_matrices(program: RolledProgram, *, in_nests: bool = False) -> RolledProgram:

@@ -21,7 +21,7 @@ from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
-from codegen.matrices.matrix_loops import has_matrices
+from codegen.matrices.matrix_loops import has_matrices, needs_library
 from codegen.pricing.price import (
     Halves,
     halves_of,
@@ -66,6 +66,7 @@ Strategy = Literal["auto", "straight", "sweep"]
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
+ONLY_LOOPS = "LAPACK carries a factorization out that has no other form"
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
 LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
@@ -190,7 +191,7 @@ class _Search:
 
     def plan(self) -> CompilationPlan:
         loops = None if self.asked.without_loops else self.loops()
-        ways = [loops] if loops is not None and self.asked.needs_loops else self.ways(loops)
+        ways = self.ways(loops) if loops is None or not self.only_loops(loops) else [loops]
         chosen = _chosen(ways)
         if chosen.estimated:  # it has to be written down, and is looked at once more
             ways = [self.written_straight(), *ways[1:]]
@@ -207,6 +208,11 @@ class _Search:
             [*unrolled_lines(self.traced), *self.notes] if isinstance(self.traced, StructuredTrace) else [],
             self.primal,
         )
+
+    def only_loops(self, loops: Candidate) -> bool:
+        """Whether no other way may be taken."""
+        assert loops.rolled is not None
+        return bool(self.asked.needs_loops) or needs_library(loops.rolled.program)
 
     def ways(self, loops: Candidate | None) -> list[Candidate]:
         """All ways that may be taken, loops among them where there are some."""
@@ -232,7 +238,7 @@ class _Search:
         if has_matrices(program) and not has_library():
             self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
-        if not self.asked.needs_loops and not repeats_enough(program):
+        if not self.asked.needs_loops and not repeats_enough(program) and not needs_library(program):
             self.refuse(
                 "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
             )
@@ -344,6 +350,8 @@ class _Search:
         """Return why a way is taken: what was asked for, or that the others cost more."""
         if option := self.asked.needs_loops or self.asked.without_loops:
             return option
+        if chosen.rolled is not None and needs_library(chosen.rolled.program):
+            return ONLY_LOOPS
         if len(ways) == 1:
             return self.refused["rolled"]
         others = [each for each in ways if each is not chosen]

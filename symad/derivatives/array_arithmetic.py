@@ -7,17 +7,20 @@ graph does not grow. Both mark a structural zero as an element that is absent: n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
+from codegen.evaluation.matrix_numbers import matrix_numbers
+from codegen.ir.matrix_operation import MatrixOperation
 from symad.graph.builder import Builder
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.array_graph import LEAST
 from symad.tracing.values.array import Array
-from symad.tracing.values.node_arrays import accumulate, elementwise, loops_on, matmul, reduce
+from symad.tracing.values.node_arrays import accumulate, constants, elementwise, loops_on, matmul, reduce
 from symad.tracing.values.node_operands import nodes_of
 
 Carriers: TypeAlias = NDArray[Any]  # nodes, or numbers
@@ -66,6 +69,18 @@ class Arithmetic(ABC):
     @abstractmethod
     def solution(self, matrix: Carriers, right: Carriers) -> Carriers:
         """Return the solutions of linear systems."""
+
+    @abstractmethod
+    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+        """Return a function of each element, in NumPy's words."""
+
+    @abstractmethod
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix of n rows, flat."""
+
+    @abstractmethod
+    def known(self, numbers: NDArray[Any]) -> Carriers:
+        """Return constants."""
 
 
 class NodeArithmetic(Arithmetic):
@@ -125,6 +140,20 @@ class NodeArithmetic(Arithmetic):
         assert scope is not None
         return nodes_of(np.linalg.solve(Array(matrix, scope), Array(right, scope)), scope)
 
+    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+        """Return a function of each element."""
+        scope = innermost_scope()
+        assert scope is not None
+        return nodes_of(function(*[Array(value, scope) for value in values]), scope)
+
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix."""
+        return self.graph.arrays.factors(MatrixOperation("exponential", (n,)), matrix)[0]
+
+    def known(self, numbers: NDArray[Any]) -> Carriers:
+        """Return constants."""
+        return constants(self.graph, numbers)
+
     def _adds_arrays(self) -> bool:
         writer = loops_on(self.graph)
         return writer is not None and writer.on_numbers
@@ -171,3 +200,15 @@ class NumberArithmetic(Arithmetic):
     def solution(self, matrix: Carriers, right: Carriers) -> Carriers:
         """Return the solutions of linear systems."""
         return np.linalg.solve(matrix, right)
+
+    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+        """Return a function of each element."""
+        return np.asarray(function(*values))
+
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix."""
+        return matrix_numbers(MatrixOperation("exponential", (n,)), [matrix])[0]
+
+    def known(self, numbers: NDArray[Any]) -> Carriers:
+        """Return constants."""
+        return numbers

@@ -1,4 +1,4 @@
-"""Rows of linear maps of factorizations: solutions, determinants and Cholesky factors of whole matrices.
+"""Rows of linear maps of factorizations: solutions, determinants and factors of whole matrices.
 
 Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008);
 Murray, "Differentiation of the Cholesky decomposition" (2016).
@@ -6,13 +6,19 @@ Murray, "Differentiation of the Cholesky decomposition" (2016).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from symad.derivatives.array_arithmetic import Carriers
+from codegen.ir.matrix_operation import MatrixOperation
+from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Carried
 from symad.derivatives.array_rows import ArrayRow
+from symad.derivatives.matrix_algebra import Algebra, Places, has_equal_values, pulled, pushed
+from symad.errors import RuleError
 from symad.graph.array_operands import ArrayNode, Reading
 
 
@@ -135,3 +141,96 @@ class CholeskyRow(ArrayRow):
 
 def _lower(carried: Carried, matrix: Carriers) -> Carriers:
     return np.where(np.tri(len(matrix), dtype=bool), matrix, carried.by.number(0))
+
+
+@dataclass(frozen=True)
+class FactorRow(ArrayRow):
+    """One result of a factorization; `results` has the values that its rule reads."""
+
+    target: ArrayNode
+    operand: Reading
+    results: tuple[Carriers, ...]
+
+    def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
+        found, operation = tangents.at(self.operand), self.target.matrix
+        if found is not None and operation is not None:
+            given = np.broadcast_to(tangents.filled(found), self.operand.shape).ravel()
+            number = self.target.number
+            made = pushed(_Entries(tangents.by), operation, self.results, given, [number])
+            tangents.put(self.target, made[number])
+
+    def pull(self, cotangents: Carried) -> None:
+        """Give the operand what it has of the node's cotangents."""
+        found, operation = cotangents.of(self.target), self.target.matrix
+        if found is not None and operation is not None:
+            given = {self.target.number: cotangents.filled(found)}
+            made, places = pulled(_Entries(cotangents.by), operation, self.results, given)
+            whole = np.full(self.operand.size, cotangents.by.absent)
+            whole[places] = made
+            cotangents.add(self.operand, whole.reshape(self.operand.shape))
+
+    def coefficients(self) -> list[Carriers]:
+        """Return what the row multiplies by."""
+        return list(self.results)
+
+    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+        """Return the row with others."""
+        return replace(self, results=tuple([next(found) for _ in self.results]))
+
+
+def check_values(operation: MatrixOperation, values: NDArray[np.float64]) -> None:
+    """Raise RuleError where vectors of equal eigenvalues or singular values are to be differentiated."""
+    if has_equal_values(operation, values):
+        eigen = operation.kind == "eigen"
+        name, what = ("eigenvectors", "eigenvalues") if eigen else ("singular vectors", "singular values")
+        raise RuleError(
+            f"the derivative of the {name} of a matrix",
+            why=f"some of its {what} are equal{'' if eigen else ', or 0'}, to the last digits: these vectors have none",
+            do=f"take first derivatives of the {what} only, or write the function without them: by traces, "
+            "determinants, powers of the matrix",
+        )
+
+
+class _Entries(Algebra[Carriers]):
+    """Operations on flat arrays of nodes, or of numbers."""
+
+    def __init__(self, by: Arithmetic) -> None:
+        self.by = by
+
+    def multiplied(self, sizes: tuple[int, int, int], left: Carriers, right: Carriers,
+                   turned: tuple[bool, bool] = (False, False)) -> Carriers:  # fmt: skip
+        """Return a product of matrices."""
+        rows, inner, columns = sizes
+        first = left.reshape(inner, rows).T if turned[0] else left.reshape(rows, inner)
+        second = right.reshape(columns, inner).T if turned[1] else right.reshape(inner, columns)
+        return self.by.product(first, second).ravel()
+
+    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+        """Return a function of each entry."""
+        return self.by.each(function, *values)
+
+    def picked(self, value: Carriers, places: Places) -> Carriers:
+        """Return entries at places."""
+        return value[places]
+
+    def known(self, numbers: NDArray[Any]) -> Carriers:
+        """Return constants."""
+        return self.by.known(numbers)
+
+    def substituted(self, n: int, lower: Carriers, right: Carriers, turned: bool) -> Carriers:
+        """Return the solutions of triangular systems, for right-hand sides as rows."""
+        below = np.where(np.tri(n, dtype=bool), lower.reshape(n, n), self.by.number(0))
+        return self.by.solution(below.T if turned else below, right.reshape(-1, n).T).T.ravel()
+
+    def joined(self, values: Sequence[Carriers]) -> Carriers:
+        """Return arrays one behind the other."""
+        return np.concatenate(values)
+
+    def exponential(self, n: int, matrix: Carriers) -> Carriers:
+        """Return the exponential of a matrix."""
+        return self.by.exponential(n, matrix)
+
+    def size(self, value: Carriers) -> int:
+        """Return how many entries an array has."""
+        return value.size

@@ -20,7 +20,7 @@ from codegen.heads import Alias
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
-from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, SolveRow
+from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, FactorRow, SolveRow, check_values
 from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
@@ -284,6 +284,18 @@ class _Linearization:
         self.active.note(array, np.tri(array.shape[0], dtype=bool))
         return CholeskyRow(array, matrix, self.carriers(result_of(array)))
 
+    def result(self, array: ArrayNode, operand: Reading, whole: Reading) -> ArrayRow:
+        """Return the row of one result of a factorization."""
+        assert array.matrix is not None
+        nodes = [self.graph.arrays.at(first) for first in array.results]
+        readings = [result_of(node) for node in nodes if node is not None]
+        vectors = {"eigen": (0, (1,)), "singular": (1, (0, 2))}.get(array.matrix.kind)
+        if vectors is not None and array.number in vectors[1]:
+            check_values(array.matrix, self.numbers(readings[vectors[0]]))
+        self.active.note(array, np.ones((), dtype=bool))
+        read = [operand] if array.matrix.kind == "exponential" else readings
+        return FactorRow(array, operand, tuple([self.carriers(reading).ravel() for reading in read]))
+
 
 def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:
     """Return where the largest elements of columns are, and by how much each counts; None where each is alone.
@@ -355,4 +367,6 @@ _ROWS: dict[str, Callable[..., ArrayRow | None]] = {
     "determinant": _Linearization.determinant,
     "log_determinant": _Linearization.determinant,
     "cholesky": _Linearization.cholesky,
+    "matrix": lambda linearization, array, operand: None,
+    "result": _Linearization.result,
 }

@@ -73,8 +73,10 @@ def _image_numbers(linear: ArrayLinear, count: int, size: int) -> NDArray[np.flo
 def pays(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
     inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
-    if all(node.size < WIDE for node in arrays.nodes[level.arrays_before :]):
+    own_nodes = arrays.nodes[level.arrays_before :]
+    if any(node.kind == "result" for node in own_nodes):  # which nobody writes out
+        return True
+    if all(node.size < WIDE for node in own_nodes):
         return False
     images = {"fwd": inputs, "rev": outputs, "hessian": inputs}.get(direction or "auto", min(inputs, outputs))
-    own = len(arrays.nodes) - level.arrays_before
-    return images * own * DEARER < arrays.operations(level.arrays_before)
+    return images * len(own_nodes) * DEARER < arrays.operations(level.arrays_before)

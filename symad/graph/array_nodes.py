@@ -21,6 +21,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.errors import InvariantError
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.ir.strictness import strict
 from symad.graph.array_operands import (
@@ -34,6 +35,7 @@ from symad.graph.array_operands import (
     Singles,
     TruthElement,
     View,
+    result_of,
 )
 
 FEW = 32  # nodes that are looked up one by one
@@ -98,6 +100,18 @@ class ArrayNodes:
         readings = tuple([part if isinstance(part, Reading) else self.reading(part) for part in operands])
         element = TruthElement if truths else sp.Float if kind == "given" else Element
         return self.handed_out(self.made(ArrayNode(kind, shape, element, readings, head, places, numbers)))
+
+    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
+        """Add the array nodes of an operation on a whole matrix; return the nodes of its results, which are flat."""
+        read = self.reading(operand)
+        whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, (read,), matrix=operation))
+        found = [
+            self.made(ArrayNode("result", (size,), Element, (read, result_of(whole)), matrix=operation, number=k))
+            for k, size in enumerate(operation.results)
+        ]
+        for node in found:
+            node.results = tuple([each.first for each in found])
+        return list(map(self.handed_out, found))
 
     def made(self, node: ArrayNode) -> ArrayNode:
         """Add an array node, and let it have nodes of the graph."""

@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 
 Nodes: TypeAlias = NDArray[np.int64]
@@ -172,7 +173,7 @@ class Reading:
 
 Kind: TypeAlias = Literal[
     "each", "sum", "extremum", "running", "product", "scatter", "given", "solve", "determinant", "log_determinant",
-    "cholesky",
+    "cholesky", "matrix", "result",
 ]  # fmt: skip
 
 
@@ -186,6 +187,8 @@ class ArrayNode:
     truth values.
     "solve": the solutions x of a x = b. "determinant", "log_determinant" (of its absolute value) and "cholesky" (the
     lower factor): of a matrix.
+    "matrix": all results of an operation on a `matrix`, side by side, without derivatives. "result": one of them,
+    `number`, which has some; `results` are the first nodes of all of these.
     """
 
     kind: Kind
@@ -195,6 +198,9 @@ class ArrayNode:
     head: Head | None = None
     places: Nodes | None = None
     numbers: NDArray[np.float64 | np.bool_] | None = None
+    matrix: MatrixOperation | None = None
+    number: int = 0
+    results: tuple[int, ...] = ()
     first: int = -1  # of the nodes of its result
     size: int = field(init=False)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
+from codegen.evaluation.matrix_numbers import matrix_numbers
 from codegen.limits import check
 from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
@@ -193,6 +194,22 @@ def _scattered(array: ArrayNode, terms: NDArray[Any]) -> NDArray[Any]:
     return np.bincount(array.places, terms, array.size)
 
 
+def _factorized(array: ArrayNode, matrix: NDArray[Any]) -> NDArray[Any]:
+    assert array.matrix is not None
+    found = np.concatenate(matrix_numbers(array.matrix, [matrix.ravel()]))
+    if array.matrix.kind == "singular" and np.isnan(found).any():
+        raise np.linalg.LinAlgError("SVD did not converge")  # which NumPy says of what is not finite, too
+    if array.matrix.kind == "eigen" and np.isnan(found).any() and np.isfinite(matrix).all():
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    return found
+
+
+def _result(array: ArrayNode, matrix: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
+    assert array.matrix is not None
+    start = sum(array.matrix.results[: array.number])
+    return whole[start : start + array.size]
+
+
 _REDUCTIONS: dict[Any, np.ufunc] = {
     sp.Max: np.maximum, sp.Min: np.minimum, sp.And: np.logical_and, sp.Or: np.logical_or,
 }  # fmt: skip
@@ -207,4 +224,6 @@ _CARRIED_OUT: dict[str, Callable[..., Any]] = {
     "determinant": lambda array, matrix: np.linalg.det(matrix),
     "log_determinant": lambda array, matrix: np.linalg.slogdet(matrix)[1],
     "cholesky": lambda array, matrix: np.linalg.cholesky(matrix),
+    "matrix": _factorized,
+    "result": _result,
 }

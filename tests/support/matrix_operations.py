@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from codegen.ir.matrix_operation import MatrixOperation
 
 SIZES = ((1, 1), (2, 3), (5, 1), (7, 9))
+TALL = ((1, 1), (3, 1), (5, 3), (6, 6))
 PRODUCTS = ((1, 1, 1, 1), (1, 5, 7, 3), (3, 4, 9, 6), (2, 1, 8, 5))
 
 OPERATIONS = [
@@ -18,11 +19,17 @@ OPERATIONS = [
     *(MatrixOperation("log_determinant", (n,)) for n in (1, 2, 3, 8)),
     *(MatrixOperation("triangular", sizes, (turned, False)) for sizes in SIZES for turned in (False, True)),
     *(MatrixOperation("solve", sizes, (turned, False)) for sizes in SIZES for turned in (False, True)),
+    *(MatrixOperation("qr", sizes) for sizes in TALL),
     *(
         MatrixOperation("product", sizes, turned)
         for sizes in PRODUCTS
         for turned in itertools.product((False, True), repeat=2)
     ),
+]
+FACTORS = [  # which have no loops
+    *(MatrixOperation("eigen", (n,)) for n in (1, 2, 5)),
+    *(MatrixOperation("exponential", (n,)) for n in (1, 2, 3)),
+    *(MatrixOperation("singular", sizes) for sizes in (*TALL, (1, 2), (3, 5))),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codegen.functions.exponentials as exponentials
+import codegen.functions.factorizations as factorizations
 import codegen.functions.linear_algebra as library
 from codegen.emission.emit import Emitted
 from codegen.functions.symbols import Symbol, symbol
@@ -9,7 +11,11 @@ from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
+BLOCK = 64  # columns that LAPACK changes together
+
 _COPIED = Symbol("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)")
+_NOT_FOUND = Symbol("matrix.not_found", factorizations.NOT_FOUND)
+_FINITE = Symbol("matrix.finite", factorizations.FINITE)
 _FACTORIZED = Symbol("matrix.factorized", library.FACTORIZED)
 _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # functions, and the routines that they call
     "product": ((Symbol("matrix.product", library.PRODUCT),), ("blas.dgemm",)),
@@ -20,6 +26,20 @@ _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # func
     ),
     "determinant": (
         (Symbol("matrix.determinant", library.DETERMINANT), _COPIED, _FACTORIZED), ("lapack.dgetrf", "log"),
+    ),
+    "qr": ((Symbol("matrix.qr", factorizations.QR), _COPIED), ("lapack.dgeqrf", "lapack.dorgqr")),
+    "eigen": ((Symbol("matrix.eigen", factorizations.EIGEN), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dsyevd",)),
+    "singular": (
+        (Symbol("matrix.singular", factorizations.SINGULAR), _COPIED, _FINITE, _NOT_FOUND), ("lapack.dgesdd",),
+    ),
+    "exponential": (
+        (
+            Symbol("matrix.exponential", exponentials.EXPONENTIAL), Symbol("matrix.combined", exponentials.COMBINED),
+            Symbol("matrix.power", exponentials.POWER), Symbol("matrix.largest_row", exponentials.LARGEST_ROW),
+            Symbol("matrix.product", library.PRODUCT), Symbol("matrix.solve", library.SOLVE),
+            _COPIED, _FACTORIZED, _NOT_FOUND,
+        ),
+        ("blas.dgemm", "lapack.dgetrf", "lapack.dgetrs"),
     ),
 }  # fmt: skip
 
@@ -47,7 +67,7 @@ class _Call(Frame):
         self.write(f"call void @matrix.{kind}({','.join([*pointers, *given])})", "ret void")
         functions, routines = _WHOLE[kind]
         symbols = {found.name: found for found in functions} | {name: symbol(name, 1) for name in routines}
-        if kind == "determinant":
+        if kind in ("determinant", "exponential"):
             symbols |= {found.name: found for found in _INTRINSICS}
         return Written(Emitted([], [self.text()], symbols | self.symbols), scratch)
 
@@ -64,9 +84,29 @@ class _Call(Frame):
         if operation.kind == "triangular":
             return [*sizes, turned[0]], 0
         scratch = self.offset("%work", self.job.scratch)
+        if operation.kind in ("qr", "eigen", "singular", "exponential"):
+            return self.with_memory(scratch, n, others[0] if others else n, sizes)
         order = self.offset(scratch, n * n)
         last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
         return [f"ptr {scratch}", f"ptr {order}", *sizes, last], n * n + -(-n // 2)
+
+    def with_memory(self, scratch: str, m: int, n: int, sizes: list[str]) -> tuple[list[str], int]:
+        """Return the same of what LAPACK needs memory for."""
+        if self.operation.kind == "qr":
+            return [f"ptr {scratch}", *sizes, f"i32 {BLOCK * n}"], n + BLOCK * n
+        if self.operation.kind == "eigen":
+            numbers, whole = 1 + 6 * n + 2 * n * n, 3 + 5 * n
+            order = self.offset(scratch, numbers)
+            return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}", f"i32 {whole}"], numbers + -(
+                -whole // 2
+            )
+        if self.operation.kind == "exponential":
+            order = self.offset(scratch, 7 * n * n)
+            return [f"ptr {scratch}", f"ptr {order}", *sizes], 7 * n * n + -(-n // 2)
+        n, m = min(m, n), max(m, n)
+        numbers = max(4 * n * n + 7 * n, 3 * n + BLOCK * (m + n))
+        order = self.offset(scratch, m * n + numbers)
+        return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}"], m * n + numbers + 4 * n
 
 
 _INTRINSICS = tuple(

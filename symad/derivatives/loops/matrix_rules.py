@@ -23,6 +23,7 @@ from codegen.ir.tables import Affine, Places, table
 from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
+from symad.derivatives.matrix_algebra import Algebra, pulled, pushed
 
 
 @cache
@@ -59,7 +60,7 @@ def everywhere(draft: Draft, guard: Gather) -> Region:
     return copy(draft.number(1.0, guard.table.count), guard.buffer, guard.table, "add", "")
 
 
-class MatrixRule:
+class MatrixRule(Algebra[Gather]):
     """The steps that carry the tangents or cotangents of one matrix operation, in the making."""
 
     def __init__(self, draft: Draft, region: Region, operation: MatrixOperation) -> None:
@@ -70,13 +71,65 @@ class MatrixRule:
 
     def forward(self, tangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
         """Return the steps from the tangents of some operands, by number, to those of some results."""
-        _FORWARD[self.operation.kind](self, tangents, targets[0])
+        if self.operation.kind in _FORWARD:
+            _FORWARD[self.operation.kind](self, tangents, targets[0])
+            return self.steps
+        found = pushed(self, self.operation, self.read, tangents[0], sorted(targets))
+        for number, target in targets.items():
+            self.entries(_same, [found[number]], target, self.region.results[number].kind)
         return self.steps
 
-    def backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> list[Step]:
-        """Return the steps that add to the cotangents of some operands, by number; from that of the first result."""
-        _BACKWARD[self.operation.kind](self, cotangent, targets)
+    def backward(self, cotangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
+        """Return the steps that add to the cotangents of some operands, by number; from those of results."""
+        if self.operation.kind in _BACKWARD:
+            _BACKWARD[self.operation.kind](self, cotangents[0], targets)
+            return self.steps
+        found, places = pulled(self, self.operation, self.read, cotangents)
+        self.entries(_same, [found], self.at(targets[0], places), "add")
         return self.steps
+
+    @property
+    def read(self) -> Sequence[Gather]:
+        """What the rule of a factorization reads."""
+        return [self.side_by_side(self.region.gathers[0])] if self.operation.kind == "exponential" else self.results
+
+    def multiplied(self, sizes: tuple[int, int, int], left: Gather, right: Gather,
+                   turned: tuple[bool, bool] = (False, False)) -> Gather:  # fmt: skip
+        """Return a product of matrices."""
+        return self.product((1, *sizes), left, right, turned)
+
+    def each(self, function: Callable[..., Any], *values: Gather) -> Gather:
+        """Return a function of each entry."""
+        return self.entries(function, values)
+
+    def picked(self, value: Gather, places: Places) -> Gather:
+        """Return entries at places."""
+        return self.at(value, places)
+
+    def known(self, numbers: np.ndarray) -> Gather:
+        """Return constants."""
+        return self.numbers(numbers)
+
+    def substituted(self, n: int, lower: Gather, right: Gather, turned: bool) -> Gather:
+        """Return the solutions of triangular systems, for right-hand sides as rows."""
+        sizes = n, right.table.count // n
+        return self.run(MatrixOperation("triangular", sizes, (turned, False)), [lower, right])
+
+    def joined(self, values: Sequence[Gather]) -> Gather:
+        """Return arrays one behind the other."""
+        found, start = self.whole(sum(map(self.size, values))), 0
+        for value in values:
+            self.entries(_same, [value], Gather(found.buffer, Affine(start, 1, self.size(value))))
+            start += self.size(value)
+        return found
+
+    def exponential(self, n: int, matrix: Gather) -> Gather:
+        """Return the exponential of a matrix."""
+        return self.run(MatrixOperation("exponential", (n,)), [matrix])
+
+    def size(self, value: Gather) -> int:
+        """Return how many entries an array has."""
+        return value.table.count
 
     # What rules are made of
 

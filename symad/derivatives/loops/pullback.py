@@ -108,9 +108,11 @@ class Reverse:
     def of_matrices(self, region: Region, matrix: MatrixOperation) -> list[Step]:
         """Return the steps that run a matrix operation backward."""
         rule = MatrixRule(self.draft, region, matrix)
-        (use,) = self.behind.results[region]
-        place = self.cotangents[use.buffer]
-        cotangent = self.draft.number(1.0, use.table.count) if place.one else Gather(place.buffer, use.table)
+        cotangents: dict[int, Gather] = {}
+        for use in self.behind.results[region]:
+            place = self.cotangents[use.buffer]
+            one = self.draft.number(1.0, use.table.count) if place.one else None
+            cotangents[region.results.index(use)] = one or Gather(place.buffer, use.table)
         targets: dict[int, Gather] = {}
         guards: list[Gather] = []
         for slot in self.behind.slots[region]:
@@ -118,7 +120,7 @@ class Reverse:
             if (target := self.cotangents.get(read.buffer)) is not None:
                 targets[slot] = Gather(target.buffer, read.table)
                 guards += [] if target.guard is None else [Gather(target.guard, read.table)]
-        return [*rule.backward(cotangent, targets), *(everywhere(self.draft, guard) for guard in guards)]
+        return [*rule.backward(cotangents, targets), *(everywhere(self.draft, guard) for guard in guards)]
 
     def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""

@@ -72,7 +72,8 @@ class _Pushed:
             if use.buffer in self.tangents
         }
         steps = MatrixRule(self.draft, region, matrix).forward(tangents, targets)
-        guards = [Gather(self.guards[use.buffer], use.table) for use in region.results[:1] if use.buffer in self.guards]
+        moving = region.results[:1] if matrix.kind == "log_determinant" else region.results  # a sign does not move
+        guards = [Gather(self.guards[use.buffer], use.table) for use in moving if use.buffer in self.guards]
         return [*steps, *(everywhere(self.draft, guard) for guard in guards)]
 
     def region(self, region: Region) -> Region:

@@ -363,7 +363,7 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy")  # inner modules first
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", "scipy")  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
 from codegen.heads import Alias
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
 from symad.graph.array_operands import ArrayNode, Element, Reading, TruthElement, result_of
@@ -192,6 +193,10 @@ class ArrayGraph(ArrayLoops):
     def cholesky(self, matrix: Nodes) -> Nodes:
         """Return the lower factor of a matrix; above its diagonal there are zeros that depend on nothing."""
         return self._computed(self.scope.graph.arrays.add("cholesky", matrix.shape, [matrix]))
+
+    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
+        """Return the results of an operation on a whole matrix, which is stored by columns."""
+        return list(map(self._computed, self.scope.graph.arrays.factors(operation, operand)))
 
     def _computed(self, nodes: Nodes) -> Nodes:
         """Return nodes that are computed now, so that what NumPy raises has the user's line."""

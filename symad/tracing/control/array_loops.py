@@ -261,6 +261,12 @@ class ArrayLoops:
         found = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
         return found[0].reshape(sides, n).T
 
+    def triangular(self, matrix: Nodes, right: Nodes, turned: bool) -> Nodes:
+        """Return the solution of systems of the lower triangle of a matrix, or of its transposed one."""
+        n, sides = right.shape
+        found = self.carried_out(MatrixOperation("triangular", (n, sides), (turned, False)), matrix, right.T)
+        return found[0].reshape(sides, n).T
+
     def determinant(self, matrix: Nodes) -> Nodes:
         """Return a determinant."""
         return self.carried_out(MatrixOperation("determinant", matrix.shape[:1]), matrix)[0].reshape(())
@@ -275,6 +281,10 @@ class ArrayLoops:
         n = len(matrix)
         (nodes,) = self.carried_out(MatrixOperation("cholesky", (n,)), matrix)
         return np.where(np.tri(n, dtype=bool), nodes.reshape(n, n), self.scope.graph.number(0))
+
+    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
+        """Return the results of an operation on a whole matrix, which is stored by columns; they are flat."""
+        return self.carried_out(operation, operand)
 
     def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
         """Return the results of an operation on whole matrices."""

@@ -1,4 +1,7 @@
-"""QR factors of traced matrices of full rank by Householder reflections, and what rests on them: lstsq and pinv."""
+"""QR factors of traced matrices of full rank, and what rests on them: lstsq and pinv.
+
+Small matrices are written out, by Householder reflections; LAPACK factorizes larger ones, as it does on numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,23 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from codegen.ir.matrix_operation import MatrixOperation
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.solve import back_substituted, check_size, known_values, per_matrix
+from symad.tracing.numpy.solve import (
+    arrays_for,
+    back_substituted,
+    check_size,
+    known_values,
+    loops_for,
+    per_matrix,
+    substituted,
+)
+from symad.tracing.values.array import wrap
 from symad.tracing.values.traced import refuse_function
 
+REFLECTED = 8  # rows from which on reflections are not written out in a function that is compiled
+EPS = float(np.finfo(np.float64).eps)
 _QR_RESULT = type(np.linalg.qr(np.eye(1)))  # NumPy's named tuple has no public name
 
 
@@ -40,20 +55,70 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if a.ndim < 2:
         raise np.linalg.LinAlgError(f"a matrix or a stack of them is needed, not an array of shape {a.shape}")
     m, n = a.shape[-2:]
+    if (m == n or mode != "complete") and m and n and _whole(_first_of(a)) is not None:
+        packed = per_matrix(lambda one: np.concatenate([np.ravel(part) for part in _factors("qr", one)]), a)
+        size, stack = min(m, n), a.shape[:-2]
+        upper = np.reshape(packed[..., m * size :], (*stack, size, n))
+        return upper if mode == "r" else _QR_RESULT(np.reshape(packed[..., : m * size], (*stack, m, size)), upper)
     size = m if mode == "complete" else min(m, n)
     both = per_matrix(lambda one: _checked("qr", one, np.eye(m)), a)
     upper = both[..., :size, :n]
     return upper if mode == "r" else _QR_RESULT(np.matrix_transpose(both[..., :size, n:]), upper)
 
 
+def _first_of(a: Any) -> Any:
+    return a[(0,) * (a.ndim - 2)]
+
+
+def _whole(a: Any) -> Any:
+    """Return what has LAPACK factorize a matrix; None for a small one."""
+    return loops_for(a, least=REFLECTED) or arrays_for(a)
+
+
+def _factors(name: str, a: Any) -> tuple[Any, Any]:
+    """Return Q and R of a matrix as LAPACK has them; of one with more columns than rows these of its first columns."""
+    m, n = a.shape
+    size = min(m, n)
+    first = a[:, :size]
+    _check_rank(name, first)
+    q, r = _whole(a).factors(MatrixOperation("qr", (m, size)), first.nodes.T)
+    q, r = np.reshape(wrap(q, a.scope), (size, m)).T, np.triu(np.reshape(wrap(r, a.scope), (size, size)).T)
+    return q, r if n == size else np.concatenate([r, q.T @ a[:, size:]], axis=1)
+
+
+def _solved(name: str, a: Any, right: Any) -> tuple[Any, Any]:
+    """Return the least-squares solution for a matrix with no fewer rows than columns, and what of the right is left."""
+    q, r = _factors(name, a)
+    inner = q.T @ right
+    return substituted(_independent(r, len(a)).T, inner, turned=True, least=1), right - q @ inner
+
+
+def _independent(r: Any, m: int) -> Any:
+    """Return R with NaN on its diagonal for a column that depends on those before it, to the last digits."""
+    bound = np.where(np.eye(len(r), dtype=bool), (m * EPS) ** 2, -1.0)
+    return np.where(r * r <= bound * np.sum(r * r, axis=0), np.nan, r)
+
+
+def _solved_by_reflections(name: str, a: Any, right: Any) -> tuple[Any, Any]:
+    """The same of a small matrix; where numbers are known, dependent columns were refused."""
+    n, rows = a.shape[1], _checked(name, a, right)
+    if known_values(rows[:n, :n]) is None:
+        rows[:n, :n] = _independent(rows[:n, :n], len(a))
+    return back_substituted(rows[:n]), rows[n:, n:]
+
+
 def _checked(name: str, a: Any, right: Any) -> Any:
     check_size(name, a)
+    _check_rank(name, a)
+    return _reflected(a, right)
+
+
+def _check_rank(name: str, a: Any) -> None:
     known = known_values(a)
     if known is not None and np.isfinite(known).all() and np.linalg.matrix_rank(known) < min(a.shape):
         refuse_function(
             f"np.linalg.{name} of a matrix without full rank", "the result has no derivative there", "remove columns"
         )
-    return _reflected(a, right)
 
 
 @implements(np.linalg.lstsq)
@@ -65,8 +130,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     m, n = a.shape
     right = np.reshape(b, (m, -1))
     if m >= n:
-        rows = _checked("lstsq", a, right)
-        solution, residuals = back_substituted(rows[:n]), np.sum(np.square(rows[n:, n:]), axis=0)
+        solution, rest = (_solved_by_reflections if _whole(a) is None else _solved)("lstsq", a, right)
+        residuals = np.sum(np.square(rest), axis=0)
     else:
         solution, residuals = pinv(a) @ right, []
     if m <= n:
@@ -84,14 +149,18 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 def _pinv_one(a: Any) -> Any:
     m, n = a.shape
-    return back_substituted(_checked("pinv", a, np.eye(m))[:n]) if m >= n else _pinv_one(a.T).T
+    if m < n:
+        return _pinv_one(a.T).T
+    return (_solved_by_reflections if _whole(a) is None else _solved)("pinv", a, np.eye(m))[0]
 
 
 class _SingularValues(NDArrayOperatorsMixin):
-    """Stands where NumPy returns singular values, which have no traced form; every use of it is refused."""
+    """Stands where NumPy returns singular values, which nobody may need; every use of it is refused."""
 
     def _refuse(self, *args: Any, **keywords: Any) -> NoReturn:
-        refuse_function("the singular values of np.linalg.lstsq", "they have no traced form", "leave them out")
+        refuse_function(
+            "the singular values of np.linalg.lstsq", "they are not computed here", "use np.linalg.svdvals(a)"
+        )
 
     __array_ufunc__ = __array_function__ = __array__ = __getitem__ = __iter__ = __len__ = __float__ = _refuse
     __getattr__ = _refuse

@@ -15,11 +15,11 @@ import symad.tracing.values.node_builders as op
 from symad.graph.graph import Graph
 from symad.tracing.numpy.reduce import delivered, together, traced
 from symad.tracing.numpy.registry import implements
+from symad.tracing.numpy.spectra import singular_condition, singular_norm
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.node_arrays import Nodes, elementwise
 from symad.tracing.values.node_operands import nodes_of, scope_of
-from symad.tracing.values.traced import refuse_function
 
 _LETTERS = string.ascii_letters
 
@@ -249,7 +249,6 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return delivered(product(0, len(arrays) - 1), out)
 
 
-_SINGULAR = "it needs singular values, which have no traced form"
 _ANALYTIC = "use np.sqrt(np.sum(x * x)), which is analytic"
 
 
@@ -306,8 +305,10 @@ def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
 def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     if ord in ("fro", "f"):
         return np.sqrt(np.sum(x * x, axis=axes, keepdims=keepdims))
+    if ord in (2, -2, "nuc"):
+        return singular_norm(x, ord, axes, keepdims)
     if ord not in (1, -1, np.inf, -np.inf):
-        refuse_function(f"np.linalg.norm of a matrix with ord={ord!r}", _SINGULAR, "use the Frobenius norm")
+        raise ValueError("Invalid norm order for matrices.")
     across, along = (0, 1) if abs(ord) == 1 else (1, 0)
     sums = np.sum(np.abs(x), axis=axes[across], keepdims=True)
     pick = np.max if ord > 0 else np.min
@@ -317,7 +318,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 @implements(np.linalg.cond)
 def cond(x: Any, p: Any = None) -> Any:
-    """The condition number in a norm that needs no singular values: norm(x) norm(inv(x))."""
+    """The condition number: norm(x) norm(inv(x)), in the 2-norm of singular values."""
     if p in (None, 2, -2):
-        refuse_function("np.linalg.cond in the 2-norm", _SINGULAR, "use p='fro', 1 or np.inf")
+        return singular_condition(x, p)
     return norm(x, p, (-2, -1)) * norm(np.linalg.inv(x), p, (-2, -1))

@@ -9,9 +9,12 @@ import symad.tracing.numpy.pad
 import symad.tracing.numpy.products
 import symad.tracing.numpy.reduce
 import symad.tracing.numpy.refusals
+import symad.tracing.numpy.scipy_factors
+import symad.tracing.numpy.scipy_matrices
 import symad.tracing.numpy.select
 import symad.tracing.numpy.shape
 import symad.tracing.numpy.solve
 import symad.tracing.numpy.special_functions
 import symad.tracing.numpy.special_ufuncs
+import symad.tracing.numpy.spectra
 import symad.tracing.numpy.ufunc_methods

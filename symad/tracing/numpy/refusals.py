@@ -22,15 +22,9 @@ _FOURIER = ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "r
 _REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
     (
         "eigenvectors come from an iteration that has no traced form",
-        "for a simple eigenvalue d(value) = w @ dA @ v, with left and right eigenvectors and w @ v = 1 (w is v if A is "
-        "symmetric); give that rule to symad.custom_derivative",
-        (np.linalg.eig, np.linalg.eigh, np.linalg.eigvals, np.linalg.eigvalsh),
-    ),
-    (
-        "singular vectors come from an iteration that has no traced form",
-        "for a simple singular value d(value) = u @ dA @ v, with its singular vectors; give that rule to "
-        "symad.custom_derivative",
-        (np.linalg.svd, np.linalg.svdvals),
+        "use np.linalg.eigh of a symmetric matrix; for a simple eigenvalue of another one d(value) = w @ dA @ v, with "
+        "left and right eigenvectors and w @ v = 1: give that rule to symad.custom_derivative",
+        (np.linalg.eig, np.linalg.eigvals),
     ),
     (
         "the roots are eigenvalues of a matrix",

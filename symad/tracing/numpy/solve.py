@@ -179,10 +179,10 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     return np.reshape(back_substituted(rows), np.shape(b))
 
 
-def loops_for(a: Any, *others: Any) -> Any:
+def loops_for(a: Any, *others: Any, least: int | None = None) -> Any:
     """Return what has a matrix operation carried out where loops are written down; None for a small matrix."""
     scopes = [array.scope for array in (a, *others) if is_traced(array)]
-    loops = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= LOOPED else None
+    loops = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= (LOOPED if least is None else least) else None
     return None if loops is None or loops.on_numbers else loops
 
 
@@ -222,6 +222,22 @@ def back_substituted(rows: Any) -> Any:
             rest = rest - rows[i, j] * found[j]
         found[i] = rest / rows[i, i]
     return np.stack(found)
+
+
+def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -> Any:
+    """Return the solutions of systems of the lower triangle of a matrix, or of its transposed one."""
+    n, known = len(a), known_values(np.diagonal(a))
+    if known is not None and (known == 0).any():
+        raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {int(np.argmin(known != 0))}")
+    if (loops := loops_for(a, right, least=least)) is not None:
+        return wrap(loops.triangular(a.nodes, right.nodes, turned), a.scope)
+    lower = np.tril(a)
+    if arrays_for(a, right) is not None:
+        return np.linalg.solve(lower.T if turned else lower, right)
+    check_size("solve_triangular", a)
+    if turned:
+        return back_substituted(np.concatenate([lower.T, right], axis=1))
+    return back_substituted(np.concatenate([lower[::-1, ::-1], right[::-1]], axis=1))[::-1] if n else right
 
 
 def _check(name: str, a: Any) -> None:

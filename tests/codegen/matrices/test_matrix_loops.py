@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import codegen.loops.emit.rolled_code as rolled_code
 from codegen.errors import ArgumentError, LoweringError
@@ -15,7 +16,7 @@ from codegen.ir.region import Buffer, Gather, Nest, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.machine.build import compile_program, load_kernel
 from codegen.matrices.matrix_loops import matrix_program, matrix_region, without_matrices
-from tests.support.matrix_operations import OPERATIONS, name_of, operands_of
+from tests.support.matrix_operations import FACTORS, OPERATIONS, name_of, operands_of
 
 
 def arrays(found):
@@ -36,6 +37,58 @@ def test_every_way_gives_numpys_numbers(operation, monkeypatch):
     assert_close(compile_program(program)(*given), wanted)
     monkeypatch.setattr(rolled_code, "has_library", lambda: False)
     assert_close(compile_program(program, cache=False)(*given), wanted)
+
+
+@pytest.mark.parametrize("operation", FACTORS, ids=name_of)
+def test_what_has_no_loops_is_carried_out_by_the_library(operation, monkeypatch):
+    program, given = matrix_program(operation), operands_of(operation)
+    wanted = evaluate_rolled(program, given)
+    kernel = compile_program(program)
+    assert_close(kernel(*given), wanted)
+    with pytest.raises(LoweringError, match=r" of a matrix .* as loops: only LAPACK"):
+        without_matrices(program)
+    monkeypatch.setattr(rolled_code, "has_library", lambda: False)
+    with pytest.raises(LoweringError, match=r"pip install symad\[special\]"):
+        compile_program(program, cache=False)
+
+
+@pytest.mark.parametrize("operation", FACTORS, ids=name_of)
+def test_what_is_not_finite_gives_nan(operation):
+    for spoiled in (np.nan, np.inf):
+        matrix = operands_of(operation)[0]
+        matrix[0] = spoiled
+        for found in (
+            compile_program(matrix_program(operation))(matrix),
+            evaluate_rolled(matrix_program(operation), [matrix]),
+        ):
+            assert all(np.isnan(part).all() for part in arrays(found))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 60])
+def test_exponentials_are_scipys(n):
+    """Of small and large numbers, and of matrices whose powers are far smaller than they are."""
+    random, operation = np.random.default_rng(n), MatrixOperation("exponential", (n,))
+    program = matrix_program(operation)
+    kernel = compile_program(program)
+    for size in (0.0, 1e-9, 0.3, 1.0, 4.0, 5.5, 40.0):
+        for corner in (0.0, 1e3, 1e7):
+            matrix = size * random.normal(size=(n, n)) / np.sqrt(n)
+            matrix = np.triu(matrix) if corner else matrix
+            matrix[0, -1] += corner * (n > 1)
+            wanted = scipy.linalg.expm(matrix)
+            for found in (kernel(matrix.ravel()), evaluate_rolled(program, [matrix.ravel()])[0]):
+                gap = np.abs(np.reshape(found, (n, n)) - wanted).max() / np.abs(wanted).max()
+                assert gap < 1e-12 * max(1.0, size)
+    for huge in (1e305, np.inf):
+        assert np.isnan(kernel(np.full(n * n, huge))).all()
+
+
+def test_the_other_triangle_is_not_read():
+    """The lower one, by columns."""
+    program, given = matrix_program(MatrixOperation("eigen", (4,))), operands_of(MatrixOperation("eigen", (4,)))[0]
+    spoiled = np.where(np.tri(4, k=-1, dtype=bool), np.nan, given.reshape(4, 4)).ravel()
+    assert_close(compile_program(program)(spoiled), compile_program(program)(given))
+    assert_close(evaluate_rolled(program, [spoiled]), compile_program(program)(given))
 
 
 def test_a_saved_kernel_has_its_operation(tmp_path):
@@ -118,8 +171,9 @@ def test_a_nan_is_seen_in_every_result():
 
 
 def test_malformed_operations_are_refused():
-    with pytest.raises(ArgumentError, match=r"a matrix operation cholesky of sizes \(3, 2\)"):
-        MatrixOperation("cholesky", (3, 2))
+    for kind, sizes in (("cholesky", (3, 2)), ("qr", (2, 3)), ("eigen", (2, 2)), ("singular", (0, 1))):
+        with pytest.raises(ArgumentError, match=rf"a matrix operation {kind} of sizes \({sizes[0]}, {sizes[1]}\)"):
+            MatrixOperation(kind, sizes)
     operation, whole = MatrixOperation("cholesky", (2,)), Affine(0, 1, 4)
     region = matrix_region(operation, [Gather(0, whole)], [Result(0, 1, whole, "store")])
     program = matrix_program(operation)

@@ -9,7 +9,7 @@ from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.matrices.matrix_loops import has_matrices, matrix_program, without_matrices
 from symad.derivatives.loops.pullback import pullback
 from symad.derivatives.loops.pushforward import pushforward
-from tests.support.matrix_operations import OPERATIONS, name_of, operands_of
+from tests.support.matrix_operations import FACTORS, OPERATIONS, name_of, operands_of
 
 LARGEST = 50  # entries of an operand of which second derivatives are compared
 
@@ -47,3 +47,30 @@ def test_first_and_second_derivatives_are_those_of_loops(operation, active):
     assert_close(*(evaluate_rolled(pushforward(program, every), [*given, *tangents]) for program in pulled))
     cotangents = [random.normal(size=output.size) for output in pulled[0].outputs]
     assert_close(*(evaluate_rolled(pullback(program, every), [*given, *cotangents]) for program in pulled))
+
+
+def joined(arrays):
+    return np.concatenate([np.ravel(array) for array in arrays])
+
+
+@pytest.mark.parametrize("operation", FACTORS, ids=name_of)
+def test_derivatives_of_what_has_no_loops(operation):
+    """Pushforwards against central differences, pullbacks as their transposed maps; the same of the pullback."""
+    program, random = matrix_program(operation), np.random.default_rng(1)
+    for _ in range(2):
+        every = list(range(len(program.inputs)))
+        given = [random.normal(size=array.size) for array in program.inputs]
+        tangents = [random.normal(size=array.size) for array in program.inputs]
+        ahead, behind = (
+            joined(evaluate_rolled(program, [x + step * t for x, t in zip(given, tangents, strict=True)]))
+            for step in (1e-6, -1e-6)
+        )
+        count = len(program.outputs)
+        found = joined(evaluate_rolled(pushforward(program, every), [*given, *tangents])[count:])
+        wanted = (ahead - behind) / 2e-6
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+        cotangents = [random.normal(size=output.size) for output in program.outputs]
+        pulled = pullback(program, every)
+        back = joined(evaluate_rolled(pulled, [*given, *cotangents])[count:])
+        assert back @ joined(tangents) == pytest.approx(found @ joined(cotangents), rel=1e-9, abs=1e-9)
+        program = pulled

@@ -1,0 +1,273 @@
+"""Functions of scipy.linalg on traced values, with SciPy's signatures: systems, factors and matrices of a pattern.
+
+Of a matrix whose one triangle is read, that triangle has derivatives, and the other one has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from symad.errors import TraceError
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.reduce import is_traced, together, traced
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.solve import known_values, substituted
+from symad.tracing.values.traced import Traced
+
+_SYMMETRIC = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
+_FORMS: dict[str, Callable[[Any], Any]] = {  # what is read of a matrix
+    "gen": lambda a: a,
+    "general": lambda a: a,
+    "upper triangular": np.triu,
+    "lower triangular": np.tril,
+    "diagonal": lambda a: np.where(np.eye(a.shape[-1], dtype=bool), a, 0.0),
+    "tridiagonal": lambda a: np.triu(np.tril(a, 1), -1),
+    "banded": lambda a: a,
+}
+
+
+def refuse_scipy(name: str, why: str, do: str) -> NoReturn:
+    """Raise the TraceError for a function of scipy.linalg, or a way of calling it, that cannot be traced."""
+    raise TraceError(f"scipy.linalg.{name} was called with a traced value", where=user_place(), why=why, do=do)
+
+
+def finite(check: bool, *values: Any) -> None:
+    """Raise SciPy's ValueError where numbers are known and not finite."""
+    for value in values if check else ():
+        known = known_values(value) if is_traced(value) else np.asarray(value)
+        if known is not None and known.dtype.kind in "fc" and not np.isfinite(known).all():
+            raise ValueError("array must not contain infs or NaNs")
+
+
+def symmetric(a: Any, lower: bool) -> Any:
+    """Return the symmetric matrix of which one triangle is given."""
+    below = np.tri(a.shape[-1], dtype=bool)
+    return np.where(below if lower else below.T, a, np.matrix_transpose(a))
+
+
+@stands_in_for("scipy.linalg.solve")
+def solve(
+    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True, assume_a: str | None = None, transposed: bool = False,
+) -> Any:  # fmt: skip
+    """The solution of a x = b; of a matrix that is assumed to be symmetric or triangular, what that form reads."""
+    a, b = together(a, b)
+    finite(check_finite, a, b)
+    return np.linalg.solve(_assumed(a, assume_a, lower, transposed), b)
+
+
+def _assumed(a: Any, form: str | None, lower: bool, transposed: bool) -> Any:
+    if form in _SYMMETRIC:
+        a = symmetric(a, lower)
+        if form in ("pos", "positive definite") and (known := known_values(a)) is not None:
+            np.linalg.cholesky(known)  # which raises as SciPy does
+    elif form is not None and form not in _FORMS:
+        raise ValueError(f"{form} is not a recognized matrix structure")
+    elif form is not None:
+        a = _FORMS[form](a)
+    return np.matrix_transpose(a) if transposed else a
+
+
+@stands_in_for("scipy.linalg.inv")
+def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None,
+        lower: bool = False) -> Any:  # fmt: skip
+    """The inverse of a matrix."""
+    finite(check_finite, a)
+    return np.linalg.inv(_assumed(traced(a), assume_a, lower, False))
+
+
+@stands_in_for("scipy.linalg.det")
+def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The determinant of a matrix."""
+    finite(check_finite, a)
+    return np.linalg.det(traced(a))
+
+
+@stands_in_for("scipy.linalg.cholesky")
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The triangular factor of a positive definite matrix, of which that triangle is read."""
+    finite(check_finite, a)
+    return np.linalg.cholesky(traced(a), upper=not lower)
+
+
+@stands_in_for("scipy.linalg.cho_factor")
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """The triangular factor, with what the matrix has in the other triangle, and whether it is the lower one."""
+    factor = cholesky(a, lower, check_finite=check_finite)
+    below = np.tri(factor.shape[-1], dtype=bool)
+    return np.where(below if lower else below.T, factor, traced(a)), lower
+
+
+@stands_in_for("scipy.linalg.cho_solve")
+def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The solution of a x = b for a factor of a."""
+    (factor, lower), b = c_and_lower, b
+    first = solve_triangular(factor, b, 0 if lower else 1, lower, check_finite=check_finite)
+    return solve_triangular(factor, first, 1 if lower else 0, lower, check_finite=check_finite)
+
+
+@stands_in_for("scipy.linalg.solve_triangular")
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """The solution of a triangular system, of whose matrix one triangle is read."""
+    finite(check_finite, a, b)
+    a, b = together(a, b)
+    if a.ndim != 2 or a.shape[0] != a.shape[1]:
+        raise ValueError("expected square matrix")
+    if b.ndim not in (1, 2) or len(b) != len(a):
+        raise ValueError(f"shapes of a {a.shape} and b {b.shape} are incompatible")
+    if unit_diagonal:
+        a = np.where(np.eye(len(a), dtype=bool), 1.0, a)
+    if _is_turned(trans):
+        a, lower = a.T, not lower
+    right = np.reshape(b, (len(b), -1))
+    return np.reshape(substituted(a if lower else a.T, right, turned=not lower), b.shape)
+
+
+def _is_turned(trans: Any) -> bool:
+    if trans not in (0, 1, 2, "N", "T", "C"):
+        raise ValueError(f"trans={trans!r}: 0, 1, 2, 'N', 'T' or 'C' is needed")
+    return trans in (1, 2, "T", "C")
+
+
+class _Factored(Traced, NDArrayOperatorsMixin):
+    """Stands for what `lu_factor` gives: it remembers the matrix, and `lu_solve` takes it; nothing else does."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix, self.scope = matrix, matrix.scope
+
+    def _refuse(self, *args: Any, **keywords: Any) -> NoReturn:
+        refuse_scipy("lu_factor", "its factors have no traced form", "give them to lu_solve only, or write solve(a, b)")
+
+    __array_ufunc__ = __array_function__ = __array__ = __getitem__ = __iter__ = __len__ = __float__ = _refuse
+    nodes = property(_refuse)
+    __getattr__ = _refuse
+
+
+@stands_in_for("scipy.linalg.lu_factor")
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """Factors of a matrix for `lu_solve`."""
+    finite(check_finite, a)
+    found = _Factored(traced(a))
+    return found, found
+
+
+@stands_in_for("scipy.linalg.lu_solve")
+def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """The solution of a x = b for what `lu_factor` gave of a."""
+    factors, order = lu_and_piv
+    turned = _is_turned(trans)
+    if isinstance(factors, _Factored):
+        finite(check_finite, b)
+        matrix = factors.matrix
+        return np.linalg.solve(np.matrix_transpose(matrix) if turned else matrix, b)
+    rows = np.arange(len(factors))
+    for k, other in enumerate(np.asarray(order).tolist()):
+        rows[[k, other]] = rows[[other, k]]
+    if not turned:
+        first = solve_triangular(factors, traced(b)[rows], lower=True, unit_diagonal=True, check_finite=check_finite)
+        return solve_triangular(factors, first, check_finite=check_finite)
+    first = solve_triangular(factors, b, 1, check_finite=check_finite)
+    first = solve_triangular(factors, first, 1, lower=True, unit_diagonal=True, check_finite=check_finite)
+    return first[np.argsort(rows)]
+
+
+# ---- matrices of a pattern
+
+
+@stands_in_for("scipy.linalg.block_diag")
+def block_diag(*arrs: Any) -> Any:
+    """The matrix with blocks along its diagonal."""
+    blocks = [np.atleast_2d(traced(block)) for block in arrs]
+    if any(block.ndim > 2 for block in blocks):
+        refuse_scipy("block_diag", "stacks of blocks have no traced form", "make one matrix after the other")
+    widths = [block.shape[1] for block in blocks]
+    before = np.cumsum([0, *widths])
+    rows = [
+        np.concatenate([np.zeros((len(block), start)), block, np.zeros((len(block), before[-1] - start - width))], 1)
+        for block, start, width in zip(blocks, before.tolist(), widths, strict=False)
+    ]
+    return np.concatenate(rows)
+
+
+@stands_in_for("scipy.linalg.toeplitz")
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with constant diagonals, of its first column and first row."""
+    column, row = _vectors("toeplitz", c, c if r is None else r)
+    values = np.concatenate([column[::-1], row[1:]])
+    i, j = np.indices((len(column), len(row)))
+    return values[len(column) - 1 - i + j]
+
+
+@stands_in_for("scipy.linalg.hankel")
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with constant anti-diagonals, of its first column and last row."""
+    (column,) = _vectors("hankel", c)
+    row = np.zeros(len(column)) if r is None else _vectors("hankel", r)[0]
+    i, j = np.indices((len(column), len(row)))
+    return np.concatenate([column, row[1:]])[i + j]
+
+
+@stands_in_for("scipy.linalg.circulant")
+def circulant(c: Any) -> Any:
+    """The matrix whose columns are a vector, turned round by one place after the other."""
+    (column,) = _vectors("circulant", c)
+    i, j = np.indices((len(column),) * 2)
+    return column[(i - j) % len(column)]
+
+
+def _vectors(name: str, *values: Any) -> list[Any]:
+    found = together(*values)
+    if any(value.ndim != 1 for value in found):
+        refuse_scipy(name, "stacks of vectors have no traced form", "give it one vector")
+    return found
+
+
+# ---- refused by name
+
+_REFUSED: dict[str, tuple[str, str]] = {  # functions: the reason, and what to do
+    "eig eigvals schur hessenberg qz ordqz rsf2csf cdf2rdf eig_banded eigvals_banded eigh_tridiagonal "
+    "eigvalsh_tridiagonal cossin": (
+        "it comes from an iteration that has no traced form",
+        "of a symmetric matrix np.linalg.eigh has derivatives",
+    ),
+    "logm sqrtm fractional_matrix_power funm signm cosm sinm tanm coshm sinhm tanhm polar": (
+        "it has no traced form",
+        "of a symmetric matrix write (V * f(w)) @ V.T with w, V = np.linalg.eigh(a)",
+    ),
+    "lu ldl rq qr_delete qr_insert qr_multiply qr_update": (
+        "its factors have no traced form",
+        "use lu_factor with lu_solve, cholesky, or np.linalg.qr",
+    ),
+    "solve_banded solveh_banded cholesky_banded cho_solve_banded solve_circulant solve_toeplitz matmul_toeplitz": (
+        "it has no traced form",
+        "write the matrix and solve(a, b) or a @ b",
+    ),
+    "solve_sylvester solve_continuous_lyapunov solve_discrete_lyapunov solve_lyapunov": (
+        "it has no traced form",
+        "write it as one linear system: solve(np.kron(a, eye) + np.kron(eye, b.T), q.ravel())",
+    ),
+    "solve_continuous_are solve_discrete_are": ("it has no traced form", "use symad.root with the equation"),
+    "null_space orth subspace_angles orthogonal_procrustes pinvh diagsvd matrix_balance expm_cond expm_frechet": (
+        "it has no traced form",
+        "write it with np.linalg.svd, np.linalg.pinv, or scipy.linalg.expm",
+    ),
+}  # fmt: skip
+
+
+def _refusing(name: str, why: str, do: str) -> Callable[..., NoReturn]:
+    def handler(*args: Any, **keywords: Any) -> NoReturn:
+        refuse_scipy(name, why, do)
+
+    return handler
+
+
+for _names, (_why, _do) in _REFUSED.items():
+    for _name in _names.split():
+        stands_in_for(f"scipy.linalg.{_name}")(_refusing(_name, _why, _do))

@@ -1,0 +1,129 @@
+"""Eigenvalues, singular values and their vectors of traced matrices: operations on whole matrices, whatever their size.
+
+Only LAPACK carries them out: on numbers, and in kernels that are made of loops. They have no scalar form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.node_arrays as node_arrays
+from codegen.ir.matrix_operation import MatrixOperation
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.numpy.registry import implements
+from symad.tracing.numpy.solve import per_matrix
+from symad.tracing.values.array import wrap
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.traced import refuse_function
+
+_EIGH_RESULT = type(np.linalg.eigh(np.eye(1)))  # NumPy's named tuples have no public names
+_SVD_RESULT = type(np.linalg.svd(np.eye(1)))
+
+
+def factors_of(name: str, operation: MatrixOperation, a: Any) -> list[Any]:
+    """Return the results of an operation on a matrix, flat, as arrays; TraceError where it is written out."""
+    writer = node_arrays.loops_on(a.scope.graph)
+    if writer is None:
+        refuse_function(
+            name,
+            "only LAPACK carries it out, and it has no scalar form, which is asked for here",
+            "call sa.grad(f)(x), hessian(f)(x) and others on numbers, without mode= and sparse=, or sa.compile them "
+            'without roll="never", dtype= and strategy=',
+        )
+    return [wrap(nodes, a.scope) for nodes in writer.factors(operation, a.nodes.T)]
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803 (NumPy's name)
+    """The eigenvalues in ascending order, and orthonormal eigenvectors, of a symmetric matrix given by one triangle."""
+    parts = _eigen("eigh", a, UPLO)
+    return _EIGH_RESULT(parts[..., 0], parts[..., 1:])
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803
+    """The eigenvalues of a symmetric matrix in ascending order."""
+    return _eigen("eigvalsh", a, UPLO)[..., 0]
+
+
+def _eigen(name: str, a: Any, triangle: str) -> Any:
+    """Return the eigenvalues as a column, and beside them the eigenvectors."""
+    if triangle.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    check_real(f"np.linalg.{name}")
+    a = traced(a)
+
+    def one(matrix: Any) -> Any:
+        n = _square(matrix)
+        if not n:
+            return np.zeros((0, 1))
+        values, vectors = factors_of(f"np.linalg.{name}", MatrixOperation("eigen", (n,)), matrix)
+        return np.concatenate([values[:, None], np.reshape(vectors, (n, n)).T], axis=1)
+
+    return per_matrix(one, np.matrix_transpose(a) if triangle.upper() == "U" else a)
+
+
+def _square(matrix: Any) -> int:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    return len(matrix)
+
+
+@implements(np.linalg.svd)
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """The singular values in descending order, and their vectors."""
+    check_real("np.linalg.svd")
+    if hermitian:
+        refuse_function("np.linalg.svd with hermitian=True", "its vectors are those of eigh", "use np.linalg.eigh")
+    a = traced(a)
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
+    m, n = a.shape[-2:]
+    if not compute_uv:
+        return _singular("svd", a)[1]
+    if full_matrices and m != n:
+        refuse_function(
+            f"np.linalg.svd of a {m} x {n} matrix with full_matrices=True",
+            "vectors beyond those of singular values are not determined, and have no derivative",
+            "use full_matrices=False",
+        )
+    return _SVD_RESULT(*_singular("svd", a))
+
+
+def _singular(name: str, a: Any) -> list[Any]:
+    m, n = a.shape[-2:]
+    size = min(m, n)
+    if not size:
+        refuse_function(f"np.linalg.{name} of an empty matrix", "it has no singular values", "leave it out")
+    packed = per_matrix(
+        lambda one: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), one)), a
+    )
+    left, values, right = packed[..., : m * size], packed[..., m * size : (m + 1) * size], packed[..., (m + 1) * size :]
+    stack = a.shape[:-2]
+    return [
+        np.matrix_transpose(np.reshape(left, (*stack, size, m))),
+        values,
+        np.matrix_transpose(np.reshape(right, (*stack, n, size))),
+    ]
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: Any, /) -> Any:
+    """The singular values in descending order."""
+    check_real("np.linalg.svdvals")
+    return _singular("svdvals", traced(x))[1]
+
+
+def singular_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    """The largest (2) or smallest (-2) singular value, or the sum of all ("nuc"), of the matrices in two axes."""
+    values = _singular("norm", np.moveaxis(x, axes, (-2, -1)))[1]
+    made = np.sum(values, axis=-1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+    return np.expand_dims(made, axes) if keepdims else made
+
+
+def singular_condition(x: Any, p: Any) -> Any:
+    """The largest singular value by the smallest, or the other way round (-2)."""
+    values = _singular("cond", traced(x))[1]
+    return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]

@@ -1,0 +1,135 @@
+"""Functions of scipy.linalg on traced values, against SciPy's numbers, differences, and NumPy's own words for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy import linalg
+
+import symad as sa
+
+RNG = np.random.default_rng(3)
+X, V = np.array([0.9, 1.2]), np.array([0.3, -0.7])
+
+
+class Matrices:
+    """Matrices of one size, functions of two numbers."""
+
+    def __init__(self, n):
+        self.n, self.a, self.sides = n, RNG.normal(size=(n, n)), RNG.normal(size=(n, 2))
+        self.positive = self.a @ self.a.T + n * np.eye(n)
+        self.factors = linalg.lu_factor(self.a)
+
+    def general(self, x):
+        return x[0] * self.a + 3 * x[1] * np.eye(self.n)
+
+    def symmetric(self, x):
+        return x[0] * self.positive + x[1] * np.eye(self.n)
+
+    def steep(self, x):
+        return self.symmetric(x) / self.n + np.eye(self.n) * self.n
+
+
+MADE = {n: Matrices(n) for n in (1, 2, 5, 30)}
+FUNCTIONS = {
+    "solve": lambda m, x: scipy.linalg.solve(m.general(x), m.sides * x[0]),
+    "solve sym": lambda m, x: linalg.solve(m.symmetric(x), m.sides * x[0], assume_a="sym"),
+    "solve pos": lambda m, x: linalg.solve(m.symmetric(x), m.sides[:, 0], assume_a="pos", lower=True),
+    "solve turned": lambda m, x: linalg.solve(m.general(x), m.sides[:, 0], transposed=True),
+    "solve triangular": lambda m, x: linalg.solve(m.steep(x), m.sides[:, 0], assume_a="lower triangular"),
+    "inv": lambda m, x: linalg.inv(m.general(x)),
+    "det": lambda m, x: np.log(np.abs(linalg.det(m.general(x)))),
+    "cholesky": lambda m, x: linalg.cholesky(m.symmetric(x)),
+    "cholesky lower": lambda m, x: linalg.cholesky(m.symmetric(x), lower=True),
+    "cho_solve": lambda m, x: linalg.cho_solve(linalg.cho_factor(m.symmetric(x)), m.sides),
+    "cho_solve lower": lambda m, x: linalg.cho_solve(linalg.cho_factor(m.symmetric(x), True), m.sides[:, 0] * x[0]),
+    "cho_factor": lambda m, x: linalg.cho_factor(m.symmetric(x))[0],
+    "solve_triangular": lambda m, x: linalg.solve_triangular(m.steep(x), m.sides),
+    "solve_triangular turned": lambda m, x: linalg.solve_triangular(m.steep(x), m.sides, trans="T", lower=True),
+    "unit diagonal": lambda m, x: linalg.solve_triangular(m.steep(x) / m.n**2, m.sides, lower=True, unit_diagonal=True),
+    "lu_solve": lambda m, x: linalg.lu_solve(linalg.lu_factor(m.general(x)), m.sides),
+    "lu_solve turned": lambda m, x: linalg.lu_solve(linalg.lu_factor(m.general(x)), m.sides * x[0], trans=1),
+    "lu_solve of numbers": lambda m, x: linalg.lu_solve(m.factors, m.sides * x[0]),
+    "lu_solve of numbers, turned": lambda m, x: linalg.lu_solve(m.factors, m.sides * x[0], trans=1),
+    "block_diag": lambda m, x: linalg.block_diag(x, m.sides * x[0], x[1]),
+    "patterns": lambda m, x: linalg.toeplitz(x * 2, x) @ linalg.hankel(x, x**2) * linalg.circulant(x),
+    "toeplitz": lambda m, x: linalg.toeplitz(np.append(x, 3.0)) @ linalg.hankel(np.append(x, x)[:3]),
+}
+CASES = [(name, n) for name in FUNCTIONS for n in MADE]
+
+
+@pytest.mark.parametrize(("name", "n"), CASES)
+def test_values_and_derivatives(name, n):
+    def f(x):
+        return np.sum(np.sin(FUNCTIONS[name](MADE[n], x)))
+
+    value, gradient = sa.value_and_grad(f)(X)
+    assert value == pytest.approx(f(X), rel=1e-12)
+    wanted = [(f(X + 1e-5 * unit) - f(X - 1e-5 * unit)) / 2e-5 for unit in np.eye(2)]
+    np.testing.assert_allclose(gradient, wanted, rtol=2e-6, atol=1e-8)
+    second, slope = sa.hvp(f, (X,), (V,)), sa.grad(f)
+    np.testing.assert_allclose(second, (slope(X + 1e-5 * V) - slope(X - 1e-5 * V)) / 2e-5, rtol=2e-6, atol=1e-8)
+    np.testing.assert_allclose(sa.compile(slope, X)(X), gradient, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sa.compile(lambda x: sa.hvp(f, (x,), (V,)), X)(X), second, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 5, 30])
+def test_only_one_triangle_is_read_and_has_derivatives(n):
+    a, b = MADE[n].positive, MADE[n].sides[:, 0]
+    for lower in (False, True):
+        kept = np.tri(n, dtype=bool) if lower else np.tri(n, dtype=bool).T
+        spoiled = np.where(kept, a, 7.5)
+        for f in (
+            lambda a, lower=lower: np.sum(linalg.solve(a, b, lower=lower, assume_a="sym")),
+            lambda a, lower=lower: np.sum(linalg.cho_solve(linalg.cho_factor(a, lower=lower), b)),
+            lambda a, lower=lower: np.sum(linalg.inv(a, assume_a="pos", lower=lower) @ b),
+        ):
+            for run in (sa.value_and_grad(f), sa.compile(sa.value_and_grad(f), a)):
+                value, gradient = run(spoiled)
+                assert value == pytest.approx(np.sum(np.linalg.solve(a, b)), rel=1e-10)
+                y = np.linalg.solve(a, np.ones(n))
+                whole = -np.outer(y, np.linalg.solve(a, b))
+                wanted = np.where(np.eye(n, dtype=bool), whole, np.where(kept, whole + whole.T, 0))
+                np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-12)
+
+
+def test_scipys_own_errors():
+    singular = np.zeros((3, 3))
+    with pytest.raises(np.linalg.LinAlgError, match="singular matrix: resolution failed at diagonal 0"):
+        sa.grad(lambda x: np.sum(linalg.solve_triangular(singular * x[0], np.ones(3))))(X)
+    with pytest.raises(np.linalg.LinAlgError):
+        sa.grad(lambda x: np.sum(linalg.solve(-np.eye(4) * x[0], np.ones(4), assume_a="pos")))(X)
+    with pytest.raises(ValueError, match="array must not contain infs or NaNs"):
+        sa.grad(lambda x: np.sum(linalg.inv(np.eye(3) * np.nan * x[0])))(X)
+    with pytest.raises(ValueError, match="hollow is not a recognized"):
+        sa.grad(lambda x: np.sum(linalg.solve(np.eye(3) * x[0], np.ones(3), assume_a="hollow")))(X)
+    gradient = sa.grad(lambda x: np.sum(linalg.inv(np.eye(3) * np.nan * x[0], check_finite=False)))(X)
+    assert np.isnan(gradient[0])
+
+
+REFUSED = {
+    "lu_factor": lambda a: linalg.lu_factor(a)[0] * 2,
+    "logm": lambda a: linalg.logm(a),
+    "sqrtm": lambda a: linalg.sqrtm(a),
+    "eig": lambda a: linalg.eig(a)[0],
+    "solve_banded": lambda a: linalg.solve_banded((1, 1), a, np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_traced_form_is_refused_by_name(name):
+    for run in (sa.grad, lambda f: sa.compile(sa.grad(f), np.eye(3))):
+        with pytest.raises(sa.TraceError, match=rf"scipy.linalg.{name} was called with a traced value.*; \w+"):
+            run(lambda a: np.sum(REFUSED[name](a)))(np.eye(3))
+
+
+def test_numbers_are_scipys():
+    """A stand-in is the original function for ordinary arguments."""
+    a = MADE[5].a
+
+    def f(x):
+        factor, order = linalg.lu_factor(a)
+        return np.sum(factor) + np.sum(order) + np.sum(linalg.logm(np.eye(2))) + x[0]
+
+    assert sa.value_and_grad(f)(X)[0] == pytest.approx(f(X))
