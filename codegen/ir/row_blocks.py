@@ -46,6 +46,7 @@ class RowBlocks:
 
     starts: list[int] = field(default_factory=list)  # of all blocks, ascending
     stops: list[int] = field(default_factory=list)
+    leaves: list[range] = field(default_factory=list)  # those of the blocks that are leaves, of one head each
     waiting: dict[Head, list[_Block]] = field(default_factory=dict)  # not in the memo
     latest: dict[Head, int] = field(default_factory=dict)  # the last row of a head that the memo may have
     scanned: int = 0  # rows that `latest` knows of

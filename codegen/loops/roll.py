@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from codegen.ir.program import Output, Program, Rows
+from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
-from codegen.loops.find.plain_rows import PlainRows, plain_rows
+from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
 from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
@@ -91,11 +91,6 @@ def roll_program(program: Program) -> RolledProgram:
 def repeats_enough(program: RolledProgram) -> bool:
     """Whether a call carries out many times what is written in bodies."""
     return program.executed >= FEWEST_COPIES * program.operations
-
-
-def operations_of(rows: Rows) -> int:
-    """Return how many rows are operations."""
-    return sum(map(bool, rows.operands))
 
 
 def _filled(output: Output, zero: int) -> Nodes:

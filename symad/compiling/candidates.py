@@ -19,11 +19,11 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.loops.find.plain_rows import PlainRows, plain_rows
+from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
 from codegen.loops.loop import Block, Loop, StraightError
 from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
-from codegen.loops.roll import FEWEST_ROWS, operations_of, repeats_enough, roll_rows, with_loops
+from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
 from symad.derivatives.in_code import Columns, Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.kinds import KINDS

@@ -12,8 +12,8 @@ from typing import Any
 
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
+from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Block, Loop
-from codegen.loops.roll import operations_of
 from codegen.pricing.price_table import Price, Way
 from symad.compiling.candidates import Primal, Rolled
 from symad.display.document import Block as Part, Document, Heading, Paragraph, Table

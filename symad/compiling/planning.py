@@ -17,8 +17,9 @@ import symad.tracing.values.containers as containers
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
 from codegen.ir.program import Program
+from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Loop, StraightError
-from codegen.loops.roll import Roll, operations_of, repeats_enough
+from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.matrices.matrix_loops import has_matrices
 from codegen.pricing.price import (

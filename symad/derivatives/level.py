@@ -38,6 +38,7 @@ from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, user_frame
 from symad.tracing.control.array_graph import ArrayGraph, array_graph
 from symad.tracing.control.paths import followed
+from symad.tracing.values.known_numbers import reaches
 from symad.tracing.values.node_operands import SymbolMetArraysError
 from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
 from symad.tracing.values.traced import Traced
@@ -274,7 +275,7 @@ def deliver(scope: Scope, tree: Tree) -> Any:
     scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
     if scope.parent is not None:
         outside = {node for outer in scope.parent.chain() for node in outer.parameters}
-        if _reaches(scope.graph, tree.nodes, outside, scope.parent.reaching):
+        if reaches(scope.graph, tree.nodes, outside, scope.parent.reaching):
             return wrap(scope.parent, tree)
     symbolic = scope.parent is None and not scope.graph.arrays.nodes and _has_symbols(scope.graph, tree.flat)
     values = (expressions(scope.graph, array) if symbolic else _numbers(scope, array) for array in tree.arrays)
@@ -287,29 +288,6 @@ def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
         return dict(zip(nodes, from_sympy(graph, to_sympy(scope.graph, nodes), binary=True), strict=True))
     values = values_of_nodes(scope.graph, list(nodes), scope.values)
     return {node: graph.number(value) for node, value in zip(nodes, values, strict=True)}
-
-
-def _reaches(graph: Graph, nodes: Nodes, outside: set[int], known: dict[int, bool]) -> bool:
-    """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers.
-
-    All elements of an array node depend on what one of them does: they are known by their first one.
-    """
-    wanted = graph.arrays.roots(nodes)
-    stack = list(wanted)
-    while stack:
-        node = stack.pop()
-        if node in known:
-            continue
-        if node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
-            known[node] = True
-            continue
-        operands = graph.arrays.operands_of(node)
-        missing = [o for o in operands if o not in known]
-        if missing:
-            stack += [node, *missing]
-        else:
-            known[node] = any(known[o] for o in operands)
-    return any(known[node] for node in wanted)
 
 
 def _has_symbols(graph: Graph, nodes: Sequence[int]) -> bool:

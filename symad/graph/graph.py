@@ -209,6 +209,7 @@ class Graph(Table):
         """Add leaves of one head, as one block."""
         self.blocks.scan(self.heads)
         self.blocks.add_range(nodes.start, nodes.stop)
+        self.blocks.leaves.append(nodes)
         self.heads += [head] * len(nodes)
         self.operands += [()] * len(nodes)
         self.blocks.scanned = nodes.stop

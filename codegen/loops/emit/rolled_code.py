@@ -30,6 +30,7 @@ from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
 from codegen.loops.optimise.common_rows import share
 from codegen.loops.optimise.interchange import interchanged
 from codegen.loops.optimise.packing import COPY, pack
+from codegen.loops.optimise.unrolled_sums import with_unrolled_sums
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
 from codegen.matrices.matrix_loops import has_matrices, without_matrices
@@ -74,7 +75,7 @@ def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared]) -> list[
     return lines
 
 
-PASSES = (("sharing", share), ("interchange", interchanged))
+PASSES = (("sharing", share), ("sum-unrolling", with_unrolled_sums), ("interchange", interchanged))
 SHORT = 12000  # operations of a region below which registers of 256 bits are as fast: the wider ones have to warm up
 
 

@@ -22,7 +22,7 @@ from codegen.loops.find.compositions import whole_compositions
 from codegen.loops.find.cover import OPERATIONS, cover
 from codegen.loops.find.few_rows import few_rows
 from codegen.loops.find.flat_rows import Flat, flattened
-from codegen.loops.find.plain_rows import PlainRows
+from codegen.loops.find.plain_rows import PlainRows, operations_of
 from codegen.loops.find.repetition_order import Places, gathered, order_of
 from codegen.loops.find.row_classes import Classes, classify
 from codegen.loops.find.sum_terms import ragged_sums
@@ -88,7 +88,7 @@ Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that 
 
 def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], line_of: Line) -> Found:
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
-    if 2 * sum(map(bool, rows.operands)) < OPERATIONS:
+    if 2 * operations_of(rows) < OPERATIONS:
         return Found(whole_compositions(rows, written, outputs), {})
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
     few = few_rows(rows, flat, inputs, outputs, written)

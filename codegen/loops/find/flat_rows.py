@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.program import Head, Rows
+from codegen.ir.row_table import Table
 from codegen.loops.loop import Nodes
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -56,15 +57,36 @@ def flattened(rows: Rows) -> Flat:
     >>> flat.start, flat.operands, [flat.heads[code].__name__ for code in flat.codes]
     (array([0, 0, 1, 3]), array([0, 0, 1]), ['Symbol', 'sin', 'Mul'])
     """
-    return flat_of(rows.heads, rows.operands)
+    return flat_of(rows.heads, rows.operands, leaf_ranges(rows))
 
 
-def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]]) -> Flat:
-    """Return the operands and heads of rows that are given as lists."""
-    start = np.concatenate([[0], np.cumsum(np.fromiter(map(len, operands), np.int64, len(operands)))])
-    flat = np.fromiter(chain.from_iterable(operands), np.int64, int(start[-1]))
-    different = sorted(set(heads), key=id)  # by identity, which is faster than their hash
-    identities = np.fromiter(map(id, heads), np.int64, len(heads))
+def leaf_ranges(rows: Rows) -> Sequence[range]:
+    """Return ranges of rows that are known to be leaves of one head."""
+    return rows.blocks.leaves if isinstance(rows, Table) else ()
+
+
+def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: Sequence[range] = ()) -> Flat:
+    """Return the operands and heads of rows that are given as lists; ranges of leaves of one head are not read.
+
+    >>> import sympy as sp
+    >>> flat = flat_of([sp.Symbol] * 9 + [sp.sin], [()] * 9 + [(4,)], [range(2, 9)])
+    >>> flat.start[-3:], flat.operands, len(flat.heads)
+    (array([0, 0, 1]), array([4]), 2)
+    """
+    edges = [0, *(end for block in leaves for end in (block.start, block.stop)), len(operands)]
+    between = [slice(*ends) for ends in zip(edges[::2], edges[1::2], strict=True) if ends[0] < ends[1]]
+    counts, identities = np.zeros(len(operands), dtype=np.int64), np.empty(len(heads), dtype=np.int64)
+    for block in leaves:
+        identities[block.start : block.stop] = id(heads[block.start])
+    for rows in between:
+        size = rows.stop - rows.start
+        counts[rows] = np.fromiter(map(len, operands[rows]), np.int64, size)
+        identities[rows] = np.fromiter(map(id, heads[rows]), np.int64, size)
+    start = np.concatenate([[0], np.cumsum(counts)])
+    parts = chain.from_iterable(chain.from_iterable(operands[rows] for rows in between))
+    flat = np.fromiter(parts, np.int64, int(start[-1]))
+    named = {heads[block.start] for block in leaves}.union(*(heads[rows] for rows in between))
+    different = sorted(named, key=id)  # by identity, which is faster than their hash
     codes = np.searchsorted(np.array(list(map(id, different)), dtype=np.int64), identities)
     return Flat(start, flat, codes, different)
 

@@ -18,7 +18,7 @@ from codegen.ir.lazy_atoms import atoms_of
 from codegen.ir.program import Head, Rows, needed
 from codegen.ir.row_table import Table
 from codegen.ir.tables import distinct
-from codegen.loops.find.flat_rows import Flat, flat_of, flattened
+from codegen.loops.find.flat_rows import Flat, flat_of, flattened, leaf_ranges
 from codegen.loops.loop import Loop, Nodes, between
 
 
@@ -36,6 +36,11 @@ class PlainRows:
     def loop(self, loop: Loop) -> Loop:
         """Return a loop between nodes of the graph as one between rows."""
         return between(loop, self.row_of.__getitem__)
+
+
+def operations_of(rows: Rows) -> int:
+    """Return how many rows are operations."""
+    return int(np.count_nonzero(rows.flat.arity)) if isinstance(rows, PlainRows) else sum(map(bool, rows.operands))
 
 
 def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]) -> PlainRows:
@@ -63,7 +68,7 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     if Alias in flat.heads or arity[leaves].any():
         return None
     if sp.Abs in flat.heads and _smoothed(heads, operands, graph.atoms):
-        flat = flat_of(heads, operands)
+        flat = flat_of(heads, operands, leaf_ranges(graph))
     uses = np.bincount(flat.operands, minlength=size)
     uses[wanted] += 1
     constant = arity == 0
@@ -74,7 +79,7 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
         heads[node], operands[node] = sp.Symbol, ()
     same = np.arange(size)
     if unneeded:
-        flat = flat_of(heads, operands)
+        flat = flat_of(heads, operands, leaf_ranges(graph))
     atoms.update(dict.fromkeys(unneeded, _LEAF))
     return PlainRows(heads, operands, atoms, same, same, flat)
 

@@ -11,18 +11,20 @@ differentiated apart, so both compute them; here the first one leaves them in a 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 
 import sympy as sp
 
 from codegen.ir.body_parts import outputs_of, rebuilt
-from codegen.ir.program import reachable
+from codegen.ir.program import Program, reachable
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.draft import Draft
+from codegen.pricing.price_table import NANOSECONDS, kinds, nanoseconds, operations
 
-FEWEST = 8  # operations that are worth a place in memory
+PLACE = 8 * NANOSECONDS["operation"]  # what is worth a place in memory
+READ = NANOSECONDS["stride"]  # what is worth to be read, where it is stored anyway
 
 Where = tuple[int, int]  # a step, and a row of its body
 
@@ -40,7 +42,7 @@ def share(program: RolledProgram) -> RolledProgram:
         keys = _keys(program, step, numbers)
         reads[at] = {
             row: _kept(draft, outputs[source], computed, step.count)
-            for row, (source, computed) in _known_rows(step, keys, known).items()
+            for row, (source, computed) in _known_rows(step, keys, known, outputs).items()
         }
         for row, key in enumerate(keys):
             if step.body.operands[row]:
@@ -76,7 +78,9 @@ def _gather_key(program: RolledProgram, gather: Gather) -> Hashable:
     return gather.buffer, gather.table.key
 
 
-def _known_rows(region: Region, keys: Sequence[int], known: dict[int, Where]) -> dict[int, Where]:
+def _known_rows(
+    region: Region, keys: Sequence[int], known: dict[int, Where], outputs: Mapping[int, list[tuple[int, Result]]]
+) -> dict[int, Where]:
     """Rows that are computed before and are worth to be kept, from the outputs down."""
     found: dict[int, Where] = {}
     body = region.body
@@ -86,18 +90,29 @@ def _known_rows(region: Region, keys: Sequence[int], known: dict[int, Where]) ->
         if row in seen or not body.operands[row]:
             continue
         seen.add(row)
-        if keys[row] in known and sum(bool(body.operands[part]) for part in reachable(body, [row])) >= FEWEST:
-            found[row] = known[keys[row]]
+        source, computed = known.get(keys[row], (None, 0))
+        if source is not None and _worth(body, row) >= (READ if _stored(outputs[source], computed) else PLACE):
+            found[row] = source, computed
         else:
             stack += body.operands[row]
     return found
 
 
+def _worth(body: Program, row: int) -> float:
+    """What it costs to compute a row from the slots, in nanoseconds."""
+    return nanoseconds(operations(kinds(body, reachable(body, [row]))))
+
+
+def _stored(outputs: list[tuple[int, Result]], row: int) -> Gather | None:
+    """Where a region stores a row of its body."""
+    places = (Gather(use.buffer, use.table) for kept, use in outputs if kept == row and use.kind == "store")
+    return next(places, None)
+
+
 def _kept(draft: Draft, outputs: list[tuple[int, Result]], row: int, count: int) -> Gather:
     """Where a region keeps a row of its body: a result that stores it, or a new one."""
-    for kept, use in outputs:
-        if kept == row and use.kind == "store":
-            return Gather(use.buffer, use.table)
+    if (stored := _stored(outputs, row)) is not None:
+        return stored
     gather = Gather(draft.workspace(count), Affine(0, 1, count))
     outputs.append((row, Result(0, gather.buffer, gather.table, "store")))
     return gather

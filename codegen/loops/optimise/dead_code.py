@@ -12,17 +12,20 @@ import numpy as np
 
 from codegen.ir.body_parts import Wiring, slots_behind
 from codegen.ir.readdress import each_region, key_of
-from codegen.ir.region import Carry, Region, Result, Step, regions_of
+from codegen.ir.region import Carry, Nest, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table, distinct
 
 
 def without_dead_code(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
     """Return the steps that some buffers need, with nothing in them that is not needed."""
     live, before = set(wanted), -1
-    while len(live) > before:  # a nest reads in one round what it wrote in another
+    backward = [region for region, _ in regions_of(steps)][::-1]
+    while len(live) > before:
         before = len(live)
-        for region in reversed([region for region, _ in regions_of(steps)]):
+        for region in backward:
             live.update(_buffers_read(region, live))
+        if not any(isinstance(step, Nest) for step in steps):
+            break  # only a nest reads in one round what it wrote in another
     kept = each_region(steps, lambda region: _reduced(region, *_needed(region, live)))
     stored = _stored(kept)
     return each_region(kept, lambda region: _with_stores(region, stored))
@@ -83,6 +86,8 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
         key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first], output)
         if reads.setdefault(key, slot) != slot:
             same[slot] = reads[key]
+    if not same and _is_whole(region, results, slots, output):
+        return region
     kept = [*reads.values()]
     gathers = {slot: region.gathers[slot] for slot in kept if slot < first}
     held = {slot: region.carries[slot - first] for slot in kept if slot >= first}
@@ -91,6 +96,13 @@ def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) ->
         [(output[use.output], use) for use in results], same,
     )  # fmt: skip
     return wiring.region(region.count, region.origin, None if region.stop is None else output[region.stop])
+
+
+def _is_whole(region: Region, results: Sequence[Result], slots: Sequence[int], output: Sequence[int]) -> bool:
+    """Whether all slots and results of a region without carries are needed, and its outputs are those of results."""
+    used = list(dict.fromkeys(output[use.output] for use in results))
+    all_of = len(results) == len(region.results) and len(slots) == len(region.gathers) == len(region.body.inputs)
+    return all_of and region.stop is None and used == list(range(len(region.body.outputs)))
 
 
 def _first_alike(region: Region) -> list[int]:

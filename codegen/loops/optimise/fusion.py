@@ -25,7 +25,7 @@ BACK = 16  # steps that are looked at for one to be fused with
 
 
 def fused(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with regions fused with earlier ones where nothing between stands in the way."""
+    """Return steps with regions fused with earlier ones where nothing between stands in the way of either."""
     return _fused_steps(steps, {})
 
 
@@ -39,21 +39,32 @@ def _fused_steps(steps: Sequence[Step], known: Bodies) -> list[Step]:
         place = _place(made, step)
         if place is None:
             made.append(step)
+            continue
+        number, late = place
+        earlier = made[number]
+        assert isinstance(earlier, Region)
+        both = _fused(earlier, step, known)
+        if late:
+            made = [*made[:number], *made[number + 1 :], both]
         else:
-            earlier = made[place]
-            assert isinstance(earlier, Region)
-            made[place] = _fused(earlier, step, known)
+            made[number] = both
     return made
 
 
-def _place(made: Sequence[Step], region: Region) -> int | None:
-    """Return the number of the step that a region can be fused with."""
+def _place(made: Sequence[Step], region: Region) -> tuple[int, bool] | None:
+    """Return the number of the step that a region can be fused with; whether in its own place, behind the others."""
+    between: list[Region] = []
+    early = True
     for number in range(len(made) - 1, max(len(made) - 1 - BACK, -1), -1):
         step = made[number]
         if isinstance(step, Region) and _fits(step, region):
-            return number
-        if not all(_passes(other, region) for other, _ in regions_of([step])):
-            return None
+            if early:
+                return number, False
+            if all(_passes(step, other) for other in between):
+                return number, True
+        passed = [other for other, _ in regions_of([step])]
+        early = early and all(_passes(other, region) for other in passed)
+        between += passed
     return None
 
 

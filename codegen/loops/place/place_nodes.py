@@ -100,10 +100,12 @@ class _Placer(Buffers):
         pieces: list[list[int]] = [[] for _ in range(max([0, *stages.values()]) + 1)]
         for node, stage in straight.items():
             pieces[stage].append(node)
-        for stage, nodes in enumerate(pieces):
-            for number, loop in enumerate(self.loops):
-                if stages[~number] == stage:
-                    self.write(loop)
+        loops: list[list[Loop]] = [[] for _ in pieces]
+        for number, loop in enumerate(self.loops):
+            loops[stages[~number]].append(loop)
+        for its_loops, nodes in zip(loops, pieces, strict=True):
+            for loop in its_loops:
+                self.write(loop)
             self.write_piece(nodes)
         self.write_outputs()
 

@@ -8,6 +8,7 @@ A product has an infinite derivative where it reads the 1/0 of another region, s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
@@ -230,8 +231,19 @@ def _is_tame(build: Builder, linear: Linear, infinite: Collection[int]) -> bool:
 def _is_finite(rows: Rows, row: int, exponent: object) -> bool:
     """Whether an operation gives finite numbers for all finite ones; `exponent` is that of a power, if a constant."""
     if rows.heads[row] is sp.Pow:
-        return isinstance(exponent, int) and exponent >= 0
+        return _is_finite_number(rows, row) or (isinstance(exponent, int) and exponent >= 0)
     return not rows.operands[row] or issubclass(rows.heads[row], TAME)
+
+
+def _is_finite_number(rows: Rows, row: int) -> bool:
+    """Whether a power is that of a number, such as the 1/sqrt(16) of a scale, and finite."""
+    base, exponent = map(rows.atoms.get, rows.operands[row])
+    if not (isinstance(base, sp.Number) and isinstance(exponent, sp.Number)):
+        return False
+    try:
+        return math.isfinite(float(base) ** float(exponent))
+    except (ArithmeticError, TypeError):  # too large, 1/0, or no real number
+        return False
 
 
 def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:

@@ -77,10 +77,12 @@ class _Pushed:
 
     def region(self, region: Region) -> Region:
         """Return the region of values and tangents."""
-        active, guarded = self.ahead.slots[region], self.ahead.guarded_slots[region]
+        active, first = self.ahead.slots[region], len(region.gathers)
         if not active:
             return self.zeros(region)
-        first = len(region.gathers)
+        ends = {use.output for use in region.results if use.kind == "last" and use.buffer in self.guards}
+        held = {slot for slot, carry in enumerate(region.carries, first) if carry.output in ends and slot in active}
+        guarded = sorted(held.union(self.ahead.guarded_slots[region]))  # a last value is one that is carried
         asked = {use.output for use in region.results if use.buffer in self.guards}
         asked |= {region.carries[slot - first].output for slot in guarded if slot >= first}
         body, tangents = body_pushforward(

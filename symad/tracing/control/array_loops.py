@@ -158,13 +158,21 @@ class ArrayLoops:
             return self.total(rows)
         if places < NARROW and terms > SHORT:
             return self.chain(build, rows)[0]
-        total: Nodes | None = rows[0]
+        total: Nodes | None = (rows := self.side_by_side(rows))[0]
         for k in range(1, terms, SHORT):
             operands = [cast(Nodes, total), *rows[k : k + SHORT]]
             total = self.mapped(_one_after_the_other(build), operands, (places,))
             if total is None:
                 return None
         return total
+
+    def side_by_side(self, rows: Nodes) -> Nodes:
+        """Return rows as one array where some of their elements are constants, which each row would bring together."""
+        if not any(issubclass(head, CONSTANTS) for head in heads_of(self.scope.graph, rows)):
+            return rows
+        by_rows, turned = _by_rows(rows)
+        found = self.written(_passed_on(), [self.column(by_rows)], "each").reshape(by_rows.shape)
+        return found.T if turned else found
 
     def counted(self, build: Build, rows: Nodes) -> Nodes | None:
         """Return whether any, or all, of some truth values hold: how many of them do is a sum."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_forms import can_be_input
@@ -22,6 +23,8 @@ from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import fall_back
+from codegen.ir.tables import distinct
+from codegen.loops.find.flat_rows import flattened
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes
 from symad.errors import InvariantError, LimitError, WorkbenchError
 from symad.graph.graph import Graph
@@ -32,8 +35,9 @@ from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame
 from symad.tracing.control.paths import Paths
 from symad.tracing.control.surroundings import Surroundings
-from symad.tracing.control.written_bodies import leaves, read_by, result_of
+from symad.tracing.control.written_bodies import leaves, result_of
 from symad.tracing.values.containers import from_nodes
+from symad.tracing.values.node_arrays import has_truths
 from symad.tracing.values.node_trees import Tree, lift, paths_of, wrap
 from symad.tracing.values.traced import Traced
 
@@ -72,7 +76,7 @@ class Inner:
     graph: Graph
     name: str
     arguments: Tree
-    captured: tuple[int, ...]
+    captured: Nodes
     parameters: Tree
     result: Tree
     loops: tuple[Loop, ...]
@@ -109,7 +113,7 @@ class Inner:
     @property
     def inputs(self) -> list[Nodes]:
         """The nodes around that the inputs of its program stand for."""
-        return [*self.arguments.arrays, *([np.array(self.captured, dtype=np.int64)] if self.captured else [])]
+        return [*self.arguments.arrays, *([self.captured] if self.captured.size else [])]
 
     @property
     def leaves(self) -> list[Nodes]:
@@ -195,33 +199,40 @@ def _traced(
         loops = tuple(inner.loops.values())
         if isinstance(inner.paths, Paths) and inner.paths.explored > 1 and not surroundings.unchanged():
             raise NotABlockError  # the code around would see what the last path has changed
-    if any(map(graph.is_boolean, result.flat)):
+    if has_truths(graph, result.nodes):
         raise NotABlockError
-    needed, captured = _needed(graph, start, parameters.flat, result.flat, loops)
-    has_rules = not graph.rules.keys().isdisjoint(needed)
+    needed, captured = _needed(graph, start, parameters.nodes, result.nodes, loops)
+    has_rules = any(needed[rule] for rule in graph.rules)
     of_arrays = inner.arrays is not None and inner.arrays.written_down > 0
     return Inner(
-        scope, graph, name_of(f), given, captured, parameters, result, loops, len(needed), has_rules, key, surroundings,
-        of_arrays,
+        scope, graph, name_of(f), given, captured, parameters, result, loops, int(needed.sum()), has_rules, key,
+        surroundings, of_arrays,
     )  # fmt: skip
 
 
 def _needed(
-    graph: Graph, start: int, parameters: Sequence[int], results: Sequence[int], loops: Sequence[Loop]
-) -> tuple[set[int], tuple[int, ...]]:
-    """Return the nodes that a function needs, and those of them that it captures: numbers of its own aside."""
-    made = {node for loop in loops for use in loop.results for node in use.nodes.tolist()}
-    seen, captured, stack = made | set(parameters), list[int](), list(results)
-    stack += [node for loop in loops for node in read_by(loop)]
+    graph: Graph, start: int, parameters: Nodes, results: Nodes, loops: Sequence[Loop]
+) -> tuple[NDArray[np.bool_], Nodes]:
+    """Return which nodes a function needs, and those that it captures: numbers of its own aside."""
+    flat = flattened(graph)
+    is_leaf, given = flat.arity == 0, np.zeros(len(flat), dtype=bool)
+    for nodes in (parameters, *(use.nodes for loop in loops for use in loop.results)):
+        given[nodes] = True
+    wave = distinct(np.concatenate([results, *(nodes for loop in loops for nodes in loop.nodes_read)]))
+    seen, captured, stack = given.copy(), [], wave[~(given | is_leaf)[wave]].tolist()
+    seen[wave] = True
     while stack:
         node = stack.pop()
-        if node in seen:
+        if node < start and not graph.is_boolean(node):
+            captured.append(node)
             continue
-        seen.add(node)
-        own = node >= start or graph.is_boolean(node)
-        if graph.operands[node]:
-            stack += graph.operands[node] if own else ()
-            captured += [] if own else [node]
-        elif graph.heads[node] is sp.Symbol or can_be_input(graph.atoms[node]):
-            captured.append(node)  # also a slot that was made inside for the loop around: `x[k]`
-    return seen.difference(captured), tuple(sorted(captured))
+        for part in graph.operands[node]:
+            stack += [] if seen[part] or is_leaf[part] else [part]
+            seen[part] = True
+    found = np.flatnonzero(seen & is_leaf & ~given)
+    for code in distinct(flat.codes[found]).tolist():  # also slots that were made inside for a loop around: `x[k]`
+        its = found[flat.codes[found] == code].tolist()
+        all_are = flat.heads[code] is sp.Symbol  # whose atoms need not be made
+        captured += its if all_are else [leaf for leaf in its if can_be_input(graph.atoms[leaf])]
+    seen[captured] = False
+    return seen, np.array(sorted(captured), dtype=np.int64)

@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import optree
@@ -106,7 +106,7 @@ class Paths:
         self.limit, self._name, self._around = limit, name, around
         self.of_captured, self._hidden = of_captured, hidden
         self._bare: dict[int, int] = {}  # nodes without any alias
-        self._plain = {node: node for outer in scope.chain() for node in outer.parameters}  # those of closed levels go
+        self._scope = scope
         self.explored = 0  # paths
         self.raises = False  # whether the function raises on one of them that numbers can take
         self.raised: Guards = ()  # under which the function has no value
@@ -222,6 +222,11 @@ class Paths:
             raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
         )
         return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
+
+    @cached_property
+    def _plain(self) -> dict[int, int]:
+        """What nodes become without the aliases of levels that are closed; those of the open ones stay."""
+        return {node: node for outer in self._scope.chain() for node in outer.parameters}
 
     def _merged(self, paths: list[Decisions], results: list[_Result]) -> Tree:
         """Merge the results of neighbouring paths, which differ in their last decision, until one is left."""

@@ -17,7 +17,7 @@ from symad.tracing.numpy.registry import implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant
-from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.known_numbers import reaches, values_of
 
 LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
 LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized as a whole
@@ -269,10 +269,8 @@ def _eliminated(rows: Any) -> tuple[Any, Any]:
 
 def _is_compiled(rows: Any) -> bool:
     """Whether an array belongs to a trace of its own, whose inputs are symbols that will have numbers."""
-    scope = rows.scope
-    while scope.parent is not None:
-        scope = scope.parent
-    return any(node in scope.graph.atoms for node in scope.parameters)
+    *_, root = rows.scope.chain()
+    return any(node in root.graph.atoms for node in root.parameters)
 
 
 def _choose_pivot(rows: Any, k: int, sign: Any) -> Any:
@@ -302,6 +300,9 @@ def _pivot(column: Any) -> tuple[int, bool]:
 
 def known_values(array: Any) -> Any:
     """Return the values of a traced array as floats, or None when they are symbolic."""
+    *_, root = array.scope.chain()
+    if _is_compiled(array) and reaches(root.graph, array.nodes, root.parameters, root.reaching):
+        return None  # known without computing what the others are
     try:
         with forgiving():
             return values_of(array.scope, array.nodes).astype(float)

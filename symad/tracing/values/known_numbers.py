@@ -6,6 +6,7 @@ A node that depends on a free symbol has none, and the question is refused.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,29 @@ def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
         return values_of_array(scope.graph, nodes, scope.values)
     except UnboundSymbolError as error:
         raise symbolic_error(scope.graph, int(nodes.max()), "the value of a traced array") from error
+
+
+def reaches(graph: Graph, nodes: Nodes, outside: Set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers.
+
+    All elements of an array node depend on what one of them does: they are known by their first one.
+    """
+    wanted = graph.arrays.roots(nodes)
+    stack = list(wanted)
+    while stack:
+        node = stack.pop()
+        if node in known:
+            continue
+        if node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
+            known[node] = True
+            continue
+        operands = graph.arrays.operands_of(node)
+        missing = [o for o in operands if o not in known]
+        if missing:
+            stack += [node, *missing]
+        else:
+            known[node] = any(known[o] for o in operands)
+    return any(known[node] for node in wanted)
 
 
 def truth_of(scope: Scope, node: int) -> bool:

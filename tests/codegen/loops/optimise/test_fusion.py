@@ -64,6 +64,22 @@ def test_a_region_does_not_pass_what_it_reads_or_overwrites() -> None:
     assert len(inner.steps) == 1
 
 
+def test_an_earlier_loop_may_as_well_run_later() -> None:
+    made = Made({"x": (4,), "u": (2,)}, {"f": (4,)}, {"y": (4,), "z": (2,)})
+    one = region(lambda x: (x * x,), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))])
+    other = region(lambda u: (u * u,), 2, [made.at("u", table(2))], [made.to(0, "z", table(2))])
+    places = np.array([0, 1, 0, 1])
+    after = region(lambda y, z: (y * z,), 4, [made.at("y", table(4)), made.at("z", places)],
+                   [made.to(0, "f", table(4))])  # fmt: skip
+    program = made.program(one, other, after)
+    assert [step.count for step in fused(program.steps)] == [2, 4]  # z is read, so it comes first
+    x, u = np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 7.0])
+    np.testing.assert_array_equal(run(pushforward(program, []), [x, u])[0], x * x * (u * u)[places])
+    reads_both = region(lambda u, y: (u * y,), 2, [made.at("u", table(2)), made.at("y", table(2))],
+                        [made.to(0, "z", table(2))])  # fmt: skip
+    assert len(fused([one, reads_both, after])) == 3
+
+
 def test_what_no_output_needs_is_left_out() -> None:
     made = Made({"x": (4,)}, {"f": ()}, {"y": (4,)})
     unread = region(lambda x: (x * x,), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))])

@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad as sa
 from codegen.ir.body_parts import slots_behind
+from codegen.ir.copy_rows import body_of
 from codegen.ir.region import Carry, Nest, RolledProgram
+from codegen.ir.row_table import Table
 from codegen.ir.tables import Affine
 from symad.derivatives.loops.body_derivatives import Replay, body_program, function_of
-from symad.derivatives.loops.body_linear import body_pullback
+from symad.derivatives.loops.body_linear import body_pullback, outputs_infinite
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
@@ -143,3 +146,23 @@ def test_sums_of_cotangents_ask_for_no_guards() -> None:
     needed = slots_behind(made, [1])
     assert needed == [1, 2]
     assert function_of(made)(5.0, 0.0, 3.0, 0.0, 1.0)[1] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent", "infinite"),
+    [
+        (16, sp.Rational(-1, 2), False),
+        (sp.Float(0.5), -3, False),
+        (2, -1, False),
+        (0, -1, True),
+        (-2, 0.5, True),
+        (sp.Float(1e300), 2.5, True),
+        (0, sp.Rational(1, 2), False),
+    ],
+)
+def test_a_power_of_numbers_is_a_number(base, exponent, infinite):
+    rows = Table()
+    slot = rows.leaf(sp.Symbol("x"))
+    power = rows.row(sp.Pow, (rows.leaf(sp.sympify(base)), rows.leaf(sp.sympify(exponent))))
+    body = body_of(rows, ["x"], [rows.row(sp.Mul, (slot, power))], "scaled")
+    assert bool(outputs_infinite(body, [])) == infinite

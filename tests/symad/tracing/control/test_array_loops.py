@@ -356,3 +356,24 @@ def test_what_a_chain_leaves_is_kept_apart_where_one_is_needed_without_the_other
         return max(sum(use.kind == "last" for use in region.results) for region, _ in regions_of(program.steps[:2]))
 
     assert (ends(sa.value_and_grad(f)), ends(sa.grad(f))) == (2, 1)
+
+
+def test_rows_with_constants_lie_side_by_side_before_they_are_compared(smaller):
+    mask = np.tri(20, dtype=bool)
+
+    def largest(x):
+        scores = np.where(mask, x[:400].reshape(20, 20) ** 2, -1e9)
+        return np.sum(np.max(scores, axis=-1) ** 2 + np.max(scores.T[::-1], axis=-1))
+
+    x = RNG.normal(size=400)
+    kernel = sa.compile(sa.value_and_grad(largest), x)
+    assert len(kernel.stats.regions) < 20  # and not one for each of the columns
+    scores = np.where(mask, x.reshape(20, 20) ** 2, -1e9)
+    rows, columns = np.argmax(scores, axis=1), np.argmax(scores, axis=0)
+    wanted = np.zeros((20, 20))
+    np.add.at(wanted, (np.arange(20), rows), 2 * scores.max(axis=1))
+    np.add.at(wanted, (columns, np.arange(20)), 1.0)
+    value, gradient = kernel(x)
+    np.testing.assert_allclose(value, np.sum(scores.max(axis=1) ** 2) + np.sum(scores.max(axis=0)), rtol=1e-13)
+    np.testing.assert_allclose(gradient, (wanted * 2 * x.reshape(20, 20)).ravel(), rtol=1e-12)
+    np.testing.assert_allclose(sa.grad(largest)(x), gradient, rtol=1e-12)
