@@ -29,7 +29,7 @@ from symad.tracing.control.array_bodies import program_of, slots_on
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind as ResultKind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
-from symad.tracing.values.array_blocks import Kind, Template, are_constants, kinds_of, template_of
+from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, are_constants, heads_of, kinds_of, template_of
 from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
 
