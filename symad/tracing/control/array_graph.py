@@ -23,7 +23,15 @@ from symad.graph.array_values import compute, read, values_of_array
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_loops import ArrayLoops
-from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, chain_head, kinds_of, shared_template_of
+from symad.tracing.values.array_blocks import (
+    CONSTANTS,
+    Kind,
+    Template,
+    are_constants,
+    chain_head,
+    kinds_of,
+    shared_template_of,
+)
 from symad.tracing.values.node_builders import Build
 
 Operand: TypeAlias = NDArray[Any]  # nodes, or numbers in floats
@@ -78,7 +86,7 @@ class ArrayGraph(ArrayLoops):
         for k in [k for k, kind in enumerate(kinds) if kind is None]:
             if (known := self.known_truths(operands[k])) is not None:
                 readings[k], kinds[k] = graph.arrays.reading(known), "truth"
-        if set(kinds) == {"constant"} and all(map(self._is_known, readings)):
+        if set(kinds) == {"constant"}:
             return self.folded(build, readings, shape)
         if None in kinds or ("number" not in kinds and "truth" not in kinds):
             return None
@@ -106,12 +114,6 @@ class ArrayGraph(ArrayLoops):
         compute(graph, [found[result]], self.scope.values)
         values = np.broadcast_to(read(graph, found[result], self.scope.values), shape)
         return graph.arrays.add("given", shape, numbers=values.flatten(), truths=values.dtype == bool)
-
-    def _is_known(self, reading: Reading) -> bool:
-        """Whether an operand has constants only, where `_kind` says that some are."""
-        heads = self.scope.graph.heads
-        known = all(node.element is sp.Float for node in reading.array_nodes)
-        return known and all(issubclass(heads[node], CONSTANTS) for node in reading.single_nodes)
 
     def _template(
         self, build: Build, readings: Sequence[Reading], kinds: Sequence[Kind | None]
@@ -166,7 +168,9 @@ class ArrayGraph(ArrayLoops):
             return "constant"
         kinds: set[Kind | None] = {_KINDS.get(node.element, "number") for node in reading.array_nodes}
         if reading.singles is not None:
-            kinds |= set(kinds_of(self.scope.graph, [np.array(reading.singles.nodes)]))
+            singles = np.array(reading.singles.nodes)
+            (kind,) = kinds_of(self.scope.graph, [singles])
+            kinds.add("number" if kind == "constant" and not are_constants(self.scope.graph, singles) else kind)
         if len(kinds) == 1:
             return kinds.pop()
         return "number" if kinds == {"constant", "number"} else None

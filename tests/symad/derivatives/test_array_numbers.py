@@ -452,3 +452,24 @@ def test_constants_among_arrays_are_no_single_nodes(f: Callable[[Numbers], Numbe
     x = np.sin(np.arange(500.0)) + 0.1
     singles, runs = singles_made(f, x)
     assert singles < 250 * runs
+
+
+def test_a_node_that_is_read_often_gets_one_sum() -> None:
+    """Thresholds by outcome, as ordered models have them: products with the Hessian made nodes for each reading."""
+    outcomes = np.arange(2000) * 7 % 4
+    data = np.sin(np.arange(2000.0))
+
+    def f(p: Numbers) -> Numbers:
+        ends = np.concatenate([[-5.0], np.cumsum(np.exp(p)), [9.0]])
+        above, below = ends[outcomes + 1] - data, ends[outcomes] - data
+        return np.sum(np.log(np.exp(-(above**2)) + below**2 + 1.0))
+
+    point = np.array([0.1, -0.2, 0.3])
+    weights = np.array([1.0, 2.0, 3.0])
+    singles, runs = singles_made(lambda p: np.sum(sa.grad(f)(p) * weights), point)
+    assert singles < 1000 * runs
+    with array_nodes(None):
+        wanted = sa.hessian(f)(point)
+    np.testing.assert_allclose(sa.hessian(f)(point), wanted, rtol=1e-11)
+    moved = [(f(point + step) - f(point - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(sa.grad(f)(point), moved, rtol=1e-7)
