@@ -1,8 +1,8 @@
 """Engine: IR text to machine code in memory. The only file that imports llvmlite.binding.
 
-Each library has a linker of its own, so that dropping it frees everything; compilation is serialised by one lock. The
-collector runs finalizers anywhere, also where that lock or llvmlite's own is held, so they take none: they leave the
-number of what died, and whoever takes the lock next frees it.
+A few libraries share a linker, which is closed when the last of them is dropped; compilation is serialised by one lock.
+The collector runs finalizers anywhere, also where that lock or llvmlite's own is held, so they take none: they leave
+the number of what died, and whoever takes the lock next frees it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ T = TypeVar("T")
 
 _LOCK = threading.RLock()
 
-OPEN: dict[int, tuple[Any, Any]] = {}  # machine code in memory, out of the collector's reach: tracker and linker
+OPEN: dict[int, tuple[Any, Linker]] = {}  # machine code in memory, out of the collector's reach: tracker and linker
+SHARED = 16  # libraries of one linker, which takes five times as long to make as one to link, and keeps 10 kB of each
 _NUMBERS = count()
 _DROPPED: deque[int] = deque()  # of libraries that died and are to be freed; no longer than OPEN
 
@@ -46,7 +47,7 @@ def _compiling() -> Iterator[None]:
         while _DROPPED:
             tracker, linker = OPEN.pop(_DROPPED.popleft())
             tracker.close()
-            linker.close()
+            linker.leave()
         yield
 
 
@@ -108,10 +109,44 @@ class Image:
         return sum(section.size() for file in files for section in file.sections() if section.is_text())
 
 
+class Linker:
+    """LLVM's linker of SHARED libraries; closed when they were all made and freed. To be used under the lock."""
+
+    newest: Linker | None = None
+
+    def __init__(self) -> None:
+        self.jit = llvm.create_lljit_compiler(target_machine(2))  # without a machine it asks the processor anew
+        self._names = [f"kernel{k}" for k in range(SHARED)]  # none is used twice
+        self._open = 0
+
+    @classmethod
+    def with_room(cls) -> Linker:
+        """Return the linker that the next library belongs to."""
+        if cls.newest is None or not cls.newest._names:
+            cls.newest = cls()
+        return cls.newest
+
+    def link(self, builder: Any) -> Any:
+        """Return the tracker of a library; RuntimeError where something is missing, and then no other comes in here."""
+        self._open += 1
+        try:
+            return builder.link(self.jit, self._names.pop())
+        except RuntimeError:
+            self._names.clear()
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Forget a library, which has been freed."""
+        self._open -= 1
+        if not self._open and not self._names:
+            self.jit.close()
+
+
 class Library:
     """Machine code in memory: the addresses of exported functions; freed by the next compilation after its death."""
 
-    def __init__(self, linker: Any, tracker: Any, names: tuple[str, ...]) -> None:
+    def __init__(self, linker: Linker, tracker: Any, names: tuple[str, ...]) -> None:
         self.addresses: dict[str, int] = {name: tracker[name] for name in names}
         number = next(_NUMBERS)
         OPEN[number] = tracker, linker
@@ -267,9 +302,9 @@ def link(image: Image, names: tuple[str, ...], addresses: dict[str, int]) -> Lib
     for name in names:
         builder.export_symbol(name)
     with _compiling():
-        linker = llvm.create_lljit_compiler()
+        linker = Linker.with_room()
         try:
-            return Library(linker, builder.link(linker, "kernel"), names)
+            return Library(linker, linker.link(builder), names)
         except RuntimeError as error:
             raise LoweringError("a kernel did not link", why=str(error).strip(), do="report this as a bug") from error
 

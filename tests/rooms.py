@@ -71,6 +71,7 @@ ORDER = {
 }
 HEIGHT = {(package, name): h for package, rows in ORDER.items() for h, names in enumerate(rows) for name in names}
 SAME_THING = {"__init__", "__main__", "errors", "limits"}  # in two rooms; and a command has the name of what it shows
+STATEMENTS = ("body", "orelse", "finalbody", "handlers", "cases")  # where a statement has others: no expression has one
 REASON = re.compile(r"noqa: PLC0415\W+\w+")
 
 
@@ -92,8 +93,9 @@ def imports(text: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
         node, inside = stack.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
             found.append((node, inside))
-        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        stack += [(child, inside) for child in ast.iter_child_nodes(node)]
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        below = (getattr(node, name, None) for name in STATEMENTS)
+        stack += [(child, inside) for children in below if isinstance(children, list) for child in children]
     return found
 
 

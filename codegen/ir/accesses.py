@@ -49,6 +49,8 @@ FORBIDDEN = {  # what may not follow on what at one place, and why
         for store in STORES
     },
 }
+WRONG = np.zeros((KINDS, KINDS), dtype=bool)
+WRONG[tuple(zip(*FORBIDDEN, strict=True))] = True
 SORTED = 1 << 20  # accesses of a buffer that are all put in order; of more, those of some places are
 SOME = 512  # places, spread over the buffer by the golden ratio: at no distance that tables have
 MOST, LONGEST = 1 << 26, 1 << 22  # accesses, and rounds, beyond which a buffer is left alone
@@ -64,11 +66,8 @@ def check_accesses(program: RolledProgram, fail: Fail) -> None:
         before, behind = found.kind[:-1], found.kind[1:]
         same_place = found.place[1:] == found.place[:-1]
         same_time = same_place & (found.time[1:] == found.time[:-1])
-        table = np.zeros((KINDS, KINDS), dtype=bool)
-        for pair in FORBIDDEN:
-            table[pair] = True
         at_once = (behind > READ) & ~((before == ADD) & (behind == ADD))
-        wrong = same_place & (table[before, behind] | (same_time & at_once))
+        wrong = same_place & (WRONG[before, behind] | (same_time & at_once))
         if wrong.any():
             _explain(found, int(np.argmax(wrong)), fail)
         begins = np.nonzero(np.concatenate([[True], ~same_place]))[0]
@@ -185,12 +184,13 @@ class _Use:
             rounds = np.arange(nest.count)
             shift = shift_at(self.table, depth)
             began = [*began, time - self.first + nest.begin]
-            moved, time = ((a[:, None] + step * rounds).ravel() for a, step in ((moved, shift), (time, nest.length)))
+            moved = (moved[:, None] + shift * rounds).ravel()
+            time = (time[:, None] + nest.length * rounds).ravel()
             began = [*(np.repeat(times, nest.count) for times in began), time - self.first + nest.begin]
         places = self.places
         if chosen is None:
-            every = np.repeat(np.arange(len(moved)), len(places))
-            return (moved[:, None] + places).ravel(), time[every], [times[every] for times in began]
+            time, *began = (np.repeat(times, len(places)) for times in (time, *began))
+            return (moved[:, None] + places).ravel(), time, began
         rows, found, width = list[Places](), list[Places](), max(BLOCK // len(places), 1)
         for start in range(0, len(moved), width):
             block = moved[start : start + width, None] + places

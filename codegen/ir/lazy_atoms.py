@@ -78,10 +78,10 @@ class LazyAtoms(dict[int, sp.Basic]):
 
     def get(self, node: int, default: Any = None) -> Any:
         """Return the atom of a node, or the default."""
-        try:
-            return self[node]
-        except KeyError:
-            return default
+        found = super().get(node)
+        if found is not None:
+            return found
+        return default if self._range(node) is None else self[node]
 
     def _make_all(self) -> None:
         for nodes in self._ranges:

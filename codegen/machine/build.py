@@ -195,7 +195,8 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
 
 
 def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
-    return replace(code, facts={"stats": asdict(stats), "release": release})
+    kept = {field.name: getattr(stats, field.name) for field in fields(stats)}
+    return replace(code, facts={"stats": kept | {"regions": list(map(asdict, stats.regions))}, "release": release})
 
 
 def _optimised(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -50,6 +51,44 @@ def test_compile_and_drop_does_not_grow() -> None:
     gc.collect()
     assert len(engine.OPEN) <= held + 1  # every library was freed by the next one's compilation
     assert pages() - before < 240  # less than a page a kernel
+
+
+def numbered(k: int) -> engine.Library:
+    return engine.compile_text(f"define i32 @f() {{ ret i32 {k} }}", ("f",), {}, 0)
+
+
+def test_libraries_share_a_linker_until_the_last_is_dropped() -> None:
+    made = {k: numbered(k) for k in range(3 * engine.SHARED)}
+    linkers = {k: engine.OPEN[library._number][1] for k, library in made.items()}
+    assert 3 <= len(set(linkers.values())) <= 4
+    full = linkers[engine.SHARED]  # the one that is used now may have been there before
+    kept = next(k for k, linker in linkers.items() if linker is full)
+    for k in set(made) - {kept}:
+        del made[k]
+    again = [numbered(k) for k in range(2)]  # what died is freed
+    assert not full.jit.closed
+    call = ctypes.CFUNCTYPE(ctypes.c_int32)
+    assert call(made[kept].addresses["f"])() == kept
+    assert [call(library.addresses["f"])() for library in again] == [0, 1]
+    del made[kept]
+    again.append(numbered(2))
+    assert full.jit.closed
+    assert [call(library.addresses["f"])() for library in again] == [0, 1, 2]
+
+
+def test_what_does_not_link_disturbs_no_library_of_the_same_linker() -> None:
+    before = numbered(1)
+    linker = engine.OPEN[before._number][1]
+    text = "declare i32 @no_such_function()\ndefine i32 @f() {\n%1=call i32 @no_such_function()\nret i32 %1\n}"
+    with pytest.raises(LoweringError, match="link"):
+        engine.compile_text(text, ("f",), {})
+    after = numbered(2)
+    call = ctypes.CFUNCTYPE(ctypes.c_int32)
+    assert [call(library.addresses["f"])() for library in (before, after)] == [1, 2]
+    assert engine.OPEN[after._number][1] is not linker
+    del before
+    numbered(3)
+    assert linker.jit.closed or any(other is linker for _, other in engine.OPEN.values())
 
 
 def test_no_address_stands_in_the_text() -> None:

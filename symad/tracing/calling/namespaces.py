@@ -11,7 +11,7 @@ from functools import partial
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from symad.tracing.calling.stand_ins import replacement
+from symad.tracing.calling.stand_ins import replaced
 from symad.tracing.calling.user_place import is_library, library_function
 from symad.tracing.numpy.distributions import CLASSES, MODULES
 
@@ -100,8 +100,9 @@ def enclosed(f: Any) -> list[Cell]:
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 waiting.append(cell.cell_contents)
-                if replacement(cell.cell_contents) is not None and not is_library(function.__code__.co_filename):
-                    found.append(Cell(cell))
+                variable = Cell(cell)
+                if replaced(variable.items()) and not is_library(function.__code__.co_filename):
+                    found.append(variable)
     return found
 
 

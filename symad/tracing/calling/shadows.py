@@ -19,7 +19,7 @@ from typing import Any
 
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replacement
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replaced
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
 from symad.tracing.calling.user_place import library_function, raised_place, user_globals
 from symad.tracing.values.object_arrays import ObjectArrayError
@@ -260,8 +260,7 @@ class _Patch:
 
     def __init__(self, namespace: Names) -> None:
         self.namespace, self.calls = namespace, 0
-        forms = [(name, replacement(value)) for name, value in namespace.items()]
-        self.names = {name: form for name, form in forms if form is not None}
+        self.names = replaced(namespace.items())
         self.names |= {name: form for name, form in BUILTINS.items() if name not in namespace}
         self.names |= {name: memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}
         self.former = {name: namespace.get(name, _ABSENT) for name in self.names}

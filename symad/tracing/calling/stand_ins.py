@@ -13,7 +13,7 @@ import functools
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from itertools import islice
 from types import MethodType, ModuleType
@@ -353,12 +353,19 @@ def replacements() -> dict[int, tuple[Any, Any]]:
     return _table(tuple(name for name in _OPTIONAL if name in sys.modules))
 
 
-def replacement(value: Any) -> Any:
-    """Return the stand-in of a function, a module or a bound method, None where there is none."""
-    table = replacements()
-    if isinstance(value, MethodType) and id(value.__func__) in table:
-        return MethodType(table[id(value.__func__)][1], value.__self__)
-    return table[id(value)][1] if id(value) in table else None
+def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the stand-ins of the functions, modules and bound methods that have one, by their names.
+
+    >>> list(replaced([("root", math.sqrt), ("ten", 10)]))
+    ['root']
+    """
+    table, found = replacements(), dict[str, Any]()
+    for name, value in names:
+        if id(value) in table:
+            found[name] = table[id(value)][1]
+        elif isinstance(value, MethodType) and id(value.__func__) in table:
+            found[name] = MethodType(table[id(value.__func__)][1], value.__self__)
+    return found
 
 
 _OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", *DISTANCES, "scipy")  # inner modules first

@@ -72,22 +72,28 @@ def reaches(graph: Graph, nodes: Nodes, outside: Set[int], known: dict[int, bool
 
     All elements of an array node depend on what one of them does: they are known by their first one.
     """
-    wanted = graph.arrays.roots(nodes)
-    stack = list(wanted)
-    while stack:
-        node = stack.pop()
-        if node in known:
-            continue
-        if node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
-            known[node] = True
-            continue
-        operands = graph.arrays.operands_of(node)
-        missing = [o for o in operands if o not in known]
-        if missing:
-            stack += [node, *missing]
+    return any(_depends(graph, node, outside, known) for node in graph.arrays.roots(nodes))
+
+
+def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool]) -> bool:
+    """Return whether a node depends on such a node; nothing is looked at behind the first one that is found."""
+    path: list[int] = []  # whose operands are looked at; those that are left stand in the rows behind the first one
+    left = [iter([root])]
+    while left:
+        for node in left[-1]:
+            found = known.get(node)
+            if found or node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
+                known.update(dict.fromkeys([*path, node], True))
+                return True
+            if found is None:
+                path.append(node)
+                left.append(iter(graph.arrays.operands_of(node)))
+                break
         else:
-            known[node] = any(known[o] for o in operands)
-    return any(known[node] for node in wanted)
+            left.pop()
+            known.update(dict.fromkeys(path[-1:], False))
+            del path[-1:]
+    return False
 
 
 def truth_of(scope: Scope, node: int) -> bool:
