@@ -9,6 +9,7 @@ pushforward, several side by side.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from inspect import Parameter, Signature
 from typing import Any
@@ -34,7 +35,7 @@ from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
-from symad.tracing.control.paths import MAX_PATHS
+from symad.tracing.control.paths import MAX_PATHS, times_nan
 from symad.tracing.trace import (
     StructuredTrace,
     Trace,
@@ -51,6 +52,7 @@ from symad.tracing.values.sparse_matrix import SparseMatrix
 Function = Callable[..., Any]
 RAISES = "it raises an error on one of its paths: its derivatives are NaN there, and those of the loops would be 0"
 MATRICES = ("Jacobian", "Hessian")
+FEW_OUTPUTS = 64  # numbers that are made NaN where a function raises, each for itself
 FEW_BODIES = 4  # loops over large arrays whose matrices of derivatives are taken
 RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
@@ -181,13 +183,22 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     if differentiated and graph.rules:
         raise StraightError(RULES)
     if differentiated and traced.raises:
-        raise StraightError(RAISES)
+        traced = _without_value(traced)
     rows = plain_rows(graph, traced.inputs.nodes, traced.outputs.nodes, traced.loops)
     written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)
     if len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
         program = select(program, range(len(program.outputs)), {})  # loops are fused, and what is not needed goes
     return Primal(traced, rows, loops, program)
+
+
+def _without_value(traced: StructuredTrace) -> StructuredTrace:
+    """Return a trace whose derivatives are NaN too where the function raises; StraightError where a body does."""
+    if traced.in_body or traced.raised is None or len(traced.whole.flat) > FEW_OUTPUTS:
+        raise StraightError(RAISES)
+    made = copy(traced)
+    made.outputs = times_nan(traced.graph, traced.whole, traced.raised)
+    return made
 
 
 def _arrays(traced: StructuredTrace, rows: PlainRows) -> Arrays:

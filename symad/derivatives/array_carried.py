@@ -158,8 +158,16 @@ class Carried:
             singles = reading.singles
             moves = np.array([node in self.active.singles for node in singles.nodes])[singles.numbers]
             moves &= self.by.there(flat[singles.where])
-            for k, number in zip(singles.where[moves].tolist(), singles.numbers[moves].tolist(), strict=True):
-                self.put_single(singles.nodes[number], flat[k : k + 1].reshape(()))
+            its, (different, places) = (
+                flat[singles.where[moves]],
+                np.unique(singles.numbers[moves], return_inverse=True),
+            )
+            if len(different) < len(its):  # the same nodes many times: their values are added as arrays are
+                its = self.by.scattered(its, places, len(different))
+            else:
+                different = singles.numbers[moves]
+            for k, number in enumerate(different.tolist()):
+                self.put_single(singles.nodes[number], its[k : k + 1].reshape(()))
 
     def put_single(self, node: int, value: Carriers) -> None:
         """Add a value to that of a node that is active and no element."""

@@ -232,6 +232,8 @@ class ArrayNodes:
             return Reading(whole, ids.shape, view)
         ids = ids.copy()  # arrays are stored into
         low, high = int(ids.min()), int(ids.max())
+        if low == high:  # a copy of what was broadcast
+            return self.reading(np.broadcast_to(low, whole))
         node = self.at(low)
         if node is not None and high < node.first + node.size:
             return Reading(whole, ids.shape, View(node, 0, (), ids - node.first), ids=ids)

@@ -55,10 +55,12 @@ class Trace(Shown):
         raises: bool = False,
         raised: int | None = None,
         whole: Tree | None = None,
+        in_body: bool = False,
     ) -> None:
         self.graph, self.names, self.inputs, self.outputs = graph, tuple(names), inputs, outputs
         self.paths = paths  # through the function's conditions, merged in the outputs
         self.raises = raises  # on one of them, where the outputs are NaN
+        self.in_body = in_body  # whether the body of a loop raises, for some repetitions
         self.raised = raised  # the condition under which they are, also for want of a result for NaN
         self.whole = whole or outputs  # the outputs with any numbers there: what derivatives are taken of
 
@@ -126,7 +128,7 @@ class StructuredTrace(Trace):
     def __init__(self, traced: Trace, loops: Sequence[Loop], carried_out: Mapping[str, str]) -> None:
         super().__init__(
             traced.graph, traced.names, traced.inputs, traced.outputs, traced.paths,
-            raises=traced.raises, raised=traced.raised, whole=traced.whole,
+            raises=traced.raises, raised=traced.raised, whole=traced.whole, in_body=traced.in_body,
         )  # fmt: skip
         self.loops, self.carried_out = list(loops), carried_out
 
@@ -204,7 +206,7 @@ def _traced(
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)
         return Trace(
             scope.graph, names, inputs, outputs, paths.explored,
-            raises=scope.raises or paths.raises, raised=raised, whole=whole,
+            raises=scope.raises or paths.raises, raised=raised, whole=whole, in_body=scope.raises,
         )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from hashlib import blake2b
 import sympy as sp
 
 from codegen.ir.body_parts import outputs_of, rebuilt
-from codegen.ir.program import Program, reachable
+from codegen.ir.program import Program, needed
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.draft import Draft
@@ -100,7 +100,7 @@ def _known_rows(
 
 def _worth(body: Program, row: int) -> float:
     """What it costs to compute a row from the slots, in nanoseconds."""
-    return nanoseconds(operations(kinds(body, reachable(body, [row]))))
+    return nanoseconds(operations(kinds(body, needed(body, [row], ()))))
 
 
 def _stored(outputs: list[tuple[int, Result]], row: int) -> Gather | None:

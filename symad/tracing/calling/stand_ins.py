@@ -25,6 +25,7 @@ import sympy as sp
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.numpy.distances import MODULES as DISTANCES
 from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
@@ -234,9 +235,13 @@ _STATISTICS: dict[str, Function] = {
 # NumPy's functions that make arrays
 
 
-def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, **_: Any) -> Any:
+def _array(value: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **_: Any) -> Any:
     """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
-    if not copy and isinstance(value, Array) and ndmin <= value.ndim:
+    if (
+        copy in (False, None, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
+        and isinstance(value, Array)
+        and ndmin <= value.ndim
+    ):
         return _as_array(value, dtype)
     scope = scope_of(value)
     nodes = nodes_of(value, scope)
@@ -363,7 +368,11 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+<<<<<<< HEAD
 _OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", "scipy")  # inner modules first
+=======
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", *DISTANCES, "scipy")  # inner modules first
+>>>>>>> foreign
 
 
 @functools.lru_cache(maxsize=4)

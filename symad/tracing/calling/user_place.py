@@ -10,7 +10,7 @@ import linecache
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -116,6 +116,16 @@ def library_function(error: BaseException) -> str:
             name = public if public.startswith(("scipy", "numpy")) else ""
             last = name or last
     return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
+
+
+def in_scipy(frame: FrameType | None, names: Collection[str]) -> bool:
+    """Whether a function of SciPy with one of these names, as users know it or in full, called for a frame of it."""
+    while frame is not None and is_scipy(frame.f_code.co_filename):
+        full = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}"
+        if full in names or _public_name(frame) in names:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _public_name(frame: FrameType) -> str:

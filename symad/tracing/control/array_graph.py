@@ -20,11 +20,19 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
 from symad.graph.array_operands import ArrayNode, Element, Reading, TruthElement, result_of
-from symad.graph.array_values import values_of_array
+from symad.graph.array_values import compute, read, values_of_array
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_loops import ArrayLoops
-from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, chain_head, kinds_of, shared_template_of
+from symad.tracing.values.array_blocks import (
+    CONSTANTS,
+    Kind,
+    Template,
+    are_constants,
+    chain_head,
+    kinds_of,
+    shared_template_of,
+)
 from symad.tracing.values.node_builders import Build
 
 Operand: TypeAlias = NDArray[Any]  # nodes, or numbers in floats
@@ -76,6 +84,11 @@ class ArrayGraph(ArrayLoops):
         graph = self.scope.graph
         readings = list(map(self._reading, operands))
         kinds = [self._kind(reading) for reading in readings]
+        for k in [k for k, kind in enumerate(kinds) if kind is None]:
+            if (known := self.known_truths(operands[k])) is not None:
+                readings[k], kinds[k] = graph.arrays.reading(known), "truth"
+        if set(kinds) == {"constant"}:
+            return self.folded(build, readings, shape)
         if None in kinds or ("number" not in kinds and "truth" not in kinds):
             return None
         template, slots, result = self._template(build, readings, kinds)
@@ -87,6 +100,21 @@ class ArrayGraph(ArrayLoops):
         if made.kept == shape and made.view is not None and made.view.whole:
             return graph.arrays.handed_out(made.view.node)
         return np.broadcast_to(made.ids, shape).copy()
+
+    def folded(self, build: Build, readings: Sequence[Reading], shape: tuple[int, ...]) -> Nodes | None:
+        """Return build(...) of constants, which is computed now; None where it may be exact."""
+        graph = self.scope.graph
+        if all(reading.size == 1 for reading in readings):
+            node = build(graph, *[int(reading.ids.flat[0]) for reading in readings])
+            return np.full(shape, node)
+        if not any(reading.view is not None for reading in readings):
+            return None
+        template, slots, result = shared_template_of(build, ("constant",) * len(readings))
+        found = dict(zip(slots, readings, strict=True))
+        enter(graph, template, found, range(len(template)))
+        compute(graph, [found[result]], self.scope.values)
+        values = np.broadcast_to(read(graph, found[result], self.scope.values), shape)
+        return graph.arrays.add("given", shape, numbers=values.flatten(), truths=values.dtype == bool)
 
     def _template(
         self, build: Build, readings: Sequence[Reading], kinds: Sequence[Kind | None]
@@ -114,15 +142,20 @@ class ArrayGraph(ArrayLoops):
 
     def chosen(self, conditions: Nodes, first: Nodes, second: Nodes) -> Nodes | None:
         """Return the choice by truth values that are known."""
-        true, false = map(self.scope.graph.number, (True, False))
         if conditions.size < self.least:
             return super().chosen(conditions, first, second)
-        holds = conditions == true
-        if not (holds | (conditions == false)).all():
+        if (known := self.known_truths(conditions)) is None:
             return None
         shape = np.broadcast_shapes(conditions.shape, first.shape, second.shape)
-        known = self.scope.graph.arrays.add("given", holds.shape, numbers=holds.ravel(), truths=True)
         return self.mapped(op.select, (known, first, second), shape)
+
+    def known_truths(self, nodes: Operand) -> Nodes | None:
+        """Return truth values that are known as an array of them; None where they are not."""
+        true, false = map(self.scope.graph.number, (True, False))
+        holds = nodes == true
+        if nodes.dtype == np.float64 or not (holds | (nodes == false)).all():
+            return None
+        return self.scope.graph.arrays.add("given", holds.shape, numbers=holds.flatten(), truths=True)
 
     def kind(self, nodes: Nodes) -> Kind | None:
         """Return what nodes are: "constant" where all of them are constants."""
@@ -136,7 +169,9 @@ class ArrayGraph(ArrayLoops):
             return "constant"
         kinds: set[Kind | None] = {_KINDS.get(node.element, "number") for node in reading.array_nodes}
         if reading.singles is not None:
-            kinds |= set(kinds_of(self.scope.graph, [np.array(reading.singles.nodes)]))
+            singles = np.array(reading.singles.nodes)
+            (kind,) = kinds_of(self.scope.graph, [singles])
+            kinds.add("number" if kind == "constant" and not are_constants(self.scope.graph, singles) else kind)
         if len(kinds) == 1:
             return kinds.pop()
         return "number" if kinds == {"constant", "number"} else None

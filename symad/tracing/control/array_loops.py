@@ -29,7 +29,7 @@ from symad.tracing.control.array_bodies import program_of, slots_on
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind as ResultKind, digest, keep, leaves, origin, rows_of
 from symad.tracing.trace import add_rows
-from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, heads_of, kinds_of, template_of
+from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, are_constants, heads_of, kinds_of, template_of
 from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
 
@@ -321,7 +321,7 @@ class ArrayLoops:
     def kind(self, nodes: Nodes) -> Kind | None:
         """Return what nodes are: "constant" where all of them are constants."""
         (kind,) = kinds_of(self.scope.graph, [nodes])
-        if kind == "constant" and not all(issubclass(head, CONSTANTS) for head in heads_of(self.scope.graph, nodes)):
+        if kind == "constant" and not are_constants(self.scope.graph, nodes):
             return "number"
         return kind
 

@@ -289,6 +289,15 @@ def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
     return tree.refill([op.select(graph, condition, nan, node) for node in tree.flat])
 
 
+def times_nan(graph: Graph, tree: Tree, condition: int) -> Tree:
+    """Return a tree whose numbers, and all derivatives of them, are NaN where a condition holds: a product with NaN.
+
+    Elsewhere it is a product with 1, and changes no bit.
+    """
+    factor = op.select(graph, condition, graph.number(math.nan), graph.number(1.0))
+    return tree.refill([op.multiply(graph, node, factor) for node in tree.flat])
+
+
 def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
     """Return the tree of what `run` returns, which calls a function that is differentiated in a scope.
 

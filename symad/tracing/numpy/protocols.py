@@ -3,6 +3,7 @@
 # ruff: noqa: F401 - all of them register themselves
 import symad.tracing.numpy.curves
 import symad.tracing.numpy.decide
+import symad.tracing.numpy.distances
 import symad.tracing.numpy.distributions
 import symad.tracing.numpy.least_squares
 import symad.tracing.numpy.pad

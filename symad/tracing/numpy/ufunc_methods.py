@@ -13,6 +13,7 @@ import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.in_place import may_be_rebound
 from symad.tracing.numpy.registry import implements_method
 from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 from symad.tracing.values.array import Array, plain_index, wrap
@@ -222,6 +223,8 @@ def _deliver(ufunc: np.ufunc, scope: Scope, result: Nodes, targets: Sequence[Any
             )
         return wrap(result, scope)
     if not isinstance(target, Traced):
+        if where is True and may_be_rebound(target, result.shape):
+            return Array(node_arrays.numbers(scope.graph, result), scope)
         raise store_error()
     if where is not True:
         result = elementwise(scope.graph, op.select, nodes_of(where, scope), result, nodes_of(target, scope))

@@ -24,6 +24,7 @@ from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import NumberError, Traced, refuse_attribute, refuse_number, store_error
+from symad.tracing.values.whole_numbers import are_whole
 
 _SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
 _FRAGILE = {"bisplev"}  # SciPy's function whose C code frees memory that is not its own where a conversion fails
@@ -338,6 +339,13 @@ def plain_index(key: Any) -> Any:
         return truth_of(key.scope, key.node) if is_boolean(key.scope.graph, key.node) else key.__index__()
     if isinstance(key, Array):
         values = values_of(key.scope, key.nodes)
+        if (
+            values.dtype != bool
+            and key.size > 1
+            and np.isfinite(values).all()
+            and are_whole(key.scope.graph, key.nodes)
+        ):
+            return values.astype(np.intp)
         return values if values.dtype == bool else np.array([part.__index__() for part in key.flat]).reshape(key.shape)
     if isinstance(key, list | np.ndarray) and np.asarray(key).dtype == object:
         made = [plain_index(part) for part in key]

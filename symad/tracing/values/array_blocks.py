@@ -166,6 +166,11 @@ def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
     return "constant" if any(issubclass(head, CONSTANTS) for head in heads) else "number"
 
 
+def are_constants(graph: Graph, nodes: Nodes) -> bool:
+    """Whether all nodes are constants."""
+    return all(issubclass(head, CONSTANTS) for head in heads_of(graph, nodes))
+
+
 def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:
     """Return the heads of nodes, an alias as an equality where it is a truth value, and else as a symbol."""
     few = nodes.size < BLOCK

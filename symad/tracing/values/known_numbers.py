@@ -40,16 +40,21 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     ...     value_of(scope, scope.graph.node(sp.sin, scope.graph.alias(scope.graph.number(0.0))))
     0.0
     """
+    try:
+        return _number(scope, node)
+    except UnboundSymbolError as error:
+        raise symbolic_error(scope.graph, node, asked) from error
+
+
+def _number(scope: Scope, node: int) -> float | bool:
+    """Return the number or truth value of a node; UnboundSymbolError when it depends on a symbol."""
     scope.check_open()
     known = constant(scope.graph, node)
     if known is not None:
         return known if isinstance(known, bool) else float(known)
     if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function that is traced by its stand-in
         refuse_number("a number")
-    try:
-        value: float | bool = values_of_nodes(scope.graph, [node], scope.values)[0]
-    except UnboundSymbolError as error:
-        raise symbolic_error(scope.graph, node, asked) from error
+    value: float | bool = values_of_nodes(scope.graph, [node], scope.values)[0]
     return value
 
 
@@ -98,11 +103,11 @@ def truth_of(scope: Scope, node: int) -> bool:
     """
     try:
         with forgiving():
-            return bool(value_of(scope, node, _TRUTH))
-    except SymbolicValueError:
+            return bool(_number(scope, node))
+    except UnboundSymbolError:
         paths = scope.deciding()
         if paths is None:
-            raise symbolic_error(scope.graph, node, _TRUTH) from None
+            raise symbolic_error(scope.graph, node, _TRUTH) from None  # its text looks for the symbols in the graph
         return paths.decide(node)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import sympy as sp
 
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
@@ -20,12 +21,14 @@ from symad.graph.graph import Graph
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.array_blocks import BLOCK, block_of, chain_head, heads_of, kinds_of
+from symad.tracing.values.array_blocks import BLOCK, are_constants, block_of, chain_head, heads_of, kinds_of
 from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
 from symad.tracing.values.node_builders import Build
 
 Nodes = npt.NDArray[np.int64]
 Axis = int | tuple[int, ...] | None
+
+_NEUTRAL = {UFUNCS[f"{kind}_{name}"]: name == "and" for kind in ("logical", "bitwise") for name in ("and", "or")}
 
 
 def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
@@ -36,14 +39,33 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
+    if build in _NEUTRAL and (decided := _decided(graph, _NEUTRAL[build], operands)) is not None:
+        return np.broadcast_to(decided, shape).copy()
     if (loops := loops_on(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
         return written  # type: ignore[no-any-return]
     operands = tuple([as_nodes(graph, nodes) for nodes in operands])
     if math.prod(shape) >= BLOCK and (block := block_of(graph, build, operands, shape)) is not None:
         return block
     columns = [nodes if nodes.shape == shape else np.broadcast_to(nodes, shape) for nodes in operands]
-    made = list(map(build, repeat(graph), *[nodes.ravel().tolist() for nodes in columns]))
-    return np.array(made, dtype=np.int64).reshape(shape)
+    listed = [nodes.ravel().tolist() for nodes in columns]
+    if math.prod(shape) >= BLOCK and all(are_constants(graph, nodes) for nodes in operands):
+        different = dict.fromkeys(zip(*listed, strict=True))  # many are equal
+        found = {parts: build(graph, *parts) for parts in different}
+        return np.array([found[parts] for parts in zip(*listed, strict=True)], dtype=np.int64).reshape(shape)
+    return np.array(list(map(build, repeat(graph), *listed)), dtype=np.int64).reshape(shape)
+
+
+def _decided(graph: Graph, neutral: bool, operands: Sequence[Nodes]) -> Nodes | None:
+    """Return what "and" (to which True is neutral) or "or" is of arrays, where one of them is known and the same."""
+    if max(nodes.size for nodes in operands) < BLOCK:
+        return None
+    for known, other in (operands, operands[::-1]):
+        if not known.size or not known.dtype == other.dtype == np.int64 or kinds_of(graph, [other]) != ["truth"]:
+            continue
+        truth = graph.atoms.get(int(known.flat[0])) in (sp.true, sp.false)
+        if truth and (known == known.flat[0]).all():
+            return other if bool(graph.atoms[int(known.flat[0])]) is neutral else known
+    return None
 
 
 def reduce(

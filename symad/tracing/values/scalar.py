@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
@@ -13,7 +12,6 @@ import numpy as np
 import sympy as sp
 import sympy.core.cache
 
-import codegen.heads as h
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
@@ -32,13 +30,13 @@ from symad.tracing.values.traced import (
     refuse_number,
     store_error,
 )
+from symad.tracing.values.whole_numbers import are_whole
 
 _SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
-_WHOLE = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
 
 
 def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
@@ -193,7 +191,7 @@ class Scalar(Traced):
         known = constant(self.scope.graph, self.node)
         if known is not None:
             return hash(known)
-        if self.scope.graph.heads[self.node] in _WHOLE:  # whatever it is equal to has a derivative of zero
+        if are_whole(self.scope.graph, self.node):  # whatever it is equal to has a derivative of zero
             return hash(value_of(self.scope, self.node))
         raise NumberError(
             "a traced number as a key of a dict or an element of a set",
@@ -245,12 +243,8 @@ class Scalar(Traced):
         return complex(self._constant("a complex number"))
 
     def __index__(self) -> int:
-        graph = self.scope.graph
-        if graph.heads[self.node] in _WHOLE:
+        if are_whole(self.scope.graph, self.node):
             return int(value_of(self.scope, self.node))
-        known = constant(graph, self.node)
-        if isinstance(known, int):
-            return operator.index(known)
         do = "write int(...), which follows the value when the function gets numbers"
         refuse_number("an integer index", do, IndexNumberError)
 

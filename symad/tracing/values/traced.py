@@ -63,6 +63,11 @@ class Traced:
     __array_priority__ = 1000.0
     scope: Scope
 
+    @property
+    def device(self) -> str:
+        """Where NumPy's arrays and numbers are; libraries for several kinds of arrays ask it (the array API)."""
+        return "cpu"
+
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:

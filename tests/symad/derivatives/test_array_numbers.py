@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from scipy.stats import gamma, norm, t
 
 import symad as sa
 from symad.derivatives import level as levels
@@ -394,3 +395,81 @@ def test_joined_and_rolled_arrays_that_are_stored_into():
     np.testing.assert_allclose(value, f(x), rtol=1e-13)
     np.testing.assert_allclose(gradient @ v, (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6, rtol=1e-6)
     np.testing.assert_allclose(sa.jvp(f, (x,), (v,))[1], gradient @ v, rtol=1e-12)
+
+
+GRID = np.arange(64.0).reshape(8, 8) ** 1.5
+INDEXED: dict[str, Callable[[Numbers], Numbers]] = {
+    "rounded": lambda x: np.sum(GRID[np.floor(4 * np.abs(x)).astype(int), 2] * x),
+    "of a traced array": lambda x: np.sum((x * x)[np.mod(np.floor(9 * x).astype(int) + 1, N)] * x),
+    "clipped": lambda x: np.sum((x * x)[np.clip(np.rint(9 * x), 0, N - 1).astype(int)]),
+    "chosen": lambda x: np.sum((x * x)[np.where(x > 0, np.floor(3 * x), 1).astype(int)] * x),
+    "quotient": lambda x: np.sum((x * x)[(np.arange(N) + np.floor(x).astype(int)) // 2 % N] * x),
+    "one of them": lambda x: (x * x)[np.floor(9 * np.abs(x)).astype(int)[3]] * x[0],
+}
+
+
+@pytest.mark.parametrize("f", INDEXED.values(), ids=INDEXED)
+@pytest.mark.parametrize("least", [1, None])
+def test_whole_numbers_are_indices(f: Callable[[Numbers], Numbers], least: int | None) -> None:
+    with array_nodes(least):
+        value, gradient = sa.value_and_grad(f)(POINT)
+    assert value == pytest.approx(f(POINT), rel=1e-14)
+    for k, slope in enumerate(gradient):
+        move = 1e-7 * np.eye(N)[k]
+        assert slope == pytest.approx((f(POINT + move) - f(POINT - move)) / 2e-7, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("key", [lambda x: x * 2.0, lambda x: np.floor(x) * 0.5, lambda x: np.floor(x) / 0.0])
+def test_what_may_not_be_whole_is_no_index(key: Callable[[Numbers], Numbers]) -> None:
+    with array_nodes(1), pytest.raises((WorkbenchError, ValueError)):
+        sa.grad(lambda x: np.sum(x[key(x)]))(POINT)
+
+
+def singles_made(f: Callable[[Numbers], Numbers], x: Numbers) -> tuple[int, int]:
+    """Return how many nodes a function makes that are no elements of array nodes, and what it returns, 0 or more."""
+    graphs = []
+
+    def watched(x: Numbers) -> Numbers:
+        graphs.append(x.scope.graph)
+        return f(x)
+
+    sa.grad(watched)(x)
+    graph = graphs[-1]
+    return len(graph.heads) - sum(array.size for array in graph.arrays.nodes), len(graphs)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.sum(x * np.log(np.broadcast_arrays(x, 2.4)[1].ravel())),  # a constant, 500 times
+    lambda x: np.sum(x * np.sqrt(np.concatenate([0 * x[:1], np.arange(1.0, 500.0)])[1:].sum())),
+    lambda x: np.sum(np.where(np.logical_and(np.full(500, True), x > 0), x, 2.0)),  # "and" of what is known
+    lambda x: np.sum(np.where(np.logical_or(np.broadcast_arrays(x > 0, False)[1], x > 0), x, 2.0)),
+    lambda x: np.sum(np.where(np.logical_and(np.arange(500) % 2 == 0, x > 0), x, 2.0)),
+    lambda x: -np.sum(norm.logpdf(x, 0.5, np.exp(x[0]))),
+    lambda x: -np.sum(t.logpdf(x, 2.4, 0.1, np.exp(x[0]))),
+    lambda x: -np.sum(gamma.logpdf(x * x, np.linspace(1.0, 2.0, 500))),
+])  # fmt: skip
+def test_constants_among_arrays_are_no_single_nodes(f: Callable[[Numbers], Numbers]) -> None:
+    x = np.sin(np.arange(500.0)) + 0.1
+    singles, runs = singles_made(f, x)
+    assert singles < 250 * runs
+
+
+def test_a_node_that_is_read_often_gets_one_sum() -> None:
+    """Thresholds by outcome, as ordered models have them: products with the Hessian made nodes for each reading."""
+    outcomes = np.arange(2000) * 7 % 4
+    data = np.sin(np.arange(2000.0))
+
+    def f(p: Numbers) -> Numbers:
+        ends = np.concatenate([[-5.0], np.cumsum(np.exp(p)), [9.0]])
+        above, below = ends[outcomes + 1] - data, ends[outcomes] - data
+        return np.sum(np.log(np.exp(-(above**2)) + below**2 + 1.0))
+
+    point = np.array([0.1, -0.2, 0.3])
+    weights = np.array([1.0, 2.0, 3.0])
+    singles, runs = singles_made(lambda p: np.sum(sa.grad(f)(p) * weights), point)
+    assert singles < 1000 * runs
+    with array_nodes(None):
+        wanted = sa.hessian(f)(point)
+    np.testing.assert_allclose(sa.hessian(f)(point), wanted, rtol=1e-11)
+    moved = [(f(point + step) - f(point - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(sa.grad(f)(point), moved, rtol=1e-7)

@@ -328,3 +328,15 @@ def test_an_array_that_the_user_made_read_only():
     with pytest.raises(ValueError, match="read-only") as caught:
         sa.grad(f)(X)
     assert not isinstance(caught.value, TraceError)
+
+
+@pytest.mark.parametrize("copy", [None, False, True, np._CopyMode.IF_NEEDED, np._CopyMode.ALWAYS])
+def test_arrays_are_made_as_libraries_for_several_kinds_of_arrays_ask(copy):
+    def f(x):
+        assert x.device == "cpu"
+        assert x[0].device == "cpu"
+        made = np.array(x, copy=copy, dtype=float)
+        made = made + np.array([x[0], 1.0, 2.0])
+        return np.sum(made**2)
+
+    np.testing.assert_allclose(sa.grad(f)(np.ones(3)), [8 if k == 0 else 2 * (k + 1) for k in range(3)])

@@ -14,6 +14,7 @@ from symad.compiling.native import compile_trace
 from symad.errors import ArgumentError, LimitError, TraceError
 from symad.graph.graph import Graph
 from symad.tracing.control.implication import Knowledge
+from symad.tracing.values import known_numbers
 
 GENERATOR = np.random.default_rng(7)
 
@@ -249,7 +250,7 @@ def raising_in_a_body(x):
 )
 @pytest.mark.parametrize("f", [raising_beside_a_loop, raising_in_a_body], ids=lambda f: f.__name__)
 def test_derivatives_are_nan_where_the_function_raises(f, transform):
-    """Not the derivative of the constant NaN, which is 0: loops, which would have that, are not taken."""
+    """Not the derivative of the constant NaN, which is 0; where a body raises, loops would have that."""
     size = 6 if f is raising_in_a_body else 200
     inside = np.linspace(0.5, 1.0, size)
     kernel = sa.compile(transform(f), inside)
@@ -265,9 +266,42 @@ def test_what_is_differentiated_in_the_code_is_nan_where_it_raises():
     assert kernel(np.ones(200)) == pytest.approx(np.sum(sa.grad(raising_beside_a_loop)(np.ones(200)) ** 2))
 
 
+def validated(x):
+    if not np.all(np.isfinite(x)):
+        raise ValueError("not finite")
+    if x[0] < 0:
+        raise ValueError("negative")
+    return np.sum(np.sin(x[1:]) * x[:-1]) * x[0], np.prod(x[:3])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("bad", [(7, np.inf), (5000, np.nan), (0, -1.0)])
+def test_loops_of_functions_that_look_at_their_arguments(number, bad):
+    """What array code begins with: the value and every derivative in what it depends on are NaN where it raises."""
+    x = 1.0 + np.cos(np.arange(6000.0))
+    kernel = sa.compile(sa.value_and_grad(lambda x: validated(x)[number]), x)
+    assert kernel.stats.strategy == "rolled"
+    value, gradient = sa.value_and_grad(lambda x: validated(x)[number])(x)
+    assert kernel(x)[0] == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(kernel(x)[1], gradient, rtol=1e-12, atol=1e-14)
+    wrong = x.copy()
+    wrong[bad[0]] = bad[1]
+    assert np.isnan(kernel(wrong)[0])
+    assert np.isnan(kernel(wrong)[1][:3]).all()
+    assert number or np.isnan(kernel(wrong)[1]).all()
+
+
+def test_loops_of_hessians_of_functions_that_look_at_their_arguments():
+    x = 1.0 + np.cos(np.arange(600.0))
+    kernel = sa.compile(sa.hessian(lambda x: validated(x)[0], sparse="lower"), x, roll="always")
+    plain = sa.compile(sa.hessian(lambda x: np.sum(np.sin(x[1:]) * x[:-1]) * x[0], sparse="lower"), x)
+    np.testing.assert_allclose(kernel.scipy(x).toarray(), plain.scipy(x).toarray(), rtol=1e-12, atol=1e-14)
+    assert np.isnan(kernel(-x)).all()
+
+
 def test_loops_that_were_asked_for_are_refused_with_the_reason():
     with pytest.raises(sa.ArgumentError, match="it raises an error on one of its paths: its derivatives are NaN there"):
-        sa.compile(sa.grad(raising_beside_a_loop), np.ones(200), roll="always")
+        sa.compile(sa.grad(raising_in_a_body), np.ones(200), roll="always")
 
 
 @pytest.mark.parametrize("error", [NoSolutionError("none"), RuntimeError("diverged"), OSError("no file")], ids=repr)
@@ -390,3 +424,19 @@ def test_what_is_implied_is_true():
             known.assume(node, truth)
             conditions.append((node, truth))
     assert implied > 500
+
+
+def test_a_condition_does_not_look_through_the_graph(monkeypatch):
+    """Only the text of a refusal names its symbols; finding them took a third of a second in a large graph."""
+    calls = []
+    found = known_numbers.reachable
+    monkeypatch.setattr(known_numbers, "reachable", lambda *args: calls.append(args) or found(*args))
+
+    def f(x):
+        for _ in range(5):
+            x = x * 1.01 if np.all(x > -1) else x - 0.1
+        return np.sum(x * x)
+
+    kernel = sa.compile(sa.grad(f), np.ones(5))
+    assert kernel(np.ones(5)) == pytest.approx(sa.grad(f)(np.ones(5)))
+    assert not calls

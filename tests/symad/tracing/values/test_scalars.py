@@ -237,7 +237,7 @@ def test_fix_rounds_towards_zero(point):
 
 # What np.float64 has besides: memory, types, rationals, and what writes in place.
 NOT_OF_SCALARS = {
-    "as_integer_ratio", "base", "byteswap", "choose", "data", "device", "dump", "dumps", "fill", "flags", "fromhex",
+    "as_integer_ratio", "base", "byteswap", "choose", "data", "dump", "dumps", "fill", "flags", "fromhex",
     "getfield", "hex", "put", "resize", "setfield", "setflags", "sort", "strides", "to_device", "tobytes", "tofile",
     "view",
 }  # fmt: skip

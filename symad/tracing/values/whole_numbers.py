@@ -1,0 +1,68 @@
+"""Whole numbers: traced values that are whole by how they were made, which may be indices and keys."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import sympy as sp
+
+import codegen.heads as h
+from codegen.ir.program import Head
+from symad.graph.array_operands import ArrayNode, Reading
+from symad.graph.graph import Graph
+from symad.tracing.values.constant_nodes import constant
+
+_Part = TypeVar("_Part", Reading, int)
+
+_ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
+_KEPT = frozenset({sp.Add, sp.Mul, sp.Mod, sp.Max, sp.Min, sp.Abs, sp.Piecewise, h.Alias})  # whole, where operands are
+
+
+def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
+    """Whether nodes are rounded numbers and whole constants, and sums, products, remainders and choices of these.
+
+    >>> graph = Graph()
+    >>> x = graph.leaf(sp.Symbol("x"))
+    >>> down = graph.node(sp.floor, x)
+    >>> [are_whole(graph, graph.node(sp.Mod, down, graph.number(n))) for n in (3, 0.5)], are_whole(graph, x)
+    ([True, False], False)
+    """
+    arrays, singles, seen = graph.arrays, list[int](), set[int]()
+    readings = [arrays.reading(np.asarray(nodes))]
+    while readings or singles:
+        if not readings:
+            node = singles.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if arrays.at(node) is not None:
+                readings.append(arrays.reading_of(node))
+            elif graph.heads[node] in _KEPT:
+                singles += _numbers_among(graph.heads[node], graph.operands[node])
+            elif graph.heads[node] not in _ROUNDED and type(constant(graph, node)) is not int:
+                return False
+            continue
+        reading = readings.pop()
+        singles += reading.single_nodes
+        for array in reading.array_nodes:
+            if array.first in seen:
+                continue
+            seen.add(array.first)
+            if array.kind == "each" and array.head in _KEPT:
+                readings += _numbers_among(array.head, array.operands)
+            elif not _is_whole(array):
+                return False
+    return True
+
+
+def _is_whole(array: ArrayNode) -> bool:
+    if array.numbers is not None:
+        return array.numbers.dtype != bool and bool((np.trunc(array.numbers) == array.numbers).all())
+    return array.kind == "each" and array.head in _ROUNDED
+
+
+def _numbers_among(head: Head | None, operands: tuple[_Part, ...]) -> tuple[_Part, ...]:
+    """Return the operands that the result may be, or is made of: not the conditions of a choice."""
+    return operands[::2] if head is sp.Piecewise else operands
