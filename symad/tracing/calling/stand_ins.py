@@ -368,11 +368,7 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-<<<<<<< HEAD
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", "scipy")  # inner modules first
-=======
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", *DISTANCES, "scipy")  # inner modules first
->>>>>>> foreign
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, "scipy")  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)
