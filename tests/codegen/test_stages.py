@@ -83,7 +83,7 @@ def test_both_halves_of_a_sweep_are_dumped(dump: Path) -> None:
 def test_a_rolled_program_is_dumped_before_and_after_its_passes_and_each_body_too(dump: Path) -> None:
     compile_program(KNOWN["heat"])
     names = [name[4:-4] for name in stages_of(folders(dump)[0])]
-    assert names[:3] == ["program", "after-sharing", "after-interchange"]
+    assert names[:3] == ["program", "after-sharing", "after-sum-unrolling"]
     bodies = {id(region.body) for region, _ in regions_of(KNOWN["heat"].steps)}
     assert [name for name in names if name.endswith("after-lower")] == [f"region-{k}-after-lower" for k in (0, 1)]
     assert len(bodies) == 2  # the first and the last region have one

@@ -222,11 +222,12 @@ MISTAKES = {
         "(compile follows both branches of an if)",
     ),
     "an eigenvalue": (
-        lambda: sa.grad(lambda x: np.linalg.eigvalsh(np.outer(x, x))[0])(X),
+        lambda: sa.grad(lambda x: np.linalg.eigvals(np.outer(x, x))[0])(X),
         sa.TraceError,
-        "<line>: np.linalg.eigvalsh was called with a traced value: eigenvectors come from an iteration that "
-        "has no traced form; for a simple eigenvalue d(value) = w @ dA @ v, with left and right eigenvectors "
-        "and w @ v = 1 (w is v if A is symmetric); give that rule to symad.custom_derivative",
+        "<line>: np.linalg.eigvals was called with a traced value: eigenvectors come from an iteration that "
+        "has no traced form; use np.linalg.eigh of a symmetric matrix; for a simple eigenvalue of another one "
+        "d(value) = w @ dA @ v, with left and right eigenvectors and w @ v = 1: give that rule to "
+        "symad.custom_derivative",
     ),
     "a Fourier transform": (
         lambda: sa.grad(lambda x: np.fft.fft(x).sum())(X),
