@@ -28,8 +28,8 @@ from symad.tracing.values.traced import NumberError, StoreError
 _ABSENT = object()
 _CACHED = functools._lru_cache_wrapper
 _ASKED_OF_SYMPY = ("cannot determine truth value of Relational", "Cannot convert expression to float")
-_RETRIED = (  # a TraceError is a TypeError; the last two are those of SciPy's C code
-    TypeError, ValueError, IndexError, AttributeError, RuntimeError, SystemError,
+_RETRIED = (  # a TraceError is a TypeError; the last three are SciPy's: of C code, and of objects in arrays (1.18)
+    TypeError, ValueError, IndexError, AttributeError, RuntimeError, SystemError, DeprecationWarning,
 )  # fmt: skip
 _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read

@@ -96,10 +96,8 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 @stands_in_for("scipy.linalg.cho_factor")
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
-    """The triangular factor, with what the matrix has in the other triangle, and whether it is the lower one."""
-    factor = cholesky(a, lower, check_finite=check_finite)
-    below = np.tri(factor.shape[-1], dtype=bool)
-    return np.where(below if lower else below.T, factor, traced(a)), lower
+    """The triangular factor, and whether it is the lower one; the other triangle, which SciPy leaves open, is zero."""
+    return cholesky(a, lower, check_finite=check_finite), lower
 
 
 @stands_in_for("scipy.linalg.cho_solve")

@@ -44,7 +44,7 @@ FUNCTIONS = {
     "cholesky lower": lambda m, x: linalg.cholesky(m.symmetric(x), lower=True),
     "cho_solve": lambda m, x: linalg.cho_solve(linalg.cho_factor(m.symmetric(x)), m.sides),
     "cho_solve lower": lambda m, x: linalg.cho_solve(linalg.cho_factor(m.symmetric(x), True), m.sides[:, 0] * x[0]),
-    "cho_factor": lambda m, x: linalg.cho_factor(m.symmetric(x))[0],
+    "cho_factor": lambda m, x: np.triu(linalg.cho_factor(m.symmetric(x))[0]),
     "solve_triangular": lambda m, x: linalg.solve_triangular(m.steep(x), m.sides),
     "solve_triangular turned": lambda m, x: linalg.solve_triangular(m.steep(x), m.sides, trans="T", lower=True),
     "unit diagonal": lambda m, x: linalg.solve_triangular(m.steep(x) / m.n**2, m.sides, lower=True, unit_diagonal=True),
