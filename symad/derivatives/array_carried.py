@@ -158,15 +158,11 @@ class Carried:
             singles = reading.singles
             moves = np.array([node in self.active.singles for node in singles.nodes])[singles.numbers]
             moves &= self.by.there(flat[singles.where])
-            its, (different, places) = (
-                flat[singles.where[moves]],
-                np.unique(singles.numbers[moves], return_inverse=True),
-            )
+            its, numbers = flat[singles.where[moves]], singles.numbers[moves]
+            different, places = np.unique(numbers, return_inverse=True)
             if len(different) < len(its):  # the same nodes many times: their values are added as arrays are
-                its = self.by.scattered(its, places, len(different))
-            else:
-                different = singles.numbers[moves]
-            for k, number in enumerate(different.tolist()):
+                its, numbers = self.by.scattered(its, places, len(different)), different
+            for k, number in enumerate(numbers.tolist()):
                 self.put_single(singles.nodes[number], its[k : k + 1].reshape(()))
 
     def put_single(self, node: int, value: Carriers) -> None:

@@ -97,9 +97,8 @@ class _Call(Frame):
         if self.operation.kind == "eigen":
             numbers, whole = 1 + 6 * n + 2 * n * n, 3 + 5 * n
             order = self.offset(scratch, numbers)
-            return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}", f"i32 {whole}"], numbers + -(
-                -whole // 2
-            )
+            given = [f"ptr {scratch}", f"ptr {order}", *sizes, f"i32 {numbers}", f"i32 {whole}"]
+            return given, numbers + -(-whole // 2)
         if self.operation.kind == "exponential":
             order = self.offset(scratch, 7 * n * n)
             return [f"ptr {scratch}", f"ptr {order}", *sizes], 7 * n * n + -(-n // 2)

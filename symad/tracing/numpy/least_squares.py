@@ -88,6 +88,8 @@ def _factors(name: str, a: Any) -> tuple[Any, Any]:
 
 def _solved(name: str, a: Any, right: Any) -> tuple[Any, Any]:
     """Return the least-squares solution for a matrix with no fewer rows than columns, and what of the right is left."""
+    if _whole(a) is None:
+        return _solved_by_reflections(name, a, right)
     q, r = _factors(name, a)
     inner = q.T @ right
     return substituted(_independent(r, len(a)).T, inner, turned=True, least=1), right - q @ inner
@@ -130,7 +132,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     m, n = a.shape
     right = np.reshape(b, (m, -1))
     if m >= n:
-        solution, rest = (_solved_by_reflections if _whole(a) is None else _solved)("lstsq", a, right)
+        solution, rest = _solved("lstsq", a, right)
         residuals = np.sum(np.square(rest), axis=0)
     else:
         solution, residuals = pinv(a) @ right, []
@@ -151,7 +153,7 @@ def _pinv_one(a: Any) -> Any:
     m, n = a.shape
     if m < n:
         return _pinv_one(a.T).T
-    return (_solved_by_reflections if _whole(a) is None else _solved)("pinv", a, np.eye(m))[0]
+    return _solved("pinv", a, np.eye(m))[0]
 
 
 class _SingularValues(NDArrayOperatorsMixin):

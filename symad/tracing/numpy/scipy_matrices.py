@@ -103,7 +103,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 @stands_in_for("scipy.linalg.cho_solve")
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """The solution of a x = b for a factor of a."""
-    (factor, lower), b = c_and_lower, b
+    factor, lower = c_and_lower
     first = solve_triangular(factor, b, 0 if lower else 1, lower, check_finite=check_finite)
     return solve_triangular(factor, first, 1 if lower else 0, lower, check_finite=check_finite)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import symad.tracing.values.node_arrays as node_arrays
 from symad.errors import LimitError, TraceError
+from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
@@ -275,7 +276,7 @@ def _eliminated(rows: Any) -> tuple[Any, Any]:
         if place:
             rows[[k, k + place]] = rows[[k + place, k]]
             sign = -sign
-        if _is_compiled(rows):
+        if _compiled(rows) is not None:
             sign = _choose_pivot(rows, k, sign)
         for i in range(k + 1, n):
             factor = rows[i, k] / rows[k, k]
@@ -283,10 +284,10 @@ def _eliminated(rows: Any) -> tuple[Any, Any]:
     return rows, sign
 
 
-def _is_compiled(rows: Any) -> bool:
-    """Whether an array belongs to a trace of its own, whose inputs are symbols that will have numbers."""
+def _compiled(rows: Any) -> Scope | None:
+    """Return the scope of a trace of its own, whose inputs are symbols that will have numbers; else None."""
     *_, root = rows.scope.chain()
-    return any(node in root.graph.atoms for node in root.parameters)
+    return root if any(node in root.graph.atoms for node in root.parameters) else None
 
 
 def _choose_pivot(rows: Any, k: int, sign: Any) -> Any:
@@ -316,8 +317,8 @@ def _pivot(column: Any) -> tuple[int, bool]:
 
 def known_values(array: Any) -> Any:
     """Return the values of a traced array as floats, or None when they are symbolic."""
-    *_, root = array.scope.chain()
-    if _is_compiled(array) and reaches(root.graph, array.nodes, root.parameters, root.reaching):
+    root = _compiled(array)
+    if root is not None and reaches(root.graph, array.nodes, root.parameters, root.reaching):
         return None  # known without computing what the others are
     try:
         with forgiving():
