@@ -168,6 +168,8 @@ def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
     name = f"lanes.{function}.{lanes.suffix}"
     operands = range(arity)
     parameters = ",".join(f"{lanes.type} %x{k}" for k in operands)
+    if lanes.width == 1:
+        return Symbol(name, _widened(name, function, parameters, arity))
     lines = [
         f"define internal {lanes.type} @{name}({parameters}) noinline nounwind{lanes.attributes} {{",
         "begin:",
@@ -194,6 +196,15 @@ def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
         "}",
     ]
     return Symbol(name, "\n".join(lines))
+
+
+def _widened(name: str, function: str, parameters: str, arity: int) -> str:
+    """A function of float that calls one of double."""
+    operands = range(arity)
+    lines = [f"define internal float @{name}({parameters}) alwaysinline nounwind {{"]
+    lines += [f"%v{k}=fpext float %x{k} to double" for k in operands]
+    lines += [f"%value=call double @{function}({','.join(f'double %v{k}' for k in operands)})"]
+    return "\n".join([*lines, "%result=fptrunc double %value to float", "ret float %result", "}"])
 
 
 def _load(name: str, pointer: str, lanes: Lanes) -> list[str]:

@@ -314,14 +314,14 @@ def _hard_power(x: Value, y: Value) -> Value:
     )
 
 
-SINGLE_ULP = 0.95  # of all formulas in single precision
+SINGLE_ULP = 0.95  # bound of all formulas in single precision, measured at every 97th float
 
 
 @dataclass(frozen=True, slots=True)
 class LaneFunction:
     """A formula, its bound in ULP, and for which arguments the C library is asked.
 
-    The bound is that of double, measured at some 100,000 points; that of single, over every 97th float, is `SINGLE_ULP`.
+    The bound is that of double, measured at some 100,000 points; that of single is `SINGLE_ULP`.
     """
 
     formula: Callable[..., Value]

@@ -16,7 +16,6 @@ from codegen.engine import Library, assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.lanes import FLOAT64
 from codegen.limits import check
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
@@ -51,8 +50,8 @@ def compile_program(
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
     structured arguments. `planned` is kept in the statistics. `cache` says whether object code is kept on disk
-    (`codegen.machine.storage.cache.chosen`). ArgumentError for an option that does not exist, or numbers other than
-    float64 in a rolled program; LoweringError for a head without a native lowering.
+    (`codegen.machine.storage.cache.chosen`). ArgumentError for an option that does not exist, or complex
+    numbers in a rolled program; LoweringError for a head without a native lowering.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -103,10 +102,10 @@ def _check(program: Program | RolledProgram, options: Options) -> None:
         return
     heads: list[Head] = [head for region, _ in regions_of(program.steps) for head in region.body.heads]
     check("the bodies of the program", heads)
-    if options.number is not FLOAT64:
+    if options.number.parts > 1:
         raise ArgumentError(
             f"dtype={options.dtype!r} of {program.name}, which is written in loops",
-            why="loops are written for float64", do='compile it without loops: roll="never"',
+            why="loops are written for real numbers", do='compile it without loops: roll="never"',
         )  # fmt: skip
 
 

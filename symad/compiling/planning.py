@@ -122,7 +122,7 @@ class _Asked:
         if self.without_loops and self.needs_loops:
             raise ArgumentError(
                 f"{self.needs_loops} with {self.without_loops}",
-                why="loops are written for float64, and straight lines or a sweep have none",
+                why="loops are written for real numbers, and straight lines or a sweep have none",
                 do="leave out one of the two",
             )
 
@@ -131,7 +131,7 @@ class _Asked:
         """The option that has no loops, "" where none does."""
         if self.strategy != "auto":
             return f"strategy={self.strategy!r}"
-        return f"dtype={self.dtype!r}" if self.dtype != "float64" else "roll='never'" if self.roll == "never" else ""
+        return "dtype='complex128'" if self.dtype == "complex128" else "roll='never'" if self.roll == "never" else ""
 
     @property
     def needs_loops(self) -> str:

@@ -75,8 +75,10 @@ class Kernel(CFunction):
         self.pack, self.unpack = pack, unpack
         program = compiled.program
         structured = pack is not None or unpack is not None
-        gate = not structured and compiled.options.number is FLOAT64
-        self._table = describe(self.address, program.arguments, program.outputs, compiled.release) if gate else None
+        number = compiled.options.number
+        self._table = None
+        if not structured and number.parts == 1:
+            self._table = describe(self.address, program.arguments, program.outputs, compiled.release, number)
         self._batch = Batch(
             program, compiled.options, compiled.stats.machine_operations, compiled.shelf, compiled.again
         )
@@ -335,7 +337,8 @@ def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | N
 
 def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
     kernel: Kernel = made(compiled, pack, unpack)
-    attach(kernel, Kernel, kernel._table)
+    number = compiled.options.number
+    attach(kernel, Kernel, kernel._table, number if number.parts == 1 else FLOAT64)
     return kernel
 
 
