@@ -82,8 +82,9 @@ def compile(
     what reverse mode keeps of a loop whose repetitions need each other: "all" of them, about "sqrt" of their number, or
     next to "none" (see `symad.derivatives.loops.checkpoints`; `kernel.stats.workspace` is what it comes to).
     `threads` is how many threads share long loops, without a change of a bit.
-    `dtype` is the type of arguments, results and arithmetic: "float64", "float32", or "complex128" for analytic
-    functions, which are traced with real numbers (complex examples give their shapes).
+    `dtype` is the type of arguments, results and arithmetic: "float64", "float32" (also in loops and matrix
+    operations), or "complex128" for analytic functions, which are traced with real numbers (complex examples give their
+    shapes) and compiled without loops.
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
     operations and between parts. `cache` keeps machine code on disk: True, False, a folder, or None for what the
     environment variable SYMAD_CACHE says (see `codegen.machine.storage.cache.chosen`).
