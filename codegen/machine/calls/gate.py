@@ -36,7 +36,7 @@ READ, WRITE = 0x0101, 0x0501  # NumPy flags: C-contiguous, aligned (writeable)
 
 PYTHON_FUNCTIONS = (
     "PyObject_GetAttr", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyFloat_FromDouble", "PyTuple_New",
-    "PyTuple_SetItem", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyTuple_SetItem", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 NAME_OUT, NAME_SLOW = sys.intern("out"), sys.intern("_call_slow")  # kept alive: the gate compares identities
 NUMPY_EMPTY = 184  # index of PyArray_Empty in NumPy's table of C functions

@@ -13,6 +13,7 @@ declare ptr @PyObject_Vectorcall(ptr,ptr,i64,ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyFloat_FromDouble(double)
+declare void @PyErr_Clear()
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr,i64,ptr)
 declare ptr @PyEval_SaveThread()
@@ -322,7 +323,8 @@ made:
  br label %next.new
 give.up:
  call void @release(ptr %objects,i64 %i)
- ret ptr null
+ call void @PyErr_Clear()
+ br label %slow
 compute:
  %status2=call i32 @run(ptr %table,ptr %inputs,ptr %outputs)
  %failed2=icmp ne i32 %status2,0
