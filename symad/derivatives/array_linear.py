@@ -32,7 +32,7 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -164,7 +164,7 @@ class _Linearization:
 
     def carriers(self, reading: Reading) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
-        return np.broadcast_to(reading.ids, reading.shape)
+        return spread(reading.ids, reading.shape)
 
     def _single(self, node: int) -> ArrayRow | None:
         """Return the row of a node that is no element."""
@@ -200,7 +200,7 @@ class _Linearization:
 
     def _moving(self, reading: Reading) -> NDArray[np.bool_]:
         """Return which elements of an operand are active, in its whole shape."""
-        return np.broadcast_to(self.active.of(reading), reading.shape)
+        return spread(self.active.of(reading), reading.shape)
 
     def each(self, array: ArrayNode, *operands: Reading) -> ArrayRow | None:
         """Return the row of an operation on each element."""
@@ -359,8 +359,7 @@ class _InNumbers(_Linearization):
 
     def carriers(self, reading: Reading) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
-        numbers = self.number_of(reading)
-        return numbers if numbers.shape == reading.shape else np.broadcast_to(numbers, reading.shape)
+        return spread(self.number_of(reading), reading.shape)
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers

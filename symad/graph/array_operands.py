@@ -216,6 +216,11 @@ class ArrayNode:
         return np.arange(self.first, self.first + self.size).reshape(self.shape)
 
 
+def spread(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return `np.broadcast_to(values, shape)`; values that have the shape, as they are."""
+    return values if values.shape == shape else np.broadcast_to(values, shape)
+
+
 def result_of(node: ArrayNode) -> Reading:
     """Return all elements of an array node as an operand."""
     return Reading(node.shape, node.shape, View(node, 0, (), None, True))

@@ -17,7 +17,7 @@ from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.evaluation.matrix_numbers import matrix_numbers
 from codegen.limits import check
-from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]
@@ -211,14 +211,12 @@ def _compute(graph: Graph, step: _Step, values: Values) -> None:
     if function is not None:
         found = function(*operands)
     else:
-        whole = [np.broadcast_to(part, reading.shape) for part, reading in zip(operands, readings, strict=True)]
+        whole = [spread(np.asarray(part), reading.shape) for part, reading in zip(operands, readings, strict=True)]
         found = _CARRIED_OUT[array.kind](array, *whole)
     found = np.asarray(found)
     if found.dtype != bool and found.dtype != np.float64:
         found = found.astype(np.float64)
-    if found.shape != array.shape:
-        found = np.broadcast_to(found, array.shape)
-    graph.arrays.values[array.first] = found.ravel()
+    graph.arrays.values[array.first] = spread(found, array.shape).ravel()
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
