@@ -205,9 +205,15 @@ class _Search:
             self.refused,
             chosen.way,
             self.reason(chosen, ways),
-            [*unrolled_lines(self.traced), *self.notes] if isinstance(self.traced, StructuredTrace) else [],
+            self.told(),
             self.primal,
         )
+
+    def told(self) -> list[str]:
+        """What else there is to tell of loops."""
+        repeated = () if self.primal is None else self.primal.notes
+        lines = unrolled_lines(self.traced) if isinstance(self.traced, StructuredTrace) else []
+        return [*lines, *repeated, *self.notes]
 
     def only_loops(self, loops: Candidate) -> bool:
         """Whether no other way may be taken."""
