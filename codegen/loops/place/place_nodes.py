@@ -27,6 +27,7 @@ from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_o
 from codegen.matrices.matrix_loops import without_matrices
 
 Sums = Mapping[int, tuple[int, ...]]
+MANY = 32  # loops
 
 
 def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str = "kernel") -> RolledProgram:
@@ -91,9 +92,9 @@ class _Placer(Buffers):
         self.adders |= dict.fromkeys(together, together)
 
     def run(self) -> None:
-        """Write the loops in the order in which they were made, each after what it reads, in straight lines too.
+        """Write loops and straight lines, each after what it reads; many loops in the order in which they were made.
 
-        So what was written down together stands together, as the steps of a Python loop.
+        So the steps of a Python loop stand together. Few loops run as soon as they can.
         """
         stages = self.stages()
         straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
@@ -109,7 +110,10 @@ class _Placer(Buffers):
         }
         for stage, nodes in enumerate(pieces):
             ahead[~stage] = [self.step_of(part, stages) for node in nodes for part in self.parts[node]]
-        written, stack = set[int](), [*range(-len(pieces), 0), *reversed(range(len(self.loops)))]
+        stack = [*range(-len(pieces), 0), *reversed(range(len(self.loops)))]
+        if len(self.loops) < MANY:
+            stack.sort(key=lambda step: (stages[~step], 0, step) if step >= 0 else (~step, 1), reverse=True)
+        written = set[int]()
         while stack:
             step = stack[-1]
             left = [part for part in ahead.pop(step, ()) if part not in written and part != step]
