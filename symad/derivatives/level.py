@@ -32,6 +32,7 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.calling.memory import telling
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.swallowed import forgive
@@ -81,6 +82,11 @@ def noting() -> Iterator[list[Event]]:
         yield events
     finally:
         _events.reset(token)
+
+
+def is_noting() -> bool:
+    """Whether somebody listens to the steps of derivatives."""
+    return _events.get() is not None
 
 
 def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None:
@@ -236,7 +242,7 @@ def in_level(
 def _suits_arrays(arguments: Sequence[Any]) -> bool:
     """Whether a level has array nodes: inside another one as that, at the outside on numbers."""
     around = innermost_scope()
-    if _events.get() is not None:
+    if is_noting():
         return False
     if around is not None:
         return isinstance(around.arrays, ArrayGraph)
@@ -261,7 +267,8 @@ def open_level(
         scope.arrays = array_graph(scope) if arrays else None
         level = Level(scope, tuple(arguments), names or argument_names(None, len(arguments)))
         try:
-            yield level
+            with telling():
+                yield level
         finally:
             note("closed", scope.graph, scope.depth, len(scope.graph))
 
