@@ -110,8 +110,8 @@ def needs_library(program: RolledProgram) -> bool:
     )
 
 
-def without_matrices(program: RolledProgram, *, in_nests: bool = False) -> RolledProgram:
-    """Return a program with loops in the place of matrix operations, or only of those in nests.
+def without_matrices(program: RolledProgram) -> RolledProgram:
+    """Return a program with loops in the place of matrix operations.
 
     LimitError where these are too large.
 
@@ -119,11 +119,11 @@ def without_matrices(program: RolledProgram, *, in_nests: bool = False) -> Rolle
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    if not any(region.matrix is not None and (counts or not in_nests) for region, counts in regions_of(program.steps)):
+    if not has_matrices(program):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
-    made = _WrittenOut(list(program.buffers[:first]), in_nests)
+    made = _WrittenOut(list(program.buffers[:first]))
     written = made.steps(steps, ())
     behind = len(made.buffers)
     numbered = renumbered(written, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
@@ -143,8 +143,8 @@ def written_out(program: Program | RolledProgram) -> Program:
 class _WrittenOut:
     """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
 
-    def __init__(self, buffers: list[Buffer], in_nests: bool) -> None:
-        self.buffers, self.in_nests = buffers, in_nests
+    def __init__(self, buffers: list[Buffer]) -> None:
+        self.buffers = buffers
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
         """Return steps with loops in the place of operations; `counts` are those of the nests around."""
@@ -152,7 +152,7 @@ class _WrittenOut:
         for step in steps:
             if isinstance(step, Nest):
                 made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
-            elif step.matrix is None or (self.in_nests and not counts):
+            elif step.matrix is None:
                 made.append(step)
             else:
                 made += self.loops(step, step.matrix, counts)
