@@ -26,6 +26,9 @@ class Following(Protocol):
     def decide(self, node: int) -> bool:
         """Return the truth value that a condition has on the path that is being followed."""
 
+    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return what a call returns, with the paths inside of it merged, where that does not show."""
+
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
 _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
