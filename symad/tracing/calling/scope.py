@@ -80,6 +80,7 @@ class Scope:
         "paths",
         "raises",
         "reaching",
+        "symbolic",
         "symbols",
         "values",
     )
@@ -92,6 +93,7 @@ class Scope:
         self.parameters: frozenset[int] = frozenset()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
+        self.symbolic: dict[int, bool] = {} if parent is None else parent.symbolic  # which nodes depend on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.paths: Following | None = None if parent is None else parent.paths
         self.raises = False

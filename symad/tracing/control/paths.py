@@ -94,7 +94,7 @@ class Paths:
         self._graph = scope.graph
         self.limit, self._name, self._around = limit, name, around
         self.of_captured, self._hidden = of_captured, hidden
-        self._bare: dict[int, int] = {}  # nodes without any alias
+        self._bare: dict[int, int] = {} if around is None else around._bare  # nodes without any alias
         self._scope = scope
         self.explored = 0  # paths
         self.raises = False  # whether the function raises on one of them that numbers can take
@@ -267,6 +267,8 @@ class Paths:
     @cached_property
     def _plain(self) -> dict[int, int]:
         """What nodes become without the aliases of levels that are closed; those of the open ones stay."""
+        if self._around is not None and self._around._scope is self._scope:
+            return self._around._plain
         return {node: node for outer in self._scope.chain() for node in outer.parameters}
 
     def _merged(self, paths: list[Decisions], results: list[_Result]) -> Tree:
