@@ -386,7 +386,8 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
-    for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first
+    inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
+    for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
         changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
         table[id(module)] = (module, _Module(module, changed))
     return table

@@ -91,6 +91,11 @@ class Array(Traced, NDArrayOperatorsMixin):
         return self.size * self.itemsize
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
+        return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
+
+    @property
     def T(self) -> Array:  # noqa: N802 (NumPy's name)
         """The transposed array, a view."""
         return Array(self.nodes.T, self.scope)
