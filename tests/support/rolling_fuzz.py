@@ -282,11 +282,22 @@ def rounded(found: list[Point], rolled: Program, straight: Program, point: Point
     """
     if difference(found, interpreted(rolled, point), matrix=False):
         return False
+    exact = in_digits(rolled, point)
+    return exact is not None and are(exact, straight, point)
+
+
+def in_digits(program: Program, point: Point) -> list[Point] | None:
+    """The outputs of straight lines in many digits; None for numbers that are too large for them."""
     try:
-        exact = [interpreted(program, point, DIGITS) for program in (rolled, straight)]
-    except LimitError:  # numbers too large for many digits
-        return False
-    return not difference(*exact, matrix=False)
+        return interpreted(program, point, DIGITS)
+    except LimitError:
+        return None
+
+
+def are(found: list[Point], straight: Program, point: Point) -> bool:
+    """Whether numbers are those of straight lines in many digits."""
+    exact = in_digits(straight, point)
+    return exact is not None and not difference(found, exact, matrix=False)
 
 
 def check(text: str, *, native: bool = False) -> str:
@@ -328,6 +339,8 @@ def compared(text: str, native: bool) -> int:
                 wrong = difference(numbers, expected, matrix=name == "Hessian")
                 if wrong and way == "Python":
                     wrong = difference([np.atleast_1d(by_convention(point.copy()))], expected, matrix=False)
+                    if not np.isfinite(point).all() and are(numbers, straight, point):
+                        wrong = ""  # a variance that rounding keeps from 0, times infinity
                 elif wrong and rolled is not None and rounded(numbers, unroll(rolled.program), straight, point):
                     counted(f"{name}, {way}, in {DIGITS} digits")
                     continue

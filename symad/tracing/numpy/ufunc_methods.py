@@ -23,6 +23,7 @@ from symad.tracing.values.node_arrays import Nodes, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.selection import Selection
 from symad.tracing.values.traced import Traced, refuse_function, store_error
 
 Keywords = Mapping[str, Any]
@@ -39,6 +40,9 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         return made
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
         return NotImplemented
+    selection = next((value for value in inputs if isinstance(value, Selection)), None)
+    if selection is not None:
+        return selection.__array_ufunc__(ufunc, "__call__", *inputs, **keywords)
     node_arrays.require_float(f"np.{ufunc.__name__}", keywords.get("dtype"))
     targets, where = keywords.get("out", ()), keywords.get("where", True)
     scope = scope_of(*inputs, *targets, where)

@@ -156,3 +156,21 @@ def test_what_is_left_to_the_paths_around_is_right_with_more_of_them():
         kernel = sa.compile(f, POINTS[0], max_paths=200)
         for x in POINTS:
             np.testing.assert_allclose(kernel(x), f(x), rtol=1e-13)
+
+
+def test_derivatives_of_order_three_of_many_conditions():
+    edges = np.linspace(-1, 1, 3)
+
+    def f(x):
+        total = 0.0
+        for k in range(64):
+            a, b = x[k % 3], x[(k + 1) % 3]
+            total = total + np.hypot(a, k + 1.0) * np.sign(a - b) + np.maximum(a * b, 0.1 * k)
+            total = total + min(a, b * k, key=abs) * b
+        return total * 2 if np.all(x > edges) else total + np.sum(x) ** 2
+
+    tensor = sa.compile(sa.derivative_tensor(f, 3), POINTS[0], max_seconds=30)
+    hessian = sa.compile(sa.hessian(f, mode="fwd-rev"), POINTS[0], max_seconds=30)
+    for x in POINTS[:3]:
+        np.testing.assert_allclose(tensor(x), sa.derivative_tensor(f, 3)(x), rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(hessian(x), sa.hessian(f)(x), rtol=1e-11, atol=1e-11)
