@@ -19,11 +19,11 @@ from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import as_truth
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import Nodes, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.selection import Selection
 from symad.tracing.values.traced import Traced, refuse_function, store_error
 
 Keywords = Mapping[str, Any]

@@ -19,11 +19,11 @@ from symad.tracing.calling.user_place import is_library, stores_item, user_place
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, values_of
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.selection import Selection
 from symad.tracing.values.traced import NumberError, Traced, refuse_attribute, refuse_number, store_error
 from symad.tracing.values.whole_numbers import are_whole
 
