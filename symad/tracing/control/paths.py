@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import optree
@@ -125,14 +125,18 @@ class Paths:
                 raise unsteady(self._name, planned, decision)
             decision = planned
         self._taken.append(decision)
-        frame = user_frame()
-        if frame is not None and frame.f_code not in self._deciding:
-            watch = innermost_watch()
-            self._deciding[frame.f_code] = [] if watch is None else running_globals(watch.caller)
+        self._note_deciding(user_frame())
         if len(self._taken) >= self.limit:  # a path of n decisions branches off at least n others
             raise too_many(self._name, self.limit, self._taken, self._deciding)
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
+
+    def _note_deciding(self, frame: FrameType | None) -> None:
+        """Note the user's code that meets a condition, with that around a comprehension or a lambda."""
+        while frame is not None and frame.f_code not in self._deciding:
+            watch = innermost_watch()
+            self._deciding[frame.f_code] = [] if watch is None else running_globals(watch.caller)
+            frame = frame.f_back if frame.f_code.co_name.startswith("<") else None
 
     def explore(self, run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
         """Run a function along every path and return the merged tree of its results.

@@ -33,6 +33,14 @@ def absolute(value, *, scale=1.0):
     return value * scale if value > 0 else -value * scale
 
 
+def positive_part(values):
+    return sum(value if value > 0 else 0.1 * value for value in values)
+
+
+def with_generators(x):
+    return sum(positive_part([x[0] - k, x[1] * k, x[2]]) ** 2 for k in range(40))
+
+
 def with_decorated(x):
     return sum(absolute(x[k % 3] - k, scale=1 / (k + 1)) ** 2 for k in range(70))
 
@@ -111,7 +119,7 @@ def picked(left, right):
 POINTS = [np.array(point) for point in ([1.5, 0.7, 0.3], [0.2, -0.4, 5.0], [3.0, 0.01, -1.0], [0.1, 0.1, 0.1])]
 
 
-@pytest.mark.parametrize("f", [recursion, with_extrema, with_two_results, with_decorated])
+@pytest.mark.parametrize("f", [recursion, with_extrema, with_two_results, with_decorated, with_generators])
 def test_calls_are_merged_where_the_paths_are_too_many(f):
     value, gradient = sa.compile(f, POINTS[0]), sa.compile(sa.grad(f), POINTS[0])
     hessian = sa.compile(sa.hessian(f), POINTS[0])
@@ -119,6 +127,15 @@ def test_calls_are_merged_where_the_paths_are_too_many(f):
         np.testing.assert_allclose(value(x), f(x), rtol=1e-13)
         np.testing.assert_allclose(gradient(x), sa.grad(f)(x), rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(hessian(x), sa.hessian(f)(x), rtol=1e-11, atol=1e-11)
+
+
+def test_jit_compiles_once_what_is_merged():
+    kernel = sa.jit(sa.grad(recursion))
+    kernel(POINTS[0])
+    with sa.choices() as made:
+        for x in POINTS:
+            np.testing.assert_allclose(kernel(x), sa.grad(recursion)(x), rtol=1e-12, atol=1e-13)
+    assert made == []
 
 
 def test_the_names_are_put_back():
