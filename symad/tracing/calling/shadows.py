@@ -19,9 +19,9 @@ from types import CodeType
 from typing import Any
 
 from symad.errors import TraceError, WorkbenchError
-from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
+from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms, memoised
 from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replaced
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
 from symad.tracing.calling.user_place import library_function, raised_place, user_globals
 from symad.tracing.values.object_arrays import ObjectArrayError

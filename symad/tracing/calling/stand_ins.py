@@ -23,7 +23,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
-from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.distances import MODULES as DISTANCES
 from symad.tracing.numpy.distributions import EXTRAS
@@ -33,6 +33,7 @@ from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import constants, converted, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
@@ -54,12 +55,17 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
-        if not holds_traced((*args, *keywords.values())):
+        if not holds_traced((*args, *keywords.values())) or _has_selection(args):
             return original(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
     return call
+
+
+def _has_selection(args: Iterable[Any]) -> bool:
+    """Whether there is what a mask picks, which answers NumPy's functions itself."""
+    return any(type(value) is Selection for value in args)
 
 
 def _without_objects(value: Any) -> Any:
@@ -292,7 +298,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        if traced_form is not None and holds_traced((*args, *keywords.values())):
+        if traced_form is not None and holds_traced((*args, *keywords.values())) and not _has_selection(args):
             return traced_form(*args, **keywords)
         made = original(*args, **keywords)
         if not arrays_are_traced.get():
@@ -309,28 +315,6 @@ def _of_constants(made: Any) -> Any:
     if scope is None or type(made) is not np.ndarray or made.dtype.kind != "f" or not made.flags.writeable:
         return made
     return wrap(constants(scope.graph, made), scope)
-
-
-# Caches
-
-
-def memoised(original: Any) -> Function:
-    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
-    caches: dict[Scope, Function] = {}
-
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        if holds_traced((*args, *keywords.values())):
-            return original.__wrapped__(*args, **keywords)
-        scope = innermost_scope() if arrays_are_traced.get() else None
-        if scope is None:
-            return original(*args, **keywords)
-        if scope not in caches:
-            caches[scope] = functools.lru_cache(**original.cache_parameters())(original.__wrapped__)
-        return caches[scope](*args, **keywords)
-
-    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
-    return call
 
 
 # The table

@@ -56,6 +56,12 @@ def in_place(x):
     return y * np.sum(kept)
 
 
+def with_stand_ins(x):
+    y = np.array([x[0] * 2, x[1], x[2] ** 2, x[3], x[4], x[5]])
+    picked = y[y > 0.3]
+    return np.sum(picked * np.sin(picked)) + picked @ picked + np.prod(picked) + np.mean(np.ones_like(picked) + picked)
+
+
 def asked(x):
     positive = x > 0
     if np.any(x[positive] > 1.0):
@@ -64,7 +70,9 @@ def asked(x):
 
 
 @pytest.mark.parametrize(
-    "f", [pieces, in_an_ordinary_array, sums, selection_of_a_selection, in_place, asked], ids=lambda f: f.__name__
+    "f",
+    [pieces, in_an_ordinary_array, sums, selection_of_a_selection, in_place, asked, with_stand_ins],
+    ids=lambda f: f.__name__,
 )
 def test_selections_of_unknown_length(f):
     def total(x):
