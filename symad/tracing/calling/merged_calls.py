@@ -1,4 +1,4 @@
-"""Forms of the user's functions: those whose paths are followed call by call, `max` and `min`, those with caches.
+"""Merged calls: forms of the user's functions whose paths are followed call by call, and of `max` and `min`.
 
 A function that asks 100 conditions, one in each call of another one, has 2**100 paths; each call has two. Where a
 function has too many paths, `shadows` puts these forms in place of the names of the functions that ask, and it runs
@@ -17,8 +17,7 @@ import numpy as np
 
 import symad.tracing.values.node_builders as op
 from symad.errors import LimitError
-from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.stand_ins import arrays_are_traced
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.values.array import wrap
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
@@ -91,22 +90,3 @@ def _chosen(condition: Any, value: Any, otherwise: Any) -> Any:
 
 
 EXTREMA = {"max": _extremum(max, lambda a, b: a > b), "min": _extremum(min, lambda a, b: a < b)}
-
-
-def memoised(original: Any) -> Function:
-    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
-    caches: dict[Scope, Function] = {}
-
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        if holds_traced((*args, *keywords.values())):
-            return original.__wrapped__(*args, **keywords)
-        scope = innermost_scope() if arrays_are_traced.get() else None
-        if scope is None:
-            return original(*args, **keywords)
-        if scope not in caches:
-            caches[scope] = functools.lru_cache(**original.cache_parameters())(original.__wrapped__)
-        return caches[scope](*args, **keywords)
-
-    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
-    return call

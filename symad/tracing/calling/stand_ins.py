@@ -23,6 +23,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
+from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.distances import MODULES as DISTANCES
@@ -298,6 +299,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
+        check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())) and not _has_selection(args):
             return traced_form(*args, **keywords)
         made = original(*args, **keywords)
