@@ -299,8 +299,10 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
+        if _has_selection(args):
+            return original(*args, **keywords)
         check_made(original, args, keywords)
-        if traced_form is not None and holds_traced((*args, *keywords.values())) and not _has_selection(args):
+        if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
         made = original(*args, **keywords)
         if not arrays_are_traced.get():
