@@ -34,6 +34,7 @@ from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import constants, converted, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
@@ -55,12 +56,17 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
-        if not holds_traced((*args, *keywords.values())):
+        if not holds_traced((*args, *keywords.values())) or _has_selection(args):
             return original(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
     return call
+
+
+def _has_selection(args: Iterable[Any]) -> bool:
+    """Whether there is what a mask picks, which answers NumPy's functions itself."""
+    return any(type(value) is Selection for value in args)
 
 
 def _without_objects(value: Any) -> Any:
@@ -293,6 +299,8 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
+        if _has_selection(args):
+            return original(*args, **keywords)
         check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
@@ -366,7 +374,8 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
-    for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first
+    inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
+    for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
         changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
         table[id(module)] = (module, _Module(module, changed))
     return table
