@@ -29,7 +29,7 @@ from codegen.limits import bytes_are_limited
 from symad.derivatives import modes
 from symad.derivatives.array_arithmetic import NumberArithmetic
 from symad.derivatives.array_linear import Dependence, array_linearize
-from symad.derivatives.level import Level, is_noting, open_level
+from symad.derivatives.level import Level, in_level, is_noting, open_level
 from symad.derivatives.selection import Selection
 from symad.errors import RuleError
 from symad.graph.array_operands import Asked
@@ -64,8 +64,17 @@ class KeptTraces:
         self._kept = OrderedDict[Any, _Kept | str]()  # or why there is none
         self._lock = RLock()
 
-    def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any] | None:
-        """Return value and gradient of what `called` runs, by a trace that is kept; None where it is to be run."""
+    def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any]:
+        """Return value and gradient of what `called` runs in a level; by a trace that is kept, where there is one."""
+
+        def run(level: Level) -> tuple[Any, ...]:
+            result = called(level)
+            return level.close(result, modes.gradient(level, result))
+
+        return self._kept_gradient(chosen, called) or in_level(chosen.arguments, chosen.names, run)
+
+    def _kept_gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any] | None:
+        """Return value and gradient by a trace that is kept, or while it is; None where the function is to be run."""
         if chosen.others is None or _is_watched():
             return None
         leaves, structure = containers.flatten_exactly(chosen.arguments)

@@ -131,15 +131,8 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         if (written := in_code.gradient(chosen)) is not None:
             return written[0], chosen.as_asked(written[1])
 
-        def called(level: Level) -> Tree:
-            return call_scalar(level, chosen.function, f)
-
-        def gradient(level: Level) -> tuple[Any, ...]:
-            result = called(level)
-            return level.close(result, modes.gradient(level, result))
-
-        value, cotangents = kept.gradient(chosen, called) or in_level(chosen.arguments, chosen.names, gradient)
-        return value, chosen.as_asked(cotangents)
+        found = kept.gradient(chosen, lambda level: call_scalar(level, chosen.function, f))
+        return found[0], chosen.as_asked(found[1])
 
     recipe = Recipe("value and gradient", f, argnums) if wrt is None else None
     return described(apply, f, "value and gradient", recipe)
@@ -177,7 +170,6 @@ def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Functi
     (12.0, 2*x*sin(2))
     """
     check_order(order, 0)
-
     if wrt is not None:
         return _derivative_in_part(f, order, wrt)
 
@@ -260,8 +252,7 @@ def jacobian(
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
-        written = in_code.matrix(chosen, "Jacobian", sparse, format) if mode == "auto" else None
-        if written is not None:
+        if mode == "auto" and (written := in_code.matrix(chosen, "Jacobian", sparse, format)) is not None:
             return written
 
         def made(level: Level) -> Any:
@@ -313,8 +304,7 @@ def hessian(
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
-        written = in_code.matrix(chosen, "Hessian", sparse, format) if mode == "auto" else None
-        if written is not None:
+        if mode == "auto" and (written := in_code.matrix(chosen, "Hessian", sparse, format)) is not None:
             return written
 
         def made(level: Level) -> Any:
@@ -384,8 +374,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     array([6., 4.])
     """
     primals = as_tuple(primals, "primals")
-    gradient = grad(f, 0 if len(primals) == 1 else tuple(range(len(primals))))
-    return jvp(gradient, primals, tangents)[1]
+    return jvp(grad(f, 0 if len(primals) == 1 else tuple(range(len(primals)))), primals, tangents)[1]
 
 
 def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
