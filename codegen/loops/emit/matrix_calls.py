@@ -1,18 +1,21 @@
-"""Matrix operations as calls of BLAS and LAPACK (`codegen.functions.linear_algebra`)."""
+"""Operations on whole arrays as calls: of BLAS and LAPACK (`codegen.functions.linear_algebra`), and of own routines."""
 
 from __future__ import annotations
 
 import codegen.functions.exponentials as exponentials
 import codegen.functions.factorizations as factorizations
 import codegen.functions.linear_algebra as library
+import codegen.functions.orders as orders
 from codegen.emission.emit import Emitted
 from codegen.functions.symbols import Symbol, symbol
-from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
+from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
 BLOCK = 64  # columns that LAPACK changes together
 
+_CLEARED = Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)")
+_KEY, _PLACE = Symbol("array.key", orders.KEY), Symbol("array.place", orders.PLACE)
 _COPIED = Symbol("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)")
 _NOT_FOUND = Symbol("matrix.not_found", factorizations.NOT_FOUND)
 _FINITE = Symbol("matrix.finite", factorizations.FINITE)
@@ -41,7 +44,18 @@ _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # func
         ),
         ("blas.dgemm", "lapack.dgetrf", "lapack.dgetrs"),
     ),
+    "order": (
+        (
+            Symbol("array.order", orders.ORDER), Symbol("array.inserted", orders.INSERTED),
+            Symbol("array.by_bytes", orders.BY_BYTES), _KEY, _CLEARED,
+        ),
+        (),
+    ),
+    "insertion": ((Symbol("array.insertion", orders.INSERTION), _KEY), ()),
+    "gather": ((Symbol("array.gather", orders.GATHER), _PLACE), ()),
+    "scatter": ((Symbol("array.scatter", orders.SCATTER), _PLACE, _CLEARED), ()),
 }  # fmt: skip
+_UNDER: dict[MatrixKind, MatrixKind] = {"log_determinant": "determinant", "insertion_right": "insertion"}
 
 
 def matrix_call(job: Job, operation: MatrixOperation) -> Written:
@@ -58,13 +72,14 @@ class _Call(Frame):
 
     def emit(self) -> Written:
         operation, region = self.operation, self.region
-        kind: MatrixKind = "determinant" if operation.kind == "log_determinant" else operation.kind
+        kind = _UNDER.get(operation.kind, operation.kind)
         uses: list[Use] = [*region.gathers, *region.results]
         pointers = [f"ptr {self.fixed(use)}" for use in uses]
         if operation.kind == "determinant":
             pointers.append("ptr null")
         given, scratch = self.further()
-        self.write(f"call void @matrix.{kind}({','.join([*pointers, *given])})", "ret void")
+        name = f"{'array' if operation.kind in OWN else 'matrix'}.{kind}"
+        self.write(f"call void @{name}({','.join([*pointers, *given])})", "ret void")
         functions, routines = _WHOLE[kind]
         symbols = {found.name: found for found in functions} | {name: symbol(name, 1) for name in routines}
         if kind in ("determinant", "exponential"):
@@ -78,6 +93,8 @@ class _Call(Frame):
         if operation.kind == "product":
             sizes = [f"i64 {n}", *(f"i32 {size}" for size in others)]
             return [*sizes, *turned, f"double {1.0 if self.job.adds(0) else 0.0}"], 0
+        if operation.kind in OWN:
+            return self.by_places()
         sizes = [f"i32 {size}" for size in operation.sizes]
         if operation.kind == "cholesky":
             return sizes, 0
@@ -89,6 +106,15 @@ class _Call(Frame):
         order = self.offset(scratch, n * n)
         last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
         return [f"ptr {scratch}", f"ptr {order}", *sizes, last], n * n + -(-n // 2)
+
+    def by_places(self) -> tuple[list[str], int]:
+        """Return the same of an own routine."""
+        sizes = [f"i64 {size}" for size in self.operation.sizes]
+        if self.operation.kind == "order":
+            scratch = self.offset("%work", self.job.scratch)
+            return [f"ptr {scratch}", *sizes], 4 * self.operation.sizes[1] + orders.COUNTS
+        marked = self.job.adds(0) if self.operation.kind in ("gather", "scatter") else "right" in self.operation.kind
+        return [*sizes, f"i1 {str(marked).lower()}"], 0
 
     def with_memory(self, scratch: str, m: int, n: int, sizes: list[str]) -> tuple[list[str], int]:
         """Return the same of what LAPACK needs memory for."""

@@ -7,7 +7,7 @@ nothing has to be found again. Slices, reshaped and broadcast forms stay NumPy's
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, ClassVar, cast
@@ -32,6 +32,7 @@ from symad.tracing.trace import add_rows
 from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, are_constants, heads_of, kinds_of, template_of
 from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
+from symad.tracing.values.whole_numbers import are_whole, makes_whole
 
 LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
 SMALL = 256  # elements of those after it: what is between loops should not be written out
@@ -101,7 +102,20 @@ class ArrayLoops:
         ]
         body = _body(template, varied, as_number(template, result))
         made = self.written(body, columns, "each").reshape(shape)
-        return self.as_truths(made) if template.is_boolean(result) else made
+        if template.is_boolean(result):
+            return self.as_truths(made)
+        self.note_whole(template, dict(zip(slots, operands, strict=True)), result, made)
+        return made
+
+    def note_whole(self, template: Template, operands: Mapping[int, Nodes], result: int, made: Nodes) -> None:
+        """Have the graph note that the results of a loop are whole numbers, where they are made of such."""
+        graph = self.scope.graph
+        if not graph.whole:
+            return
+        whole = {row for row, atom in template.atoms.items() if isinstance(atom, sp.Integer)}
+        whole |= {slot for slot, nodes in operands.items() if are_whole(graph, nodes)}
+        if makes_whole(template.heads, template.operands, whole, result):
+            graph.whole.append(range(int(made.min()), int(made.max()) + 1))
 
     def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:
         """Return powers, one loop for each different exponent."""

@@ -6,6 +6,7 @@ import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances
 import symad.tracing.numpy.distributions
 import symad.tracing.numpy.least_squares
+import symad.tracing.numpy.orders
 import symad.tracing.numpy.pad
 import symad.tracing.numpy.products
 import symad.tracing.numpy.reduce

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +31,9 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
     ([True, False], False)
     """
     arrays, singles, seen = graph.arrays, list[int](), set[int]()
+    whole = np.asarray(nodes)
+    if graph.whole and whole.size and _among(graph.whole, int(whole.min()), int(whole.max())):
+        return True
     readings = [arrays.reading(np.asarray(nodes))]
     while readings or singles:
         if not readings:
@@ -41,7 +45,9 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
                 readings.append(arrays.reading_of(node))
             elif graph.heads[node] in _KEPT:
                 singles += _numbers_among(graph.heads[node], graph.operands[node])
-            elif graph.heads[node] not in _ROUNDED and type(constant(graph, node)) is not int:
+            elif not (
+                graph.heads[node] in _ROUNDED or type(constant(graph, node)) is int or _among(graph.whole, node, node)
+            ):
                 return False
             continue
         reading = readings.pop()
@@ -55,6 +61,24 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
             elif not _is_whole(array):
                 return False
     return True
+
+
+def makes_whole(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], whole: Set[int], result: int) -> bool:
+    """Return whether a row is a whole number by how it is made, where some rows are."""
+    stack, seen = [result], set[int]()
+    while stack:
+        row = stack.pop()
+        if row in seen or row in whole or heads[row] in _ROUNDED:
+            continue
+        seen.add(row)
+        if heads[row] not in _KEPT or not operands[row]:
+            return False
+        stack += _numbers_among(heads[row], operands[row])
+    return True
+
+
+def _among(known: Sequence[range], low: int, high: int) -> bool:
+    return any(low in its and high in its for its in known)
 
 
 def _is_whole(array: ArrayNode) -> bool:
