@@ -42,15 +42,14 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     plain = known(a)
     if plain is not None:
         return np.argsort(plain, axis=axis, kind="stable", order=order)
-    return _argsort("np.argsort", traced(a), axis)
-
-
-def _argsort(name: str, a: Any, axis: Any) -> Any:
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+    a = traced(a)
     if axis is None:
         a, axis = np.ravel(a), -1
     axis = normalize_axis_index(axis, a.ndim)
     rows = np.moveaxis(a.nodes, axis, -1)
-    found = places.ordered(a.scope.graph, rows.reshape(-1, rows.shape[-1]), name).reshape(rows.shape)
+    found = places.ordered(a.scope.graph, rows.reshape(-1, rows.shape[-1]), "np.argsort").reshape(rows.shape)
     return wrap(np.moveaxis(found, -1, axis), a.scope)
 
 
@@ -179,26 +178,51 @@ def _rows(a: Any, axis: Any) -> tuple[Any, list[int]]:
 def _quantiles(rows: Any, q: Any, method: Any) -> Any:
     """Return the quantiles of the last axis, in the shape of q and the rest; NaN for rows that hold NaN."""
     ordered = sort(rows)
-    places = np.quantile(np.arange(rows.shape[-1], dtype=float), q, method=method)  # between which two, and how far
-    low = np.floor(places).astype(int)
+    where = np.quantile(np.arange(rows.shape[-1], dtype=float), q, method=method)  # between which two, and how far
+    low = np.floor(where).astype(int)
     high = np.minimum(low + 1, rows.shape[-1] - 1)
-    part = np.reshape(places - low, np.shape(q) + (1,) * (rows.ndim - 1))
+    part = np.reshape(where - low, np.shape(q) + (1,) * (rows.ndim - 1))
     below, above = (np.moveaxis(ordered[..., k], range(rows.ndim - 1), range(-rows.ndim + 1, 0)) for k in (low, high))
-    step = above - below  # NumPy goes from the nearer end
-    made = np.where(part == 0, below, np.where(part >= 0.5, above - step * (1 - part), below + step * part))
-    last = ordered[..., -1]
+    made, last = _between(below, above, part), ordered[..., -1]
     none = np.isnan(last)
     decided = known(none)
     return np.where(none if decided is None else decided, last, made)
 
 
+def _between(below: Any, above: Any, part: Any) -> Any:
+    """Return what is so far between two numbers, as NumPy has it: from the nearer end."""
+    step = above - below
+    return np.where(part == 0, below, np.where(part >= 0.5, above - step * (1 - part), below + step * part))
+
+
 def _quantiles_of_numbers(rows: Any, q: Any, method: Any) -> Any:
     """Return the same with NaN left out of each row that holds a number."""
     flat = np.reshape(rows, (-1, rows.shape[-1]))
-    numbers = ~values(np.isnan(flat))
-    kept = [row[mask] if mask.any() else row for row, mask in zip(flat, numbers, strict=True)]
-    made = np.stack([_quantiles(row, q, method) for row in kept], axis=-1)
+    plain = known(np.isnan(flat))
+    if plain is None:
+        made = _quantiles_of_some(flat, q, method)
+    else:
+        kept = [row[mask] if mask.any() else row for row, mask in zip(flat, ~plain, strict=True)]
+        made = np.stack([_quantiles(row, q, method) for row in kept], axis=-1)
     return np.reshape(made, np.shape(q) + rows.shape[:-1])
+
+
+def _quantiles_of_some(rows: Any, q: Any, method: Any) -> Any:
+    """Return the same where it is not known which are NaN: these stand last, and the others are counted."""
+    if method != "linear":
+        refuse_function(
+            f"np.nanquantile with method={method!r}", "which elements are NaN is not known", "call it on numbers"
+        )
+    ordered = sort(rows)
+    last = np.maximum(np.sum(np.where(np.isnan(rows), 0.0, 1.0), axis=-1) - 1, 0)
+    made = []
+    for level in np.ravel(q).tolist():
+        where = level * last
+        low = np.floor(where)
+        ends = np.stack([low, np.floor(np.minimum(low + 1, last))], axis=-1)
+        found = np.take_along_axis(ordered, ends, -1)
+        made.append(_between(found[..., 0], found[..., 1], where - low))
+    return np.stack(made)
 
 
 def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callable[..., Any]:
