@@ -5,7 +5,7 @@ from __future__ import annotations
 import codegen.functions.exponentials as exponentials
 import codegen.functions.factorizations as factorizations
 import codegen.functions.linear_algebra as library
-import codegen.functions.orders as orders
+import codegen.functions.order_routines as routines
 from codegen.emission.emit import Emitted
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation
@@ -15,7 +15,7 @@ from codegen.loops.emit.loop_text import Frame, Job, Written
 BLOCK = 64  # columns that LAPACK changes together
 
 _CLEARED = Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)")
-_KEY, _PLACE = Symbol("array.key", orders.KEY), Symbol("array.place", orders.PLACE)
+_KEY, _PLACE = Symbol("array.key", routines.KEY), Symbol("array.place", routines.PLACE)
 _COPIED = Symbol("llvm.memcpy.p0.p0.i64", "declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)")
 _NOT_FOUND = Symbol("matrix.not_found", factorizations.NOT_FOUND)
 _FINITE = Symbol("matrix.finite", factorizations.FINITE)
@@ -46,14 +46,14 @@ _WHOLE: dict[MatrixKind, tuple[tuple[Symbol, ...], tuple[str, ...]]] = {  # func
     ),
     "order": (
         (
-            Symbol("array.order", orders.ORDER), Symbol("array.inserted", orders.INSERTED),
-            Symbol("array.by_bytes", orders.BY_BYTES), _KEY, _CLEARED,
+            Symbol("array.order", routines.ORDER), Symbol("array.inserted", routines.INSERTED),
+            Symbol("array.by_bytes", routines.BY_BYTES), _KEY, _CLEARED,
         ),
         (),
     ),
-    "insertion": ((Symbol("array.insertion", orders.INSERTION), _KEY), ()),
-    "gather": ((Symbol("array.gather", orders.GATHER), _PLACE), ()),
-    "scatter": ((Symbol("array.scatter", orders.SCATTER), _PLACE, _CLEARED), ()),
+    "insertion": ((Symbol("array.insertion", routines.INSERTION), _KEY), ()),
+    "gather": ((Symbol("array.gather", routines.GATHER), _PLACE), ()),
+    "scatter": ((Symbol("array.scatter", routines.SCATTER), _PLACE, _CLEARED), ()),
 }  # fmt: skip
 _UNDER: dict[MatrixKind, MatrixKind] = {"log_determinant": "determinant", "insertion_right": "insertion"}
 
@@ -112,7 +112,7 @@ class _Call(Frame):
         sizes = [f"i64 {size}" for size in self.operation.sizes]
         if self.operation.kind == "order":
             scratch = self.offset("%work", self.job.scratch)
-            return [f"ptr {scratch}", *sizes], 4 * self.operation.sizes[1] + orders.COUNTS
+            return [f"ptr {scratch}", *sizes], 4 * self.operation.sizes[1] + routines.COUNTS
         marked = self.job.adds(0) if self.operation.kind in ("gather", "scatter") else "right" in self.operation.kind
         return [*sizes, f"i1 {str(marked).lower()}"], 0
 

@@ -26,6 +26,8 @@ from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 
+MEDIAN = "median"  # the method of medians, which are means of the two elements in the middle
+
 
 def known(value: Any) -> Any:
     """Return the plain values of what is traced, None where they depend on symbols."""
@@ -128,9 +130,8 @@ _TAKE, _TAKE_ALONG_AXIS = moving(np.take), moving(np.take_along_axis)  # where t
 @implements(np.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     """The elements at places; of an axis, or of the flattened array."""
-    plain = known(indices)
-    if plain is not None:
-        return _TAKE(a, plain, axis=axis, out=out, mode=mode)
+    if known(indices) is not None:
+        return _TAKE(a, indices, axis=axis, out=out, mode=mode)
     a, indices = together(a, indices)
     a, axis = (np.ravel(a), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
     size = a.shape[axis]
@@ -143,9 +144,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 @implements(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """The elements at places of their own in each row along an axis."""
-    plain = known(indices)
-    if plain is not None:
-        return _TAKE_ALONG_AXIS(arr, plain, axis)
+    if known(indices) is not None:
+        return _TAKE_ALONG_AXIS(arr, indices, axis)
     arr, indices = together(arr, indices)
     arr, axis = (np.ravel(arr), 0) if axis is None else (arr, normalize_axis_index(axis, arr.ndim))
     if arr.ndim != indices.ndim:
@@ -178,19 +178,22 @@ def _rows(a: Any, axis: Any) -> tuple[Any, list[int]]:
 def _quantiles(rows: Any, q: Any, method: Any) -> Any:
     """Return the quantiles of the last axis, in the shape of q and the rest; NaN for rows that hold NaN."""
     ordered = sort(rows)
-    where = np.quantile(np.arange(rows.shape[-1], dtype=float), q, method=method)  # between which two, and how far
+    places_by: Any = "linear" if method == MEDIAN else method
+    where = np.quantile(np.arange(rows.shape[-1], dtype=float), q, method=places_by)  # between which two, and how far
     low = np.floor(where).astype(int)
     high = np.minimum(low + 1, rows.shape[-1] - 1)
     part = np.reshape(where - low, np.shape(q) + (1,) * (rows.ndim - 1))
     below, above = (np.moveaxis(ordered[..., k], range(rows.ndim - 1), range(-rows.ndim + 1, 0)) for k in (low, high))
-    made, last = _between(below, above, part), ordered[..., -1]
+    made, last = _between(below, above, part, method), ordered[..., -1]
     none = np.isnan(last)
     decided = known(none)
     return np.where(none if decided is None else decided, last, made)
 
 
-def _between(below: Any, above: Any, part: Any) -> Any:
-    """Return what is so far between two numbers, as NumPy has it: from the nearer end."""
+def _between(below: Any, above: Any, part: Any, method: Any) -> Any:
+    """Return what is so far between two numbers, as NumPy has it: from the nearer end; the mean for a median."""
+    if method == MEDIAN:
+        return np.where(part == 0, below, (below + above) / 2)
     step = above - below
     return np.where(part == 0, below, np.where(part >= 0.5, above - step * (1 - part), below + step * part))
 
@@ -209,7 +212,7 @@ def _quantiles_of_numbers(rows: Any, q: Any, method: Any) -> Any:
 
 def _quantiles_of_some(rows: Any, q: Any, method: Any) -> Any:
     """Return the same where it is not known which are NaN: these stand last, and the others are counted."""
-    if method != "linear":
+    if method not in ("linear", MEDIAN):
         refuse_function(
             f"np.nanquantile with method={method!r}", "which elements are NaN is not known", "call it on numbers"
         )
@@ -221,7 +224,7 @@ def _quantiles_of_some(rows: Any, q: Any, method: Any) -> Any:
         low = np.floor(where)
         ends = np.stack([low, np.floor(np.minimum(low + 1, last))], axis=-1)
         found = np.take_along_axis(ordered, ends, -1)
-        made.append(_between(found[..., 0], found[..., 1], where - low))
+        made.append(_between(found[..., 0], found[..., 1], where - low, method))
     return np.stack(made)
 
 
@@ -244,7 +247,7 @@ def _median(quantiles: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
     handler = _quantile(quantiles, 1.0)
 
     def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
-        return handler(a, 0.5, axis, out, keepdims=keepdims)
+        return handler(a, 0.5, axis, out, method=MEDIAN, keepdims=keepdims)
 
     return median
 

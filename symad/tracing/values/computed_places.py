@@ -90,6 +90,8 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
     for k in range(n):
         here = each(UFUNCS["equal"], turned, np.array(graph.number(k)))
         found = each(op.select, here, np.broadcast_to(rows[:, k : k + 1], places.shape), found)
+    if are_whole(graph, rows):  # but for the NaN beyond, which is no place either
+        graph.whole += [range(node, node + 1) for node in set(found.ravel().tolist())]
     return found
 
 

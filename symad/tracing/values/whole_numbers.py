@@ -41,13 +41,13 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
             if node in seen:
                 continue
             seen.add(node)
+            if graph.whole and _among(graph.whole, node, node):
+                continue
             if arrays.at(node) is not None:
                 readings.append(arrays.reading_of(node))
             elif graph.heads[node] in _KEPT:
                 singles += _numbers_among(graph.heads[node], graph.operands[node])
-            elif not (
-                graph.heads[node] in _ROUNDED or type(constant(graph, node)) is int or _among(graph.whole, node, node)
-            ):
+            elif graph.heads[node] not in _ROUNDED and type(constant(graph, node)) is not int:
                 return False
             continue
         reading = readings.pop()
