@@ -26,7 +26,7 @@ from symad.tracing.values.whole_numbers import are_whole
 
 _LETTERS = {"t": Traced, "s": slice, "n": int, "e": type(Ellipsis)}  # of the parts of an index
 _KEY = re.compile("s*n*tn*s*")
-PAIRS = 1024  # of elements that are compared, or chosen from
+PAIRS = 2048  # of elements that are compared, or chosen from
 
 
 def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
