@@ -19,7 +19,7 @@ from symad.tracing.values.node_arrays import homogeneous
 from symad.tracing.values.node_operands import nodes_of, scope_of
 
 ANSWERING: tuple[Callable[..., Any], ...] = (
-    np.argmax, np.argmin, np.nonzero, np.flatnonzero, np.argwhere, np.isin, np.allclose, np.array_equal,
+    np.nonzero, np.flatnonzero, np.argwhere, np.isin, np.allclose, np.array_equal,
     np.array_equiv, np.nanargmax, np.nanargmin,
 )  # fmt: skip
 

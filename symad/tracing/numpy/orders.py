@@ -55,6 +55,43 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     return wrap(np.moveaxis(found, -1, axis), a.scope)
 
 
+@implements(np.argmax)
+def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """The place of the first of the largest elements; NaN is larger than any."""
+    plain = known(a)
+    if plain is not None:
+        return np.argmax(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
+    return _extreme(a, axis, out, keepdims, smallest=False)
+
+
+@implements(np.argmin)
+def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """The place of the first of the smallest elements; NaN is smaller than any."""
+    plain = known(a)
+    if plain is not None:
+        return np.argmin(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
+    return _extreme(a, axis, out, keepdims, smallest=True)
+
+
+def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> Any:
+    """Return places of extrema: the first in order, or the one behind all that are less than the last."""
+    a = traced(a)
+    shape = tuple(1 if axis is None or k == normalize_axis_index(axis, a.ndim) else n for k, n in enumerate(a.shape))
+    a, axis = (np.ravel(a), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
+    if not a.shape[axis]:
+        raise ValueError(f"attempt to get arg{'min' if smallest else 'max'} of an empty sequence")
+    a = np.moveaxis(a, axis, -1)
+    order = argsort(a)
+    ranked = np.take_along_axis(a, order, -1)
+    last = ranked[..., -1:]
+    before = np.where(np.isnan(last), ~np.isnan(ranked), ranked < last)
+    place = np.floor(np.sum(np.where(before, 1.0, 0.0), axis=-1, keepdims=True))
+    if smallest:
+        place = np.floor(np.where(np.isnan(last), place, 0.0))
+    found = np.take_along_axis(order, place, -1)
+    return delivered(np.reshape(found, shape) if keeps_axes(keepdims) else found[..., 0], out)
+
+
 @implements(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """Places with that of the kth in its sorted place (here: all of them)."""
