@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
-from symad.graph.array_operands import ArrayNode, Nodes, Reading, View
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, View, spread
 
 
 @dataclass
@@ -132,9 +132,9 @@ class Carried:
     ) -> None:
         """Add values to those of an array node, or of its elements `where`, of which none is there twice."""
         if values is not None and where is None:
-            self._put_all(node, np.broadcast_to(values, node.shape), complete)
+            self._put_all(node, spread(values, node.shape), complete)
         elif values is not None and where is not None:
-            self._put_some(node, np.broadcast_to(values, where.shape).ravel(), where)
+            self._put_some(node, spread(values, where.shape).ravel(), where)
 
     def add(self, reading: Reading, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of the nodes of an operand that are active, among which some may be the same."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from codegen.heads import Alias
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
-from symad.derivatives.array_edges import array_edges
+from symad.derivatives.array_edges import Described, array_edges
 from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, FactorRow, SolveRow, check_values
 from symad.derivatives.array_rows import (
     ArrayEdge,
@@ -32,7 +32,7 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -90,23 +90,45 @@ class ArrayLinear:
         return np.where(by.there(found), found, by.number(0))
 
 
-def array_linearize(
-    build: Builder, outputs: Nodes, parameters: Nodes, values: Values, *, in_numbers: bool = False
-) -> ArrayLinear:
+class Dependence:
+    """How outputs depend on parameters, whatever their numbers are: what is in between, in order."""
+
+    def __init__(self, build: Builder, outputs: Nodes, parameters: Nodes) -> None:
+        arrays = build.graph.arrays
+        self.build = build
+        self.inputs, self.outputs = arrays.reading(parameters), arrays.reading(outputs)
+        self.given = {*(node.first for node in self.inputs.array_nodes), *self.inputs.single_nodes}
+        between = _needed(build.graph, outputs, min(self.given))
+        self.between = [(item, arrays.at(item)) for item in between if item not in self.given]
+        self._described: dict[int, Described] = {}
+
+    def activity(self) -> Activity:
+        """Return what is active before anything has been looked at: the parameters."""
+        return Activity(dict.fromkeys(node.first for node in self.inputs.array_nodes), set(self.inputs.single_nodes))
+
+    def described(self, array: ArrayNode) -> Described:
+        """Return what the operands of an array node are made of."""
+        if array.first not in self._described:
+            self._described[array.first] = Described(self.build.graph, array)
+        return self._described[array.first]
+
+
+def array_linearize(dependence: Dependence, values: Values, *, in_numbers: bool = False) -> ArrayLinear:
     """Return the derivative of outputs with respect to parameters as a linear map, with nodes or numbers in it.
 
     RuleError when an active operand has no derivative.
     """
-    arrays = build.graph.arrays
-    into, out = arrays.reading(parameters), arrays.reading(outputs)
-    active = Activity(dict.fromkeys(node.first for node in into.array_nodes), set(into.single_nodes))
-    given = {*active.arrays, *active.singles}
-    needed = [item for item in _needed(build.graph, outputs, min(given)) if item not in given]
     if in_numbers:
-        compute(build.graph, [out], values)
-    linearization = (_InNumbers if in_numbers else _Linearization)(build, active, values)
-    rows = tuple([row for row in map(linearization.row, needed) if row is not None])
-    return ArrayLinear(into, out, linearization.finished(rows), active, of_numbers=in_numbers)
+        compute(dependence.build.graph, [dependence.outputs], values)
+    linearization = (_InNumbers if in_numbers else _Linearization)(dependence, values)
+    rows = tuple([row for item, array in dependence.between if (row := linearization.row(item, array)) is not None])
+    return ArrayLinear(
+        dependence.inputs,
+        dependence.outputs,
+        linearization.finished(rows),
+        linearization.active,
+        of_numbers=in_numbers,
+    )
 
 
 def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
@@ -125,12 +147,12 @@ class _Linearization:
 
     number_of: Callable[[Reading], Carriers] | None = None
 
-    def __init__(self, build: Builder, active: Activity, values: Values) -> None:
-        self.build, self.graph, self.active, self.values = build, build.graph, active, values
+    def __init__(self, dependence: Dependence, values: Values) -> None:
+        self.dependence, self.build, self.graph = dependence, dependence.build, dependence.build.graph
+        self.active, self.values = dependence.activity(), values
 
-    def row(self, item: int) -> ArrayRow | None:
+    def row(self, item: int, array: ArrayNode | None) -> ArrayRow | None:
         """Return the row of an array node or another node; None where it does not depend on the parameters."""
-        array = self.graph.arrays.at(item)
         try:
             return self._single(item) if array is None else self._array(array)
         except RuleError as error:
@@ -142,7 +164,7 @@ class _Linearization:
 
     def carriers(self, reading: Reading) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
-        return np.broadcast_to(reading.ids, reading.shape)
+        return spread(reading.ids, reading.shape)
 
     def _single(self, node: int) -> ArrayRow | None:
         """Return the row of a node that is no element."""
@@ -178,7 +200,7 @@ class _Linearization:
 
     def _moving(self, reading: Reading) -> NDArray[np.bool_]:
         """Return which elements of an operand are active, in its whole shape."""
-        return np.broadcast_to(self.active.of(reading), reading.shape)
+        return spread(self.active.of(reading), reading.shape)
 
     def each(self, array: ArrayNode, *operands: Reading) -> ArrayRow | None:
         """Return the row of an operation on each element."""
@@ -186,7 +208,8 @@ class _Linearization:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         found = []
-        for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
+        described = self.dependence.described(array)
+        for coefficient, source, guard in array_edges(self.graph, array, described, self.active.any_of, self.number_of):
             if guard is None:
                 found.append(ArrayEdge(coefficient, source))
                 self.active.note(array, self.active.of(source))
@@ -234,8 +257,7 @@ class _Linearization:
 
     def numbers(self, reading: Reading) -> NDArray[Any]:
         """Return the numbers of an operand."""
-        compute(self.graph, [reading], self.values)
-        return np.asarray(read(self.graph, reading, self.values))
+        return values_of_array(self.graph, reading.ids, self.values)
 
     def constants(self, numbers: NDArray[np.float64]) -> Carriers:
         """Return numbers as what a row multiplies by."""
@@ -337,8 +359,7 @@ class _InNumbers(_Linearization):
 
     def carriers(self, reading: Reading) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
-        numbers = self.number_of(reading)
-        return numbers if numbers.shape == reading.shape else np.broadcast_to(numbers, reading.shape)
+        return spread(self.number_of(reading), reading.shape)
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.limits import check
 from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, array_linearize
+from symad.derivatives.array_linear import ArrayLinear, Dependence, array_linearize
 from symad.derivatives.level import Level
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_trees import Nodes, Tree
@@ -45,9 +45,8 @@ def array_hessian(level: Level, gradient: Tree) -> Nodes:
 
 def _linear(level: Level, result: Tree) -> ArrayLinear:
     at_the_outside = level.scope.parent is None
-    return array_linearize(
-        level.build, result.nodes, level.parameters.nodes, level.scope.values, in_numbers=at_the_outside
-    )
+    dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
+    return array_linearize(dependence, level.scope.values, in_numbers=at_the_outside)
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Carriers
 from symad.derivatives.array_carried import Carried
-from symad.graph.array_operands import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Reading, spread
 
 
 class ArrayRow(ABC):
@@ -143,7 +143,7 @@ class SumRow(ArrayRow):
         found = tangents.at(self.terms)
         if found is not None:
             complete = tangents.is_complete(self.terms)
-            total = tangents.summed(np.broadcast_to(found, self.terms.shape), complete=complete)
+            total = tangents.summed(spread(found, self.terms.shape), complete=complete)
             tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
@@ -151,7 +151,7 @@ class SumRow(ArrayRow):
         found = cotangents.of(self.target)
         if found is not None:
             complete = self.target.first not in cotangents.partial
-            cotangents.add(self.terms, np.broadcast_to(found, self.terms.shape), complete=complete)
+            cotangents.add(self.terms, spread(found, self.terms.shape), complete=complete)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class RunningRow(ArrayRow):
     def _running(self, carried: Carried, values: Carriers | None, step: int) -> Carriers | None:
         if values is None:
             return None
-        return carried.by.running(np.broadcast_to(carried.filled(values), self.target.shape)[::step])[::step]
+        return carried.by.running(spread(carried.filled(values), self.target.shape)[::step])[::step]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class ScatterRow(ArrayRow):
         """Give the node its tangents."""
         found = tangents.at(self.terms)
         if found is not None:
-            found = np.broadcast_to(found, self.places.shape)
+            found = spread(found, self.places.shape)
             there = tangents.by.there(found)
             different, numbers = np.unique(self.places[there], return_inverse=True)
             tangents.put(self.target, tangents.by.scattered(found[there], numbers, len(different)), different)
@@ -212,12 +212,12 @@ class ProductRow(ArrayRow):
         """Give the node its tangents."""
         left, right = map(tangents.at, self.sides)
         if left is not None and self.right is not None:
-            left = np.broadcast_to(left, self.sides[0].shape)
+            left = spread(left, self.sides[0].shape)
             inner = slice(None) if tangents.is_complete(self.sides[0]) else self._inner(tangents.by.there(left), -1)
             product = tangents.by.product(tangents.filled(left[..., inner]), self.right[..., inner, :])
             tangents.put(self.target, product, complete=True)
         if right is not None and self.left is not None:
-            right = np.broadcast_to(right, self.sides[1].shape)
+            right = spread(right, self.sides[1].shape)
             inner = slice(None) if tangents.is_complete(self.sides[1]) else self._inner(tangents.by.there(right), -2)
             product = tangents.by.product(self.left[..., inner], tangents.filled(right[..., inner, :]))
             tangents.put(self.target, product, complete=True)

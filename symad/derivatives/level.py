@@ -83,6 +83,11 @@ def noting() -> Iterator[list[Event]]:
         _events.reset(token)
 
 
+def is_noting() -> bool:
+    """Whether somebody listens to the steps of derivatives."""
+    return _events.get() is not None
+
+
 def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None:
     """Note a step of a level, where somebody listens; levels are counted from the outermost, which is 1."""
     events = _events.get()
@@ -236,7 +241,7 @@ def in_level(
 def _suits_arrays(arguments: Sequence[Any]) -> bool:
     """Whether a level has array nodes: inside another one as that, at the outside on numbers."""
     around = innermost_scope()
-    if _events.get() is not None:
+    if is_noting():
         return False
     if around is not None:
         return isinstance(around.arrays, ArrayGraph)

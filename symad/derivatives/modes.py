@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, array_linearize
+from symad.derivatives.array_linear import ArrayLinear, Dependence, array_linearize
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
@@ -139,7 +139,8 @@ def linear_map(level: Level, result: Tree, *, again: bool = False) -> Linear | A
     in_numbers = level.scope.parent is None and not again
     if in_numbers and level.scope.graph.arrays.closed:
         raise symbol_met_arrays("a symbol")
-    return array_linearize(level.build, result.nodes, level.parameters.nodes, level.scope.values, in_numbers=in_numbers)
+    dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
+    return array_linearize(dependence, level.scope.values, in_numbers=in_numbers)
 
 
 def derivative_of(level: Level, result: Tree) -> Linear:

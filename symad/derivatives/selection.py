@@ -34,12 +34,16 @@ FIRST = _Default(0)
 
 @dataclass(frozen=True)
 class Selection:
-    """A function restricted to what is differentiated; those arguments, their names, whether a tuple was asked for."""
+    """A function restricted to what is differentiated; those arguments, their names, whether a tuple was asked for.
+
+    `others` are the arguments that are not, None where they are parts of arguments.
+    """
 
     function: Function
     arguments: tuple[Any, ...]
     names: tuple[str, ...]
     several: bool
+    others: tuple[Any, ...] | None = None
 
     def as_asked(self, values: Any) -> Any:
         """Return a tuple with one value for each argument as the caller asked for it: the tuple, or its only value."""
@@ -72,7 +76,8 @@ def _by_position(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords:
 
     names = argument_names(f, len(args))
     chosen = tuple(args[k] for k in positions), tuple(names[k] for k in positions)
-    return Selection(restricted, *chosen, isinstance(argnums, tuple))
+    others = None if keywords else tuple(value for k, value in enumerate(args) if k not in positions)
+    return Selection(restricted, *chosen, isinstance(argnums, tuple), others)
 
 
 def positions_of(argnums: Argnums, count: int) -> list[int]:

@@ -26,6 +26,7 @@ from codegen.ir.program import Head
 from codegen.ir.strictness import strict
 from symad.graph.array_operands import (
     ArrayNode,
+    Asked,
     Block,
     Element,
     Kind,
@@ -71,6 +72,7 @@ class ArrayNodes:
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     closed: bool = False
+    asked: list[Asked] | None = None  # of numbers, where somebody listens
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
     composed: dict[int, tuple[ReferenceType[Nodes], tuple[Block, ...]]] = field(default_factory=dict)  # joined parts
     _checks: bool = field(default_factory=strict)

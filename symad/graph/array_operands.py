@@ -7,6 +7,7 @@ array node (a view of its values, or places in it), in several, or in nodes that
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +19,8 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 
 Nodes: TypeAlias = NDArray[np.int64]
+Question: TypeAlias = Callable[[NDArray[Any]], Any]  # what is asked of numbers
+Asked: TypeAlias = tuple[Nodes, Question | None, NDArray[Any]]  # of which nodes what was asked, and the answer
 
 
 class Element(sp.Expr):  # type: ignore[misc]
@@ -211,6 +214,11 @@ class ArrayNode:
     def ids(self) -> Nodes:
         """The nodes of its result."""
         return np.arange(self.first, self.first + self.size).reshape(self.shape)
+
+
+def spread(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return `np.broadcast_to(values, shape)`; values that have the shape, as they are."""
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def result_of(node: ArrayNode) -> Reading:

@@ -6,6 +6,7 @@ Only what is needed, and was not computed before, is computed, in the order in w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.evaluation.matrix_numbers import matrix_numbers
 from codegen.limits import check
-from symad.graph.array_operands import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]
@@ -35,12 +36,27 @@ def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list
     [49.0]
     """
     if graph.arrays.nodes:
-        _prepare(graph, wanted, (), values)
-    return evaluate(graph, wanted, values)
+        schedule(graph, wanted, (), values).carry_out(graph, values)
+    found = evaluate(graph, wanted, values)
+    if graph.arrays.asked is not None:
+        graph.arrays.asked.append((np.array(wanted, dtype=np.int64), None, np.array(found)))
+    return found
 
 
-def values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
-    """Return the numbers of an array of nodes, float64 or bool, in its shape; the array is the caller's own."""
+def values_of_array(graph: Graph, nodes: Nodes, values: Values, question: Question | None = None) -> NDArray[Any]:
+    """Return the numbers of an array of nodes, float64 or bool, in its shape; the array is the caller's own.
+
+    With a question, its answer for these numbers: all that the caller wants to know.
+    """
+    found = _values_of_array(graph, nodes, values)
+    if question is not None:
+        found = np.array(question(found))
+    if graph.arrays.asked is not None:
+        graph.arrays.asked.append((nodes.copy(), question, found.copy()))
+    return found
+
+
+def _values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
     if not graph.arrays.nodes or not nodes.size:
         found = evaluate(graph, nodes.ravel().tolist(), values)
         truths = bool(found) and all(isinstance(value, (bool, np.bool_)) for value in found)
@@ -54,30 +70,52 @@ def compute(graph: Graph, readings: Iterable[Reading], values: Values, nodes: It
     """Compute the numbers of operands, which `read` gives then, and of nodes."""
     readings = list(readings)
     single = [node for reading in readings for node in reading.single_nodes]
-    _prepare(graph, [*single, *nodes], [array for reading in readings for array in reading.array_nodes], values)
+    arrays = [array for reading in readings for array in reading.array_nodes]
+    schedule(graph, [*single, *nodes], arrays, values).carry_out(graph, values)
 
 
-def _prepare(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> None:
-    """Compute array nodes, and what of nodes depends on them."""
+@dataclass(frozen=True)
+class Schedule:
+    """What computes numbers from those that are known, in order.
+
+    `known` are array nodes that have numbers, with the elements that nodes read. Each part has nodes; then an array
+    node, if any, and the elements of it that nodes read.
+    """
+
+    known: list[tuple[ArrayNode, list[int]]]
+    parts: list[tuple[list[int], _Step | None, list[int]]]
+
+    def carry_out(self, graph: Graph, values: Values) -> None:
+        """Compute the numbers."""
+        for array, elements in self.known:
+            values.update(_numbers_at(graph, array, elements))
+        with np.errstate(all="ignore"):
+            for nodes, step, elements in self.parts:
+                if nodes:
+                    carry_out(graph, nodes, values, FLOATS)
+                if step is not None:
+                    check("computing arrays", graph.heads)
+                    _compute(graph, step, values)
+                    if elements:
+                        values.update(_numbers_at(graph, step[0], elements))
+
+
+def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> Schedule:
+    """Return what computes array nodes, and what of nodes depends on them, as far as they have no numbers yet."""
     single, wanted, elements = _needed(graph, nodes, arrays, values)
-    if not single and not wanted:
-        return
-    order = sorted(single | wanted.keys())
-    start = 0
-    with np.errstate(all="ignore"):
-        for stop, item in enumerate([*order, None]):
-            if item is not None and item not in wanted:
-                continue
-            if start < stop:
-                carry_out(graph, order[start:stop], values, FLOATS)
-            if item is not None:
-                check("computing arrays", graph.heads)
-                _compute(graph, wanted[item], values)
-                if item in elements or item in single:  # a constant, itself or all of its array
-                    asked = elements.pop(item, set()) | ({item} & single)
-                    values.update(_numbers_at(graph, wanted[item][0], asked))
-            start = stop + 1
+    computed = [array for first in elements.keys() & graph.arrays.values if (array := graph.arrays.at(first))]
+    known = [(array, sorted(elements.pop(array.first))) for array in computed]
+    parts = list[tuple[list[int], _Step | None, list[int]]]()
+    before = list[int]()
+    for item in sorted(single | wanted.keys()):
+        if item not in wanted:
+            before.append(item)
+            continue
+        asked = elements.pop(item, set()) | ({item} & single)  # a constant is itself or all of its array
+        parts.append((before, wanted[item], sorted(asked)))
+        before = []
     assert not elements
+    return Schedule(known, [*parts, (before, None, [])] if before else parts)
 
 
 def _needed(
@@ -106,8 +144,6 @@ def _needed(
             if its is None or its.element is sp.Float:
                 single.add(node)
                 stack += operands[node]
-            elif its.first in computed:
-                values.update(_numbers_at(graph, its, (node,)))
             else:
                 elements.setdefault(its.first, set()).add(node)
                 waiting.append(its)
@@ -175,14 +211,12 @@ def _compute(graph: Graph, step: _Step, values: Values) -> None:
     if function is not None:
         found = function(*operands)
     else:
-        whole = [np.broadcast_to(part, reading.shape) for part, reading in zip(operands, readings, strict=True)]
+        whole = [spread(np.asarray(part), reading.shape) for part, reading in zip(operands, readings, strict=True)]
         found = _CARRIED_OUT[array.kind](array, *whole)
     found = np.asarray(found)
     if found.dtype != bool and found.dtype != np.float64:
         found = found.astype(np.float64)
-    if found.shape != array.shape:
-        found = np.broadcast_to(found, array.shape)
-    graph.arrays.values[array.first] = found.ravel()
+    graph.arrays.values[array.first] = spread(found, array.shape).ravel()
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:

@@ -30,6 +30,7 @@ from symad.derivatives.application import (
 )
 from symad.derivatives.array_matrices import array_hessian, array_jacobian, pays
 from symad.derivatives.in_code import Columns, Recipe, noted, recipe_of
+from symad.derivatives.kept_traces import KeptTraces
 from symad.derivatives.level import FunctionResultError, Level, in_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.errors import ArgumentError
@@ -122,16 +123,21 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
     (6.0, [2.0])
     """
 
+    kept = KeptTraces(f)
+
     def apply(*args: Any, **keywords: Any) -> tuple[Any, Any]:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         if (written := in_code.gradient(chosen)) is not None:
             return written[0], chosen.as_asked(written[1])
 
+        def called(level: Level) -> Tree:
+            return call_scalar(level, chosen.function, f)
+
         def gradient(level: Level) -> tuple[Any, ...]:
-            result = call_scalar(level, chosen.function, f)
+            result = called(level)
             return level.close(result, modes.gradient(level, result))
 
-        value, cotangents = in_level(chosen.arguments, chosen.names, gradient)
+        value, cotangents = kept.gradient(chosen, called) or in_level(chosen.arguments, chosen.names, gradient)
         return value, chosen.as_asked(cotangents)
 
     recipe = Recipe("value and gradient", f, argnums) if wrt is None else None
@@ -145,9 +151,11 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
     array([2., 4.])
     """
 
+    both = value_and_grad(f, argnums, wrt=wrt)
+
     def apply(*args: Any, **keywords: Any) -> Any:
         try:
-            return value_and_grad(f, argnums, wrt=wrt)(*args, **keywords)[1]
+            return both(*args, **keywords)[1]
         except FunctionResultError as error:
             error.unless_from(f)
             if not error.is_single:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
-from codegen.evaluation.interpret import evaluate
 from codegen.ir.sparsity import SparsityPattern
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice
@@ -18,6 +17,7 @@ from symad.derivatives.level import Level, open_level
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.errors import ArgumentError
+from symad.graph.array_values import values_of_nodes
 from symad.tracing.trace import trace
 from symad.transforms.first_order import JacobianMode, described, grad, hessian, jacobian, linearize, vjp
 
@@ -51,7 +51,7 @@ def _numbers(level: Level, linear: Linear) -> dict[int, float | bool]:
     """Return the values of all coefficients and guards."""
     edges = [edge for _, row in linear.rows for edge in row]
     nodes = sorted({node for coefficient, _, guard in edges for node in (coefficient, guard) if node is not None})
-    return dict(zip(nodes, evaluate(level.scope.graph, nodes, level.scope.values), strict=True))
+    return dict(zip(nodes, values_of_nodes(level.scope.graph, nodes, level.scope.values), strict=True))
 
 
 Order = Literal[1, 2]

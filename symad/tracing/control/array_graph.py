@@ -20,7 +20,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
 from symad.graph.array_operands import ArrayNode, Element, Reading, TruthElement, result_of
-from symad.graph.array_values import compute, read, values_of_array
+from symad.graph.array_values import compute, read
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_loops import ArrayLoops
@@ -235,7 +235,8 @@ class ArrayGraph(ArrayLoops):
 
     def _computed(self, nodes: Nodes) -> Nodes:
         """Return nodes that are computed now, so that what NumPy raises has the user's line."""
-        values_of_array(self.scope.graph, nodes, self.scope.values)
+        graph = self.scope.graph
+        compute(graph, [graph.arrays.reading(nodes)], self.scope.values)
         return nodes
 
 

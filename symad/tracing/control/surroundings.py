@@ -47,6 +47,7 @@ class Surroundings:
         self._caches: list[tuple[Any, Any]] = []  # functions that keep their results, and how many
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
         self._name = ""  # of the global that is being looked at
+        self.bytes = 0  # of arrays, which are compared
         self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
         self._of_kernel = of_kernel  # nothing is put back; names that are not bound yet may be, later
         if not of_kernel:
@@ -120,6 +121,7 @@ class Surroundings:
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable and value.size <= LARGEST:
+                self.bytes += value.nbytes
                 self._note(lambda: value, lambda old: np.copyto(value, old), "an array", value.copy)
             return []
         if isinstance(value, np.random.Generator):

@@ -104,7 +104,7 @@ def _independent(r: Any, m: int) -> Any:
 def _solved_by_reflections(name: str, a: Any, right: Any) -> tuple[Any, Any]:
     """The same of a small matrix; where numbers are known, dependent columns were refused."""
     n, rows = a.shape[1], _checked(name, a, right)
-    if known_values(rows[:n, :n]) is None:
+    if known_values(rows[:n, :n], np.size) is None:
         rows[:n, :n] = _independent(rows[:n, :n], len(a))
     return back_substituted(rows[:n]), rows[n:, n:]
 
@@ -116,11 +116,16 @@ def _checked(name: str, a: Any, right: Any) -> Any:
 
 
 def _check_rank(name: str, a: Any) -> None:
-    known = known_values(a)
-    if known is not None and np.isfinite(known).all() and np.linalg.matrix_rank(known) < min(a.shape):
+    rank = known_values(a, _rank)
+    if rank is not None and rank < min(a.shape):
         refuse_function(
             f"np.linalg.{name} of a matrix without full rank", "the result has no derivative there", "remove columns"
         )
+
+
+def _rank(matrix: Any) -> int:
+    """Return the rank of a matrix; one with entries that are not finite has the full one."""
+    return int(np.linalg.matrix_rank(matrix)) if np.isfinite(matrix).all() else min(matrix.shape)
 
 
 @implements(np.linalg.lstsq)

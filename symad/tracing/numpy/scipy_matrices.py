@@ -38,9 +38,19 @@ def refuse_scipy(name: str, why: str, do: str) -> NoReturn:
 def finite(check: bool, *values: Any) -> None:
     """Raise SciPy's ValueError where numbers are known and not finite."""
     for value in values if check else ():
-        known = known_values(value) if is_traced(value) else np.asarray(value)
-        if known is not None and known.dtype.kind in "fc" and not np.isfinite(known).all():
+        known = known_values(value, _is_finite) if is_traced(value) else _is_finite(np.asarray(value))
+        if known is not None and not known:
             raise ValueError("array must not contain infs or NaNs")
+
+
+def _is_finite(numbers: Any) -> Any:
+    return numbers.dtype.kind not in "fc" or np.isfinite(numbers).all()
+
+
+def _check_positive(matrix: Any) -> bool:
+    """Raise as SciPy does for a matrix that is not positive definite."""
+    np.linalg.cholesky(matrix)
+    return True
 
 
 def symmetric(a: Any, lower: bool) -> Any:
@@ -63,8 +73,8 @@ def solve(
 def _assumed(a: Any, form: str | None, lower: bool, transposed: bool) -> Any:
     if form in _SYMMETRIC:
         a = symmetric(a, lower)
-        if form in ("pos", "positive definite") and (known := known_values(a)) is not None:
-            np.linalg.cholesky(known)  # which raises as SciPy does
+        if form in ("pos", "positive definite"):
+            known_values(a, _check_positive)
     elif form is not None and form not in _FORMS:
         raise ValueError(f"{form} is not a recognized matrix structure")
     elif form is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 import symad.tracing.values.node_arrays as node_arrays
 from symad.errors import LimitError, TraceError
+from symad.graph.array_operands import Question
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
@@ -37,7 +38,7 @@ def det(a: Any) -> Any:
 
 def _det_one(a: Any) -> Any:
     _check("det", a)
-    if (arrays := arrays_for(a)) is not None and np.linalg.slogdet(values_of(a.scope, a.nodes))[0]:
+    if (arrays := arrays_for(a)) is not None and values_of(a.scope, a.nodes, _sign_of_determinant):
         return wrap(arrays.determinant(a.nodes), a.scope)
     if (loops := loops_for(a)) is not None:
         return wrap(loops.determinant(a.nodes), a.scope)
@@ -51,6 +52,10 @@ def _det_one(a: Any) -> Any:
     for k in range(1, len(a)):
         product = product * reduced[k, k]
     return product if isinstance(sign, int) and sign == 1 else product * sign
+
+
+def _sign_of_determinant(matrix: Any) -> Any:
+    return np.linalg.slogdet(matrix)[0]
 
 
 def _by_minors(a: Any) -> Any:
@@ -90,8 +95,8 @@ def slogdet(a: Any) -> Any:
 
 def _slogdet_one(a: Any) -> tuple[Any, Any]:
     _check("slogdet", a)
-    if (arrays := arrays_for(a)) is not None and (sign := np.linalg.slogdet(values_of(a.scope, a.nodes))[0]):
-        return float(sign), wrap(arrays.log_determinant(a.nodes), a.scope)
+    if (arrays := arrays_for(a)) is not None and (known := values_of(a.scope, a.nodes, _sign_of_determinant)):
+        return float(known), wrap(arrays.log_determinant(a.nodes), a.scope)
     if (loops := loops_for(a)) is not None:
         logarithm, sign = loops.signed_log_determinant(a.nodes)
         return wrap(sign, a.scope), wrap(logarithm, a.scope)
@@ -227,9 +232,10 @@ def back_substituted(rows: Any) -> Any:
 
 def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -> Any:
     """Return the solutions of systems of the lower triangle of a matrix, or of its transposed one."""
-    n, known = len(a), known_values(np.diagonal(a))
-    if known is not None and (known == 0).any():
-        raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {int(np.argmin(known != 0))}")
+    n, known = len(a), known_values(np.diagonal(a), np.flatnonzero)
+    if known is not None and len(known) < n:
+        place = next(k for k in range(n) if k not in known)
+        raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
     if (loops := loops_for(a, right, least=least)) is not None:
         return wrap(loops.triangular(a.nodes, right.nodes, turned), a.scope)
     lower = np.tril(a)
@@ -307,22 +313,31 @@ def _pivot(column: Any) -> tuple[int, bool]:
 
     For symbolic values it is the first entry that is no constant zero.
     """
-    known = known_values(column)
+    known = known_values(column, _largest)
     if known is not None:
-        place = int(np.argmax(np.abs(known)))
-        return place, bool(known[place] == 0)
+        return int(known[0]), bool(known[1])
     constants = [constant(column.scope.graph, node) for node in column.nodes.tolist()]
     return next((k for k, value in enumerate(constants) if value != 0), 0), False
 
 
-def known_values(array: Any) -> Any:
-    """Return the values of a traced array as floats, or None when they are symbolic."""
+def _largest(column: Any) -> list[int]:
+    """Return the place of the number of largest value, and whether it is zero."""
+    place = int(np.argmax(np.abs(column)))
+    return [place, int(column[place] == 0)]
+
+
+def _is_not_positive(pivot: Any) -> Any:
+    return pivot[0] <= 0  # NaN is no reason to refuse: it comes out, as in NumPy and in kernels
+
+
+def known_values(array: Any, question: Question | None = None) -> Any:
+    """Return the values of a traced array as floats, or the answer to a question; None when they are symbolic."""
     root = _compiled(array)
     if root is not None and reaches(root.graph, array.nodes, root.parameters, root.reaching):
         return None  # known without computing what the others are
     try:
         with forgiving():
-            return values_of(array.scope, array.nodes).astype(float)
+            return values_of(array.scope, array.nodes, question).astype(float)
     except TraceError:
         return None
 
@@ -363,8 +378,9 @@ def _cholesky_one(a: Any) -> Any:
             for k in range(j):
                 rest = rest - lower[i, k] * lower[j, k]
             lower[i, j] = rest / lower[j, j] if j < i else rest
-        pivot = known_values(lower[i, i : i + 1])
-        if pivot is not None and pivot[0] <= 0:  # NaN is no reason: it comes out, as in NumPy and in kernels
+        if known_values(
+            lower[i, i : i + 1], _is_not_positive
+        ):  # NaN is no reason: it comes out, as in NumPy and in kernels
             raise np.linalg.LinAlgError("Matrix is not positive definite")
         lower[i, i] = np.sqrt(lower[i, i])
     return lower

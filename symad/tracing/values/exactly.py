@@ -71,8 +71,9 @@ def same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
         return one.tobytes() == other.tobytes()
     if not one.size:
         return True
-    bytes_of_one, bytes_of_other = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other))
-    return np.array_equal(bytes_of_one, bytes_of_other)
+    kind = np.uint64 if one.nbytes % 8 == 0 else np.uint8
+    words, others = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).view(kind) for each in (one, other))
+    return np.array_equal(words, others)
 
 
 def _parts(value: Any) -> list[Any] | None:

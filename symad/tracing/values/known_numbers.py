@@ -16,6 +16,7 @@ import sympy as sp
 from codegen.errors import UnboundSymbolError
 from codegen.ir.program import reachable
 from symad.errors import EscapedValueError, TraceError
+from symad.graph.array_operands import Question
 from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let
@@ -58,11 +59,11 @@ def _number(scope: Scope, node: int) -> float | bool:
     return value
 
 
-def values_of(scope: Scope, nodes: Nodes) -> npt.NDArray[Any]:
-    """Return the values of an array of nodes, float64 or bool, in its shape."""
+def values_of(scope: Scope, nodes: Nodes, question: Question | None = None) -> npt.NDArray[Any]:
+    """Return the values of an array of nodes, float64 or bool, in its shape; or the answer to a question about them."""
     scope.check_open()
     try:
-        return values_of_array(scope.graph, nodes, scope.values)
+        return values_of_array(scope.graph, nodes, scope.values, question)
     except UnboundSymbolError as error:
         raise symbolic_error(scope.graph, int(nodes.max()), "the value of a traced array") from error
 

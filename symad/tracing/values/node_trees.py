@@ -49,6 +49,10 @@ class Tree:
         """Whether another tree has the same structure and shapes."""
         return bool(self.structure == other.structure) and self.shapes == other.shapes
 
+    def filled(self, leaves: Sequence[Any]) -> Any:
+        """Return the container with other leaves."""
+        return containers.unflatten(self.structure, list(leaves))
+
     def refill(self, nodes: Sequence[int] | Nodes) -> Tree:
         """Return a tree of the same structure and shapes with other nodes."""
         flat, arrays, start = np.asarray(nodes, dtype=np.int64), [], 0

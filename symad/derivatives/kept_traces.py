@@ -1,0 +1,225 @@
+"""Kept traces: a function that is called on numbers again, with arguments of the same shapes, is not run again.
+
+Its trace has no numbers in it but those of the arguments: with others, the same operations are carried out, and the
+same derivatives are taken of them, to the last bit. That holds where running the function would do the same again:
+
+- it has no side effects (`symad.tracing.control.side_effects`), and nothing that it reads has changed since
+  (`symad.tracing.control.surroundings`, as for `jit`);
+- what it asked of numbers while it ran (`if`, `argmax`, `float(...)`, a pivot, a guard of an inner derivative) has the
+  same answers as then: each is asked again.
+
+Else it is run, as at the first call. The second call with the same shapes keeps the trace.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import symad.tracing.values.containers as containers
+from symad.derivatives import modes
+from symad.derivatives.array_arithmetic import NumberArithmetic
+from symad.derivatives.array_linear import Dependence, array_linearize
+from symad.derivatives.level import Level, is_noting, open_level
+from symad.derivatives.selection import Selection
+from symad.errors import RuleError
+from symad.graph.array_operands import Asked
+from symad.graph.array_values import schedule, values_of_array
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.calling.swallowed import forgive
+from symad.tracing.control.side_effects import side_effect_of
+from symad.tracing.control.surroundings import Surroundings
+from symad.tracing.values.container_types import static_parts
+from symad.tracing.values.exactly import same_bytes
+from symad.tracing.values.node_operands import SymbolMetArraysError
+from symad.tracing.values.node_trees import Tree
+
+LOG = logging.getLogger("symad")
+
+TRACES = 8  # of one function: bound of those that are kept, keyed by structure, shapes and kinds of the arguments
+COMPARED = 2**18  # bytes of what a function reads that are compared in the time that an operation takes to trace
+ROWS = 16  # nodes that are traced in that time, where they are no arrays
+MISSES = 8  # calls with other answers, more than with the same, after which a function is run each time
+
+Called: TypeAlias = Callable[[Level], Tree]
+Leaves: TypeAlias = Sequence[Any]
+
+
+class KeptTraces:
+    """The traces of one function, by the structure, shapes and kinds of its arguments."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self._f = f
+        self._kept = OrderedDict[Any, _Kept | str]()  # or why there is none
+        self._lock = Lock()
+
+    def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any] | None:
+        """Return value and gradient of what `called` runs, by a trace that is kept; None where it is to be run."""
+        if chosen.others is None or _is_watched():
+            return None
+        leaves, structure = containers.flatten_exactly(chosen.arguments)
+        others, around = containers.flatten_exactly(chosen.others)
+        if not (all(map(_is_number, leaves)) and all(map(_is_known, others))):
+            return None
+        key = structure, tuple(map(np.shape, leaves)), around, tuple([(type(leaf), np.shape(leaf)) for leaf in others])
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                self._note(key, _ONCE)
+        if isinstance(found, _Kept):
+            answer = found.gradient(leaves, others)
+            if found.misses > MISSES + found.hits:
+                self._note(key, "what it asks of numbers has other answers each time")
+            return answer
+        return self._keep(key, chosen, others, called) if found is _ONCE else None
+
+    def _note(self, key: Any, kept: _Kept | str) -> None:
+        """Note a trace, or why there is none."""
+        self._kept[key] = kept
+        self._kept.move_to_end(key)
+        if len(self._kept) > TRACES:
+            self._kept.popitem(last=False)
+        if kept is not _ONCE:
+            LOG.debug("the trace of %s is %s", name_of(self._f), "kept" if isinstance(kept, _Kept) else f"not: {kept}")
+
+    def _keep(self, key: Any, chosen: Selection, others: Leaves, called: Called) -> tuple[Any, Any] | None:
+        """Return value and gradient, and keep the trace for the next call, if it may be."""
+        if effect := side_effect_of(self._f):
+            self._note(key, f"{effect} may have side effects")
+            return None
+        generators, read = _generators(), Surroundings(self._f, *static_parts(chosen.others), of_kernel=True)
+        try:
+            with open_level(chosen.arguments, chosen.names, arrays=True) as level:
+                asked: list[Asked] = []
+                level.scope.graph.arrays.asked = asked
+                try:
+                    result = called(level)
+                finally:
+                    level.scope.graph.arrays.asked = None
+                trees = result, modes.gradient(level, result)
+                found = level.close(*trees)
+        except SymbolMetArraysError as error:
+            forgive(error)
+            self._note(key, "it has symbols")
+            return None
+        size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
+        if not (read.complete and read.unchanged() and _generators() == generators) or read.runs_out:
+            self._note(key, "it changes what it reads")
+        elif size > COMPARED * (len(level.scope.graph.arrays.nodes) or len(level.scope.graph) // ROWS):
+            self._note(key, f"{size:,} bytes that it reads would be compared at each call")
+        else:
+            self._note(key, _Kept(level, trees, asked, read, others))
+        return found
+
+
+_ONCE = "it was called once"
+
+
+class _Kept:
+    """A trace, and what it depends on. `_lock`: numbers are kept with the graph while they are needed."""
+
+    def __init__(
+        self, level: Level, trees: tuple[Tree, Tree], asked: Sequence[Asked], read: Surroundings, others: Leaves
+    ) -> None:
+        self.hits, self.misses = 0, 0
+        self._level, self._graph, self._values = level, level.scope.graph, level.scope.values
+        self._result, self._gradient = trees
+        self._asked, self._surroundings = asked, read
+        self._others = [leaf.copy() if _is_array(leaf) else leaf for leaf in others]
+        self._lock = Lock()
+        self._forget()
+        self._enter([np.zeros(shape) for shape in level.parameters.shapes])
+        self._dependence: Dependence | None = None  # where there are array nodes: else the gradient is in the graph
+        if self._graph.arrays.nodes:
+            self._dependence = Dependence(level.build, self._result.nodes, level.parameters.nodes)
+            outputs = self._dependence.outputs
+            self._schedule = schedule(self._graph, outputs.single_nodes, outputs.array_nodes, self._values)
+        else:
+            self._schedule = schedule(self._graph, [node for tree in trees for node in tree.flat], (), self._values)
+        self._forget()
+
+    def gradient(self, leaves: Leaves, others: Leaves) -> tuple[Any, Any] | None:
+        """Return value and gradient; None where the function is to be run."""
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            as_it_was = all(map(_same, others, self._others)) and self._surroundings.unchanged()
+            found = self._computed(leaves) if as_it_was else None
+        except (np.linalg.LinAlgError, RuleError):  # raised again, with the user's line, where the function is run
+            found = None
+        finally:
+            self._forget()
+            self._lock.release()
+        self.hits, self.misses = self.hits + (found is not None), self.misses + (found is None)
+        return found
+
+    def _computed(self, leaves: Leaves) -> tuple[Any, Any] | None:
+        self._enter(leaves)
+        self._schedule.carry_out(self._graph, self._values)
+        for nodes, question, answer in self._asked:
+            if not _same(values_of_array(self._graph, nodes, self._values, question), answer):
+                return None
+        value = values_of_array(self._graph, self._result.arrays[0], self._values).item()
+        return self._result.filled([value]), self._gradient.filled(self._cotangents())
+
+    def _cotangents(self) -> Leaves:
+        if self._dependence is None:
+            found = [values_of_array(self._graph, array, self._values) for array in self._gradient.arrays]
+            return [part if part.ndim else part.item() for part in found]
+        linear = array_linearize(self._dependence, self._values, in_numbers=True).transpose()
+        flat, shapes = linear.image(NumberArithmetic(), np.ones(1)), self._gradient.shapes
+        parts = np.split(flat, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
+        return [part.reshape(shape).copy() if shape else part.item() for part, shape in zip(parts, shapes, strict=True)]
+
+    def _enter(self, leaves: Leaves) -> None:
+        """Give the parameters their numbers."""
+        for nodes, leaf in zip(self._level.parameters.arrays, leaves, strict=True):
+            array = self._graph.arrays.at(int(nodes.flat[0])) if nodes.size else None
+            if array is not None:
+                self._graph.arrays.values[array.first] = np.array(leaf, dtype=np.float64).ravel()
+            else:
+                self._values.update(zip(nodes.ravel().tolist(), np.ravel(leaf).tolist(), strict=True))
+
+    def _forget(self) -> None:
+        self._values.clear()
+        self._graph.arrays.values.clear()
+
+
+def _is_watched() -> bool:
+    """Whether somebody sees how a function is run: a trace around it, a debugger, or who listens to its steps."""
+    return innermost_scope() is not None or is_noting() or sys.gettrace() is not None or sys.getprofile() is not None
+
+
+def _generators() -> tuple[Any, ...]:
+    """Return the states of the generators of random numbers that all code has."""
+    kind, state, *rest = np.random.get_state(legacy=True)
+    return random.getstate(), kind, np.asarray(state).tobytes(), *rest
+
+
+def _is_number(leaf: Any) -> bool:
+    return type(leaf) is float or (type(leaf) is np.ndarray and leaf.dtype == np.float64)
+
+
+def _is_known(leaf: Any) -> bool:
+    return type(leaf) in (int, float, bool, str, np.float64) or _is_array(leaf)
+
+
+def _is_array(leaf: Any) -> bool:
+    return type(leaf) is np.ndarray and not leaf.dtype.hasobject
+
+
+def _same(now: Any, before: Any) -> bool:
+    """Whether numbers are the same, to the bit, or text is."""
+    if isinstance(now, str):
+        return bool(now == before)
+    one, two = np.asarray(now), np.asarray(before)
+    return one.shape == two.shape and one.dtype == two.dtype and same_bytes(one, two)

@@ -1,0 +1,284 @@
+"""A gradient that is called again takes the trace that it has, with the same bits, and only where that is safe."""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.derivatives import kept_traces
+from symad.transforms import first_order
+
+rng = np.random.default_rng(0)
+DATA, LABELS = rng.normal(size=(12, 20)), np.eye(4)[rng.integers(4, size=12)]
+MATRIX = np.eye(6) + 0.1 * rng.normal(size=(6, 6))
+SCALE = 2.0
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often a function was run to be differentiated."""
+    counted: list[int] = []
+    called = first_order.call_scalar
+    monkeypatch.setattr(first_order, "call_scalar", lambda *args: (counted.append(1), called(*args))[1])
+    return counted
+
+
+def network(w: Any) -> Any:
+    hidden = np.maximum(DATA @ w.reshape(20, 4), 0.0)
+    largest = np.max(hidden, axis=1, keepdims=True)
+    return -np.sum(LABELS * (hidden - largest - np.log(np.sum(np.exp(hidden - largest), axis=1, keepdims=True))))
+
+
+def solved(x: Any) -> Any:
+    a = MATRIX + np.outer(x, x)
+    return np.linalg.slogdet(a)[1] + x @ np.linalg.solve(a, x)
+
+
+def small(x: Any) -> Any:
+    """No arrays that are large enough to be nodes."""
+    total = 0.0
+    for k in range(3):
+        total = total + np.sin(x[k]) * x[(k + 1) % 3] ** 2
+    return total
+
+
+def chain(x: Any) -> Any:
+    for _ in range(5):
+        x = np.tanh(x * SCALE) + np.roll(x, 1) / (1.0 + x**2)
+    return np.sum(x[3:] * x[:-3]) + np.prod(x[:2])
+
+
+def branching(x: Any) -> Any:
+    return np.sum(x**3) if x[0] > 0.0 else np.sum(np.exp(x))
+
+
+def greatest(x: Any) -> Any:
+    return x[np.argmax(x)] ** 2 + np.sum(x)
+
+
+def nested(x: Any) -> Any:
+    inner = sa.grad(lambda y: np.sum(np.maximum(y, 0.0) ** 3))
+    return np.sum(inner(x) ** 2)
+
+
+SIZES = {network: 80, solved: 6, small: 3, chain: 40, branching: 30, greatest: 30, nested: 30}
+
+
+@pytest.mark.parametrize("f", SIZES, ids=lambda f: f.__name__)
+def test_a_kept_trace_has_the_bits_of_a_run(f: Callable[..., Any]) -> None:
+    gradient = sa.value_and_grad(f)
+    for _ in range(7):
+        x = rng.normal(size=SIZES[f])
+        found, right = gradient(x), sa.value_and_grad(f)(x)
+        assert found[0] == right[0]
+        assert type(found[0]) is type(right[0])
+        np.testing.assert_array_equal(found[1], right[1])
+
+
+@pytest.mark.parametrize("f", [network, solved, small, chain], ids=lambda f: f.__name__)
+def test_a_function_is_run_twice_for_each_shape(f: Callable[..., Any], runs: list[int]) -> None:
+    gradient = sa.grad(f)
+    for _ in range(6):
+        gradient(rng.normal(size=SIZES[f]))
+    assert len(runs) == 2
+
+
+def test_shapes_and_arguments_have_traces_of_their_own(runs: list[int]) -> None:
+    gradient = sa.grad(lambda p, scale: np.sum(p["a"] @ p["b"] * scale) + p["c"])
+    for n in (4, 5, 4, 5, 4, 5, 4, 5):
+        p = {"a": rng.normal(size=(3, n)), "b": rng.normal(size=(n, 6)), "c": 2.0}
+        found = gradient(p, 3.0)
+        np.testing.assert_allclose(found["a"], 3.0 * np.tile(p["b"].sum(axis=1), (3, 1)))
+        assert found["c"] == 1.0
+    assert len(runs) == 4
+    np.testing.assert_allclose(gradient(p, 5.0)["b"], 5.0 * np.tile(p["a"].sum(axis=0)[:, None], (1, 6)))
+    assert len(runs) == 5
+
+
+def test_results_are_the_callers_own() -> None:
+    gradient = sa.grad(chain)
+    x = rng.normal(size=40)
+    first = [gradient(x) for _ in range(3)][-1]
+    first[:] = 7.0
+    assert not np.any(gradient(x) == 7.0)
+
+
+def test_answers_that_differ_make_it_run(runs: list[int]) -> None:
+    gradient, x = sa.grad(branching), np.ones(30)
+    for _ in range(4):
+        np.testing.assert_array_equal(gradient(x), 3.0 * x**2)
+    assert len(runs) == 2
+    np.testing.assert_array_equal(gradient(-x), np.exp(-x))
+    assert len(runs) == 3
+    np.testing.assert_array_equal(gradient(2.0 * x), 12.0 * np.ones(30))
+    assert len(runs) == 3
+
+
+def test_what_mostly_differs_is_not_kept_for_ever(runs: list[int]) -> None:
+    gradient = sa.grad(lambda x: np.sum(x * int(x[0])))
+    for k in range(40):
+        gradient(np.full(20, 1.0 + k))
+    assert len(runs) == 40
+    (why,) = (each for each in _traces(gradient)._kept.values())
+    assert why == "what it asks of numbers has other answers each time"
+
+
+def _traces(gradient: Any) -> kept_traces.KeptTraces:
+    seen, waiting = set[int](), [gradient]
+    for function in waiting:
+        for cell in getattr(function, "__closure__", None) or ():
+            if isinstance(cell.cell_contents, kept_traces.KeptTraces):
+                return cell.cell_contents
+            if callable(cell.cell_contents) and id(cell.cell_contents) not in seen:
+                seen.add(id(cell.cell_contents))
+                waiting.append(cell.cell_contents)
+    raise AssertionError("no traces")
+
+
+def test_what_is_read_may_change() -> None:
+    weights, settings = np.ones(20), SimpleNamespace(power=2)
+    gradient, x = sa.grad(lambda x: np.sum(weights * x**settings.power) * SCALE), rng.normal(size=20)
+
+    def right() -> Any:
+        return SCALE * weights * settings.power * x ** (settings.power - 1)
+
+    for _ in range(4):
+        np.testing.assert_allclose(gradient(x), right())
+    weights[3] = 5.0
+    np.testing.assert_allclose(gradient(x), right())
+    settings.power = 3
+    np.testing.assert_allclose(gradient(x), right())
+    globals()["SCALE"] = 4.0
+    try:
+        np.testing.assert_allclose(gradient(x), right())
+    finally:
+        globals()["SCALE"] = 2.0
+    np.testing.assert_allclose(gradient(x), right())
+
+
+def test_what_has_side_effects_is_run_each_time(capsys: pytest.CaptureFixture[str], runs: list[int]) -> None:
+    seen: list[float] = []
+    generator = np.random.default_rng(1)
+
+    def appending(x: Any) -> Any:
+        seen.append(1.0)
+        return np.sum(x**2)
+
+    def counting(x: Any) -> Any:
+        counting.calls = getattr(counting, "calls", 0) + 1
+        return np.sum(x**2)
+
+    with_effects = [
+        lambda x: np.sum(x**2) if print("run") is None else x[0],
+        appending,
+        counting,
+        lambda x: np.sum(x * generator.normal(size=20)),
+        lambda x: np.sum(x * np.random.rand(20)),
+        lambda x: np.sum(x * random.random()),
+        lambda x: np.sum(x * time.time()),
+    ]
+    for f in with_effects:
+        gradient = sa.grad(f)
+        before = len(runs)
+        found = [gradient(np.ones(20)) for _ in range(5)]
+        assert len(runs) == before + 5
+        assert len(found) == 5
+    assert capsys.readouterr().out == "run\n" * 5
+    assert len(seen) == 5
+    assert counting.calls == 5
+
+
+def test_errors_of_numbers_have_the_users_line(runs: list[int]) -> None:
+    def f(a: Any) -> Any:
+        return np.sum(np.linalg.cholesky(a) ** 3)
+
+    gradient = sa.grad(f)
+    for _ in range(3):
+        gradient(np.eye(5))
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        gradient(-np.eye(5))
+    assert any(entry.name == "f" for entry in caught.traceback)
+    assert len(runs) == 3
+    np.testing.assert_array_equal(np.diag(gradient(np.eye(5))), np.full(5, 1.5))
+    assert len(runs) == 3
+
+
+def test_nan_and_infinities_come_out_as_of_a_run() -> None:
+    gradient = sa.grad(network)
+    for value in (1.0, 1.0, 1.0, np.nan, np.inf, 0.0):
+        x = np.full(80, 0.5)
+        x[7] = value
+        np.testing.assert_array_equal(gradient(x), sa.grad(network)(x))
+
+
+def test_the_graph_does_not_grow() -> None:
+    gradient, x = sa.grad(network), rng.normal(size=80)
+    for _ in range(3):
+        gradient(x)
+    (kept,) = _traces(gradient)._kept.values()
+    size = len(kept._graph), len(kept._graph.arrays.nodes)
+    for _ in range(5):
+        gradient(rng.normal(size=80))
+    assert (len(kept._graph), len(kept._graph.arrays.nodes)) == size
+    assert not kept._graph.arrays.values
+    assert not kept._values
+
+
+def test_threads_share_a_trace() -> None:
+    gradient, points = sa.grad(network), rng.normal(size=(8, 80))
+    right = [sa.grad(network)(x) for x in points]
+    for x in points[:3]:
+        gradient(x)
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        wrong.extend(k for _ in range(10) if not np.array_equal(gradient(points[k]), right[k]))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_debugger_sees_each_run(runs: list[int]) -> None:
+    gradient = sa.grad(chain)
+    for _ in range(4):
+        gradient(rng.normal(size=40))
+    assert len(runs) == 2
+    before = sys.gettrace()
+    sys.settrace(lambda *_: None)
+    try:
+        gradient(rng.normal(size=40))
+    finally:
+        sys.settrace(before)
+    assert len(runs) == 3
+
+
+def test_large_constants_are_not_compared_at_each_call(caplog: pytest.LogCaptureFixture, runs: list[int]) -> None:
+    data = np.ones(2**20)
+    with caplog.at_level(logging.DEBUG, "symad"):
+        gradient = sa.grad(lambda x: np.sum(data * x[0]) + np.sum(x))
+        for _ in range(3):
+            gradient(np.ones(16))
+    assert "is not: 8,388,608 bytes that it reads would be compared at each call" in caplog.text
+    assert len(runs) == 3
+
+
+def test_traces_are_bounded() -> None:
+    gradient = sa.grad(chain)
+    for n in range(20, 20 + 2 * kept_traces.TRACES):
+        for _ in range(2):
+            gradient(np.ones(n))
+    assert len(_traces(gradient)._kept) == kept_traces.TRACES
