@@ -29,6 +29,7 @@ from symad.tracing.numpy.distances import MODULES as DISTANCES
 from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import Array, wrap
@@ -37,7 +38,7 @@ from symad.tracing.values.node_arrays import constants, converted, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced
+from symad.tracing.values.traced import Traced, TracedComplex
 
 Function = Callable[..., Any]
 
@@ -51,10 +52,13 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     2.0
     """
 
+    complex_too = getattr(traced_form, "takes_complex", False)
+
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
-        if not holds_traced((*args, *keywords.values())):
+        given = (*args, *keywords.values())
+        if not (holds_traced(given) or (complex_too and any(isinstance(value, TracedComplex) for value in given))):
             return original(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
@@ -368,7 +372,15 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, "scipy")  # inner modules first
+_OPTIONAL = (
+    *EXTRAS,
+    "scipy.special",
+    "scipy.stats",
+    "scipy.linalg",
+    *DISTANCES,
+    *FOURIER,
+    "scipy",
+)  # inner modules first
 
 
 @functools.lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ import symad.tracing.numpy.curves
 import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances
 import symad.tracing.numpy.distributions
+import symad.tracing.numpy.fourier_functions
 import symad.tracing.numpy.least_squares
 import symad.tracing.numpy.orders
 import symad.tracing.numpy.pad
