@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from symad.tracing.values.node_arrays import loops_on
+from symad.tracing.values.traced import Traced
+
 LARGEST = 16  # size of a pass; of a prime factor PRIME
 PRIME = 31
 
@@ -33,14 +36,26 @@ def transform(parts: Pair, *, back: bool = False) -> Pair:
     if n < 2:
         return real, np.zeros_like(real) if imaginary is None else imaginary
     sizes = radices(n)
+    if sizes and is_written_out(real, 2 * max(sizes) * int(np.size(real))):
+        sizes = radices(n, 2)
     return _passes(real, imaginary, sizes, back) if sizes else _by_chirp(real, imaginary, back)
 
 
-def radices(n: int) -> list[int]:
-    """Return the sizes of passes whose product is n; none where a prime factor is too large.
+def is_written_out(values: Any, operations: int) -> bool:
+    """Return whether so many operations on an array are single nodes: the fewer, the better."""
+    writer = loops_on(values.scope.graph) if isinstance(values, Traced) else None
+    if writer is None:
+        return isinstance(values, Traced)
+    return not writer.on_numbers and operations < writer.least
 
-    >>> radices(1000), radices(97), radices(1)
-    ([10, 10, 10], [], [])
+
+def radices(n: int, largest: int = LARGEST) -> list[int]:
+    """Return the sizes of passes whose product is n, larger than wanted only where they are prime factors.
+
+    None where a prime factor is too large.
+
+    >>> radices(1000), radices(97), radices(1), radices(20, 2)
+    ([10, 10, 10], [], [], [5, 2, 2])
     """
     primes, rest = list[int](), n
     for prime in range(2, PRIME + 1):
@@ -52,7 +67,7 @@ def radices(n: int) -> list[int]:
     found = list[int]()
     for prime in sorted(primes, reverse=True):
         smallest = min(range(len(found)), key=found.__getitem__, default=-1)
-        if smallest >= 0 and found[smallest] * prime <= LARGEST:
+        if smallest >= 0 and found[smallest] * prime <= largest:
             found[smallest] *= prime
         else:
             found.append(prime)
@@ -64,7 +79,7 @@ def _roots(places: NDArray[np.int64], n: int, back: bool) -> tuple[NDArray[np.fl
     turns = places % n
     turns = np.where(2 * turns > n, turns - n, turns)
     angles = 2 * np.pi * turns / n
-    return np.cos(angles), np.sin(angles) if back else -np.sin(angles)
+    return np.cos(angles), (np.sin(angles) if back else -np.sin(angles)) + 0.0  # without -0.0, which is kept apart
 
 
 @lru_cache(maxsize=64)
@@ -81,7 +96,7 @@ def _passes(real: Any, imaginary: Any, sizes: list[int], back: bool) -> Pair:
     for number, size in enumerate(sizes):
         left //= size
         cosines, sines = _factors(size, 1, size, back)
-        matrix = np.block([[cosines, -sines], [sines, cosines]])
+        matrix = np.block([[cosines, 0.0 - sines], [sines, cosines]])
         matrix = matrix[:, :size] if imaginary is None and number == 0 else matrix
         made = np.reshape(matrix @ np.reshape(x, (matrix.shape[1], -1)), (2, size, left, inner))
         if left > 1:
