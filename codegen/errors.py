@@ -54,8 +54,12 @@ class LimitError(WorkbenchError):
     """A limit (operations, seconds, tree size) was reached."""
 
 
+class MemoryLimitError(LimitError):
+    """What was asked for would take more memory than a limit allows; none of it has been taken."""
+
+
 class WorkspaceError(WorkbenchError, MemoryError):
-    """A kernel could not allocate its workspace."""
+    """There is no memory for an array, or for a kernel's workspace."""
 
 
 class InvariantError(WorkbenchError):

@@ -13,7 +13,7 @@ from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Program
 from codegen.ir.region import RolledProgram
-from codegen.lanes import FLOAT64, NumberType
+from codegen.lanes import NumberType
 from codegen.loops.loop import StraightError
 from codegen.loops.roll import Roll, repeats_enough, roll_program
 from codegen.machine.build import compile_program
@@ -122,11 +122,11 @@ def _with_loops(program: Program, roll: Roll, options: Options) -> Program | Rol
     """Return the program as loops where they are asked for, or cost less."""
     if roll not in get_args(Roll):
         raise ArgumentError(f"roll={roll!r}", do=f"use one of {', '.join(get_args(Roll))}")
-    if options.number is not FLOAT64 and roll == "always":
+    if options.number.parts > 1 and roll == "always":
         raise ArgumentError(
-            f'roll="always" with dtype={options.dtype!r}', why="loops are written for float64", do="leave one out"
+            f'roll="always" with dtype={options.dtype!r}', why="loops are written for real numbers", do="leave one out"
         )
-    if roll == "never" or options.number is not FLOAT64:
+    if roll == "never" or options.number.parts > 1:
         return program
     try:
         found = roll_program(program)

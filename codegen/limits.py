@@ -1,4 +1,6 @@
-"""Limits on runaway work: so many operations, so many seconds, checked wherever a table grows and between stages.
+"""Limits on runaway work: so many operations, so many seconds, so many bytes of one array.
+
+Operations and seconds are checked wherever a table grows and between stages, bytes before they are asked for.
 
 A check is one comparison for each 4096 rows, so that it costs nothing; within a stage that LLVM runs, it can only come
 between two modules (see `codegen.emission.straight`).
@@ -6,18 +8,21 @@ between two modules (see `codegen.emission.straight`).
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from numbers import Real
 
 import sympy as sp
 from sympy.logic.boolalg import BooleanAtom
 
-from codegen.errors import ArgumentError, LimitError
+from codegen.errors import ArgumentError, LimitError, MemoryLimitError
 from codegen.heads import Alias
 
 LEAVES = (sp.Atom, BooleanAtom, Alias)
@@ -26,33 +31,38 @@ EVERY = 4096  # rows between two checks
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many operations a table may have, and when the time is over (`time.monotonic`)."""
+    """How many operations a table may have, when the time is over (`time.monotonic`), how many bytes an array has."""
 
     operations: float
     deadline: float
     seconds: float
+    bytes: float
 
 
 _limits: ContextVar[Limits | None] = ContextVar("codegen_limits", default=None)
 
 
 @contextmanager
-def limits(max_ops: int | None = None, max_seconds: float | None = None) -> Iterator[None]:
+def limits(
+    max_ops: int | None = None, max_seconds: float | None = None, max_bytes: float | None = None
+) -> Iterator[None]:
     """Raise LimitError in this block when a table of operations grows beyond `max_ops`, or after `max_seconds`.
 
-    ArgumentError for a limit that is not positive.
+    It is also raised for an array, a table, a result or a kernel's workspace of more than `max_bytes`, before the
+    memory is asked for. ArgumentError for a limit that is not positive.
 
     >>> with limits(max_seconds=100.0):
     ...     check("adding")
     """
-    for name, value in (("max_ops", max_ops), ("max_seconds", max_seconds)):
+    for name, value in (("max_ops", max_ops), ("max_seconds", max_seconds), ("max_bytes", max_bytes)):
         if value is not None and not (isinstance(value, Real) and value > 0):
             raise ArgumentError(f"{name}={value!r}", do="give a positive number, or None for no limit")
-    if max_ops is None and max_seconds is None:
+    if max_ops is None and max_seconds is None and max_bytes is None:
         yield
         return
     seconds = float("inf") if max_seconds is None else float(max_seconds)
-    given = Limits(float("inf") if max_ops is None else max_ops, time.monotonic() + seconds, seconds)
+    operations, size = (float("inf") if limit is None else limit for limit in (max_ops, max_bytes))
+    given = Limits(operations, time.monotonic() + seconds, seconds, size)
     token = _limits.set(given)
     try:
         yield
@@ -81,6 +91,51 @@ def check(doing: str, heads: Sequence[type] = ()) -> None:
             why=f"max_seconds is {given.seconds:g}{so_far}",
             do="raise max_seconds, or make the problem smaller",
         )
+
+
+def bytes_are_limited() -> bool:
+    """Whether a limit says how many bytes an array may have."""
+    given = _limits.get()
+    return given is not None and given.bytes < float("inf")
+
+
+def check_bytes(what: str, size: float, *, where: str = "", do: str = "", at_most: float = float("inf")) -> None:
+    """Raise MemoryLimitError for something of so many bytes, beyond `max_bytes` or else beyond `at_most`.
+
+    >>> with limits(max_bytes=100):
+    ...     check_bytes("a table", 100)
+    """
+    given = _limits.get()
+    limit, name, less = at_most, "this machine has", "make the problem smaller"
+    if given is not None and given.bytes < float("inf"):
+        limit, name, less = given.bytes, "max_bytes is", "raise max_bytes, or make the problem smaller"
+    if size > limit:
+        raise MemoryLimitError(
+            f"{what}, {size:,.0f} bytes ({_readable(size)})",
+            where=where,
+            why=f"{name} {limit:,.0f}",
+            do=do or less,
+        )
+
+
+def _readable(size: float) -> str:
+    """A number of bytes in the unit that suits it."""
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    power = min(int(math.log2(max(size, 1)) // 10), len(units) - 1)
+    return f"{size / 2.0 ** (10 * power):.3g} {units[power]}"
+
+
+@cache
+def machine_memory() -> float:
+    """Return how many bytes of memory this machine has, infinity where that is not known.
+
+    >>> machine_memory() > 2**20
+    True
+    """
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def _most_frequent(operations: Counter[type]) -> str:

@@ -9,12 +9,14 @@ from codegen.errors import (
     InvariantError,
     LimitError,
     LoweringError,
+    MemoryLimitError,
     WorkbenchError,
+    WorkspaceError,
 )
 
 __all__ = [
     "ArgumentError", "CacheWarning", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError",
-    "LimitError", "LoweringError", "RuleError", "TraceError", "WorkbenchError",
+    "LimitError", "LoweringError", "MemoryLimitError", "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import cache
 
 from codegen.engine import has_fma
+from codegen.functions.lane_formats import DOUBLE, SINGLE
 from codegen.functions.lane_formulas import FORMULAS, sine_and_cosine
-from codegen.functions.lane_values import Value, Writer, bits_of
+from codegen.functions.lane_values import Value, Writer
 from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
@@ -31,17 +33,17 @@ class LaneWriter(Writer):
     """Writes IR on lanes; `needed` are the functions that it calls."""
 
     def __init__(self, lanes: Lanes, operands: int = 1) -> None:
-        self.lanes = lanes
+        self.lanes, self.format = lanes, SINGLE if lanes.scalar == "float" else DOUBLE
         self.operands = [Value(self, f"%x{k}") for k in range(operands)]
-        self.types = {"n": lanes.type, "w": f"<{lanes.width} x i64>", "t": lanes.truth}
+        self.types = {"n": lanes.type, "w": f"<{lanes.width} x i{self.format.bits}>", "t": lanes.truth}
         self.lines: list[str] = []
         self.needed: dict[str, Symbol] = {}
 
     def number(self, value: float) -> str:
-        return self.lanes.splat(f"0x{bits_of(value) % 2**64:016X}")
+        return self.lanes.constant(struct.pack(">d", value))
 
     def word(self, value: int) -> str:
-        return self.lanes.splat(str(value), "i64")
+        return self.lanes.splat(str(value), f"i{self.format.bits}")
 
     def put(self, operation: str, operands: Sequence[str]) -> str:
         if operation in INTRINSICS:
@@ -72,8 +74,7 @@ def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library
 
     LLVM's exact operations work on all lanes. With `library`, functions of double are those of the vector libm, with
     `formulas` those that have one here, where the processor has fused multiply-adds; the others call the C library for
-    one lane after the other. Functions that are rounded more than once are always those of double: a float32 is
-    rounded from their result.
+    one lane after the other: its functions of double, from whose result a float32 is rounded.
 
     >>> [on_lanes("exp", 1, Lanes(4), formulas=own, library=False)[0].name for own in (True, False)]
     ['symad.exp.v4f64', 'lanes.exp.v4f64']
@@ -82,18 +83,17 @@ def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library
         return (symbol(function, arity),)
     if function.startswith("llvm.") and function not in SINE_AND_COSINE:
         return (symbol(function.removesuffix("f64") + lanes.suffix, arity, lanes.type),)
-    double = lanes.scalar == "double"
-    vector = vector_symbol(function, lanes.width) if library and double else None
+    vector = vector_symbol(function, lanes.width) if library and lanes.scalar == "double" else None
     if vector is not None:
         return (symbol(vector, arity, lanes.type),)
-    if formulas and double and function in FORMULAS and has_fma():
+    if formulas and function in FORMULAS and has_fma():
         return lane_function(function, lanes)
     return lane_call(function, arity, lanes), symbol(function, arity)
 
 
 @cache
 def lane_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
-    """Return the function of vectors of doubles that computes `function`, and then all that it calls.
+    """Return the function of vectors that computes `function`, and then all that it calls.
 
     >>> lane_function("exp", Lanes(4))[0].name
     'symad.exp.v4f64'
@@ -168,6 +168,8 @@ def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
     name = f"lanes.{function}.{lanes.suffix}"
     operands = range(arity)
     parameters = ",".join(f"{lanes.type} %x{k}" for k in operands)
+    if lanes.width == 1:
+        return Symbol(name, _widened(name, function, parameters, arity))
     lines = [
         f"define internal {lanes.type} @{name}({parameters}) noinline nounwind{lanes.attributes} {{",
         "begin:",
@@ -194,6 +196,15 @@ def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
         "}",
     ]
     return Symbol(name, "\n".join(lines))
+
+
+def _widened(name: str, function: str, parameters: str, arity: int) -> str:
+    """A function of float that calls one of double."""
+    operands = range(arity)
+    lines = [f"define internal float @{name}({parameters}) alwaysinline nounwind {{"]
+    lines += [f"%v{k}=fpext float %x{k} to double" for k in operands]
+    lines += [f"%value=call double @{function}({','.join(f'double %v{k}' for k in operands)})"]
+    return "\n".join([*lines, "%result=fptrunc double %value to float", "ret float %result", "}"])
 
 
 def _load(name: str, pointer: str, lanes: Lanes) -> list[str]:

@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 import struct
 
+from codegen.lanes import as_float32
+
 PADE = [math.factorial(26 - k) * math.comb(13, k) // math.factorial(13) for k in range(14)]  # of the exponential
 BOUND = 4.25  # of the roots of the norms of powers of a matrix, up to which its approximant is exact to rounding
 ERROR = 2.0**53 / (math.comb(26, 13) * math.factorial(27))  # of the approximant, for each unit of the 27th power
+UNITS = {"double": 2.0**53, "float": 2.0**24}  # in a number
+LARGEST = {"double": 1e300, "float": 1e30}  # norm of a matrix
 
 COMBINED = """
 define internal void @matrix.combined(ptr %to,ptr %x,double %cx,ptr %y,double %cy,ptr %z,double %cz,double %diagonal,
@@ -141,20 +145,44 @@ end:
 """
 
 
-def _sum_of(to: str, terms: str, diagonal: str = "0.0") -> str:
-    """Return the call that combines matrices: "b7*B6 ..."; b7 is a coefficient of the approximant."""
-    parts = [term.split("*") for term in terms.split()]
-    parts += [["0.0", parts[0][1]]] * (3 - len(parts))
-    given = ",".join(f"ptr %{name},double {_number(factor)}" for factor, name in parts)
-    return f" call void @matrix.combined(ptr %{to},{given},double {_number(diagonal)},i64 %n64)"
+def exponential(scalar: str) -> str:
+    """Return the function for matrices of a type of numbers, in the words of double: coefficients are rounded once.
+
+    >>> "64764752532480000" in exponential("double"), exponential("float").count("double") > 0
+    (False, True)
+    """
+    numbers = {f"b{k}": _exact(coefficient, scalar) for k, coefficient in enumerate(PADE)}
+
+    def of(text: str) -> str:
+        return numbers.get(text, text)
+
+    def sum_of(to: str, terms: str, diagonal: str = "0.0") -> str:
+        """Combine matrices: "b7*B6 ..."; b7 is a coefficient of the approximant."""
+        parts = [term.split("*") for term in terms.split()]
+        parts += [["0.0", parts[0][1]]] * (3 - len(parts))
+        given = ",".join(f"ptr %{name},double {of(factor)}" for factor, name in parts)
+        return f" call void @matrix.combined(ptr %{to},{given},double {of(diagonal)},i64 %n64)"
+
+    powers = [sum_of("B", "%f*a"), _product("B", "B", "B2"), _product("B2", "B2", "B4"), _product("B4", "B2", "B6")]
+    approximant = [
+        sum_of("B", "%g*B"), sum_of("B2", "%g2*B2"), sum_of("B4", "%g4*B4"), sum_of("B6", "%g6*B6"),
+        sum_of("T", "b13*B6 b11*B4 b9*B2"), _product("B6", "T", "U"), sum_of("T", "b7*B6 b5*B4 b3*B2", "b1"),
+        sum_of("T", "1.0*T 1.0*U"), _product("B", "T", "U"),
+        sum_of("T", "b12*B6 b10*B4 b8*B2"), _product("B6", "T", "B"), sum_of("T", "b6*B6 b4*B4 b2*B2", "b0"),
+        sum_of("B", "1.0*B 1.0*T"), sum_of("B2", "1.0*B -1.0*U"), sum_of("B4", "1.0*B 1.0*U"),
+    ]  # fmt: skip
+    text = EXPONENTIAL.replace("POWERS", "\n".join(powers)).replace("APPROXIMANT", "\n".join(approximant))
+    units, largest = UNITS[scalar], LARGEST[scalar]
+    for word, number in (
+        ("BOUND4", BOUND**4), ("BOUND6", BOUND**6), ("ERROR", ERROR * units / UNITS["double"]), ("LARGEST", largest),
+    ):  # fmt: skip
+        text = text.replace(word, _exact(number, scalar))
+    return text
 
 
-def _number(text: str) -> str:
-    return f"{PADE[int(text[1:])]:.1f}" if text.startswith("b") else text
-
-
-def _exact(number: float) -> str:
+def _exact(number: float, scalar: str) -> str:
     """Return a number as LLVM reads it without rounding."""
+    number = as_float32(number) if scalar == "float" else number
     return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
 
 
@@ -163,21 +191,9 @@ def _product(left: str, right: str, to: str) -> str:
     return f" call void @matrix.product(ptr %{left},ptr %{right},ptr %{to},{sizes})"
 
 
-_POWERS = "\n".join(
-    [_sum_of("B", "%f*a"), _product("B", "B", "B2"), _product("B2", "B2", "B4"), _product("B4", "B2", "B6")]
-)
-_APPROXIMANT = "\n".join(
-    [
-        _sum_of("B", "%g*B"), _sum_of("B2", "%g2*B2"), _sum_of("B4", "%g4*B4"), _sum_of("B6", "%g6*B6"),
-        _sum_of("T", "b13*B6 b11*B4 b9*B2"), _product("B6", "T", "U"), _sum_of("T", "b7*B6 b5*B4 b3*B2", "b1"),
-        _sum_of("T", "1.0*T 1.0*U"), _product("B", "T", "U"),
-        _sum_of("T", "b12*B6 b10*B4 b8*B2"), _product("B6", "T", "B"), _sum_of("T", "b6*B6 b4*B4 b2*B2", "b0"),
-        _sum_of("B", "1.0*B 1.0*T"), _sum_of("B2", "1.0*B -1.0*U"), _sum_of("B4", "1.0*B 1.0*U"),
-    ]
-)  # fmt: skip
-
-EXPONENTIAL = f"""
-define internal void @matrix.exponential(ptr %a,ptr %x,ptr %B,ptr %order,i32 %n) nounwind noinline {{
+# POWERS, APPROXIMANT and the numbers are filled in by `exponential`
+EXPONENTIAL = """
+define internal void @matrix.exponential(ptr %a,ptr %x,ptr %B,ptr %order,i32 %n) nounwind noinline {
 entry:
  %n64=sext i32 %n to i64
  %count=mul i64 %n64,%n64
@@ -189,7 +205,7 @@ entry:
  %U=getelementptr double,ptr %T,i64 %count
  %factors=getelementptr double,ptr %U,i64 %count
  %norm=call double @matrix.largest_row(ptr %a,i64 %n64)
- %finite=fcmp olt double %norm,{_exact(1e300)}
+ %finite=fcmp olt double %norm,LARGEST
  br i1 %finite,label %scale,label %none
 scale:
  %e=phi i64 [0,%entry],[%e1,%more]
@@ -203,11 +219,11 @@ more:
  %f1=fmul double %f,0.5
  br label %scale
 scaled:
-{_POWERS}
+POWERS
  %four=call double @matrix.largest_row(ptr %B4,i64 %n64)
  %six=call double @matrix.largest_row(ptr %B6,i64 %n64)
  %power=call double @matrix.power(ptr %B,ptr %T,ptr %U,i64 %n64)
- %further=fmul double %power,{_exact(ERROR)}
+ %further=fmul double %power,ERROR
  br label %less
 less:
  %s=phi i64 [%e,%scaled],[%s1,%lessened]
@@ -223,8 +239,8 @@ less:
  %four1=fmul double %four,%h4
  %six1=fmul double %six,%h6
  %further1=fmul double %further,%h26
- %right4=fcmp ole double %four1,{_exact(BOUND**4)}
- %right6=fcmp ole double %six1,{_exact(BOUND**6)}
+ %right4=fcmp ole double %four1,BOUND4
+ %right6=fcmp ole double %six1,BOUND6
  %right26=fcmp ole double %further1,%left
  %right0=and i1 %some,%right4
  %right1=and i1 %right0,%right6
@@ -237,7 +253,7 @@ found:
  %g2=fmul double %g,%g
  %g4=fmul double %g2,%g2
  %g6=fmul double %g4,%g2
-{_APPROXIMANT}
+APPROXIMANT
  call void @matrix.solve(ptr %B2,ptr %B4,ptr %x,ptr %factors,ptr %order,i32 %n,i32 %n,i1 true)
  br label %square
 square:
@@ -245,7 +261,7 @@ square:
  %done=icmp eq i64 %k,0
  br i1 %done,label %end,label %again
 again:
-{_product("x", "x", "T")}
+ call void @matrix.product(ptr %x,ptr %x,ptr %T,i64 1,i32 %n,i32 %n,i32 %n,i1 false,i1 false,double 0.0)
  call void @llvm.memcpy.p0.p0.i64(ptr %x,ptr %T,i64 %bytes,i1 false)
  %k1=sub i64 %k,1
  br label %square
@@ -254,5 +270,5 @@ none:
  br label %end
 end:
  ret void
-}}
+}
 """

@@ -1,4 +1,4 @@
-"""Formulas of exp, log, sine and their relatives for all lanes of a vector, at most 1 ULP off.
+"""Formulas of exp, log, sine and their relatives for all lanes of a vector, in double or single, at most 1 ULP off.
 
 Each is a reduction to a short interval, a polynomial (minimax, by Remez' algorithm), and the way back; where a rounding
 before the last one would be felt, it is carried along as a second number. There are no branches: special arguments are
@@ -15,58 +15,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codegen.functions.lane_values import (
-    ARCTANGENT,
-    COSINE,
-    EXPONENTIAL,
-    HALF_PI,
-    HYPERBOLIC_SINE,
-    LN2,
-    LN2_HIGH,
-    LN2_LOW,
-    LOG2_E,
-    LOG10_2,
-    LOG10_E,
-    LOGARITHM,
-    LONG_LOGARITHM,
-    SINE,
-    TWO_THIRDS,
-    Value,
-    bits_of,
-    estrin,
-    fma,
-    nearest,
-    power_of_two,
-    quick_two_sum,
-    two_sum,
-)
-
-HUGE_ANGLE = 2.0**30  # from here on sine and cosine are those of the C library
-LARGEST_POWER = 700.0  # from this logarithm on powers are those of the C library
-TINY = 2.0**-54
-SQRT_HALF = bits_of(math.sqrt(0.5))
-MANTISSA = 2**52 - 1
-SUBNORMAL = 2.0**-1022
+from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
 
 
 def exp(x: Value) -> Value:
-    return _scaled_exponential(*_reduced(x.clamp(-746.0, 710.0)))
+    return _scaled_exponential(*_reduced(x.clamp(*x.format.exp_range)))
 
 
 def exp2(x: Value) -> Value:
     """The same with r = (x - n) log(2)."""
-    inside = x.clamp(-1080.0, 1030.0)
+    inside, (ln2, rest) = x.clamp(*x.format.exp2_range), x.format.ln2
     n = nearest(inside, 1.0)
     fraction = inside - n
-    r = fraction * LN2[0]
-    return _scaled_exponential(n, r, fma(fraction, LN2[1], fma(fraction, LN2[0], -r)))
+    r = fraction * ln2
+    return _scaled_exponential(n, r, fma(fraction, rest, fma(fraction, ln2, -r)))
 
 
 def expm1(x: Value) -> Value:
     """2 (2**(n-1) expm1(r) + (2**(n-1) - 1/2)): n may be 1024."""
-    n, r, tail = _reduced(x.clamp(-45.0, 710.0))
+    n, r, tail = _reduced(x.clamp(x.format.least_expm1, x.format.exp_range[1]))
     total, rest = _shifted(*_minus_one(r, tail), power_of_two(n - 1.0), 0.5)
-    return x.where(abs(x) < TINY, (total + rest) * 2.0)
+    return x.where(abs(x) < x.format.tiny, (total + rest) * 2.0)
 
 
 def log(x: Value) -> Value:
@@ -77,16 +46,16 @@ def log(x: Value) -> Value:
 
 def log2(x: Value) -> Value:
     """k + log(1 + f)/log(2)."""
-    k, product, rest = _logarithm_to_base(x, LOG2_E)
+    k, product, rest = _logarithm_to_base(x, x.format.log2_e)
     total, lost = quick_two_sum(k, product)
     return _at_ends(total + (lost + rest), x, x)
 
 
 def log10(x: Value) -> Value:
     """k log10(2) + log(1 + f)/log(10)."""
-    k, product, rest = _logarithm_to_base(x, LOG10_E)
-    total, lost = quick_two_sum(k * LOG10_2[0], product)
-    return _at_ends(total + (lost + fma(k, LOG10_2[1], rest)), x, x)
+    k, product, rest = _logarithm_to_base(x, x.format.log10_e)
+    total, lost = quick_two_sum(k * x.format.log10_2[0], product)
+    return _at_ends(total + (lost + fma(k, x.format.log10_2[1], rest)), x, x)
 
 
 def log1p(x: Value) -> Value:
@@ -96,7 +65,7 @@ def log1p(x: Value) -> Value:
     near = k.equals(0.0)
     correction = x.constant(0.0).where(near, lost / u)
     value = _logarithm(k, x.where(near, m - 1.0), correction)
-    return x.where(abs(x) < TINY, _at_ends(value, u, x))
+    return x.where(abs(x) < x.format.tiny, _at_ends(value, u, x))
 
 
 def sin(x: Value) -> Value:
@@ -113,7 +82,7 @@ def sine_and_cosine(x: Value) -> tuple[Value, Value]:
     odd, even = odd + odd_rest, even + even_rest
     turned = shifted.put_word("and", 1).put_word("equal", 1)
     sine, cosine = even.where(turned, odd), odd.where(turned, even)
-    return x.where(abs(x) < TINY, _turned(sine, shifted)), _turned(cosine, shifted.put_word("iadd", 1))
+    return x.where(abs(x) < x.format.tiny, _turned(sine, shifted)), _turned(cosine, shifted.put_word("iadd", 1))
 
 
 def tan(x: Value) -> Value:
@@ -125,12 +94,12 @@ def tan(x: Value) -> Value:
     above, above_rest = even.where(turned, odd), even_rest.where(turned, odd_rest)
     below, below_rest = (-odd).where(turned, even), (-odd_rest).where(turned, even_rest)
     quotient, rest = _quotient(above, above_rest, below, below_rest)
-    return x.where(abs(x) < TINY, quotient + rest)
+    return x.where(abs(x) < x.format.tiny, quotient + rest)
 
 
 def atan(x: Value) -> Value:
     """atan(c) + atan(t) with t = (|x| - c)/(1 + c |x|) for c = 0, 1 and infinity, so that |t| < tan(pi/8)."""
-    size = abs(x).at_most(2.0**70)
+    size = abs(x).at_most(x.format.flat_atan)
     zero, one = x.constant(0.0), x.constant(1.0)
     middle, far = size > math.tan(math.pi / 8), size > math.tan(3 * math.pi / 8)
     less, less_rest = two_sum(size, -one)
@@ -139,11 +108,12 @@ def atan(x: Value) -> Value:
     above_rest = zero.where(far, less_rest.where(middle, zero))
     below_rest = zero.where(far, more_rest.where(middle, zero))
     t, t_rest = _quotient(above, above_rest, below, below_rest)
-    base = x.constant(HALF_PI[0]).where(far, x.constant(HALF_PI[0] / 2).where(middle, zero))
-    base_rest = x.constant(HALF_PI[1]).where(far, x.constant(HALF_PI[1] / 2).where(middle, zero))
+    half_pi, half_rest, _ = x.format.half_pi
+    base = x.constant(half_pi).where(far, x.constant(half_pi / 2).where(middle, zero))
+    base_rest = x.constant(half_rest).where(far, x.constant(half_rest / 2).where(middle, zero))
     z = t * t
     total, lost = quick_two_sum(base, t)
-    return (total + (lost + fma(t * z, estrin(ARCTANGENT, z), base_rest + t_rest))).signed_as(x)
+    return (total + (lost + fma(t * z, estrin(x.format.arctangent, z), base_rest + t_rest))).signed_as(x)
 
 
 def sinh(x: Value) -> Value:
@@ -151,7 +121,7 @@ def sinh(x: Value) -> Value:
     z = x * x
     total, rest = _halves(abs(x), -1.0)
     far = ((total + rest) * 4.0).signed_as(x)
-    return fma(x * z, estrin(HYPERBOLIC_SINE, z), x).where(abs(x) < 0.34, far)
+    return fma(x * z, estrin(x.format.hyperbolic_sine, z), x).where(abs(x) < 0.34, far)
 
 
 def cosh(x: Value) -> Value:
@@ -163,17 +133,18 @@ def cosh(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """e/(e + 2) with e = expm1(2 |x|) and its rounding error; the quotient is corrected once."""
     size = abs(x)
-    n, r, tail = _reduced(size.at_most(20.0) * 2.0)
+    n, r, tail = _reduced(size.at_most(x.format.one_tanh) * 2.0)
     e, e_rest = quick_two_sum(*_shifted(*_minus_one(r, tail), power_of_two(n), 1.0))
     below, below_rest = two_sum(e, e.constant(2.0))
     quotient, rest = _quotient(e, e_rest, below, below_rest + e_rest)
-    return x.where(size < TINY, (quotient + rest).signed_as(x))
+    return x.where(size < x.format.tiny, (quotient + rest).signed_as(x))
 
 
 def pow(x: Value, y: Value) -> Value:
     """exp(y log(x)), the logarithm in two parts, for normal positive x."""
     e, e_rest = _exponent_of_power(x, y)
-    n, r, tail = _reduced(e.clamp(-LARGEST_POWER, LARGEST_POWER))
+    largest = x.format.largest_power
+    n, r, tail = _reduced(e.clamp(-largest, largest))
     p, p_rest = _minus_one(*two_sum(r, tail + e_rest))
     total, rest = quick_two_sum(x.constant(1.0), p)
     return (total + (rest + p_rest)) * power_of_two(n)
@@ -186,12 +157,13 @@ def _exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
     s, s_rest = quick_two_sum(*_quotient(f, x.constant(0.0), *quick_two_sum(x.constant(2.0), f)))
     z = s * s
     z_rest = fma(s * 2.0, s_rest, fma(s, s, -z))
-    c, c_rest = quick_two_sum(x.constant(TWO_THIRDS[0]), z * estrin(LONG_LOGARITHM, z))
-    v, v_rest = _product(z, z_rest, c, c_rest + TWO_THIRDS[1])
+    c, c_rest = quick_two_sum(x.constant(x.format.two_thirds[0]), z * estrin(x.format.long_logarithm, z))
+    v, v_rest = _product(z, z_rest, c, c_rest + x.format.two_thirds[1])
     g, g_rest = _product(s, s_rest, v, v_rest)
     h, h_rest = quick_two_sum(s * 2.0, g)
-    total, rest = quick_two_sum(k * LN2_HIGH, h)
-    log, log_rest = quick_two_sum(total, rest + fma(k, LN2_LOW, h_rest + fma(s_rest, 2.0, g_rest)))
+    high, low = x.format.ln2_high
+    total, rest = quick_two_sum(k * high, h)
+    log, log_rest = quick_two_sum(total, rest + fma(k, low, h_rest + fma(s_rest, 2.0, g_rest)))
     return _product(log, log_rest, y, x.constant(0.0))
 
 
@@ -211,12 +183,12 @@ def _quotient(above: Value, above_rest: Value, below: Value, below_rest: Value) 
 def _scaled_exponential(n: Value, r: Value, tail: Value) -> Value:
     """2**n (1 + r + r**2 q(r)); 2**n in two factors, so that subnormal results are rounded once."""
     half = nearest(n, 0.5)
-    return (r + fma(r * r, estrin(EXPONENTIAL, r), tail) + 1.0) * power_of_two(half) * power_of_two(n - half)
+    return (r + fma(r * r, estrin(r.format.exponential, r), tail) + 1.0) * power_of_two(half) * power_of_two(n - half)
 
 
 def _halves(size: Value, sign: float) -> tuple[Value, Value]:
     """(exp(size) + sign exp(-size))/8, in two parts: exp(size) alone may be too large."""
-    n, r, tail = _reduced(size.at_most(711.0))
+    n, r, tail = _reduced(size.at_most(size.format.largest_sinh))
     p, p_rest = quick_two_sum(*_minus_one(r, tail))
     e, e_rest = quick_two_sum(size.constant(1.0), p)
     scale = power_of_two(n - 3.0)
@@ -229,10 +201,11 @@ def _halves(size: Value, sign: float) -> tuple[Value, Value]:
 
 def _reduced(x: Value) -> tuple[Value, Value, Value]:
     """n, r and the rounding error of r, with x = n log(2) + r."""
+    high, low = x.format.ln2_high
     n = nearest(x, 1 / math.log(2.0))
-    start = fma(n, -LN2_HIGH, x)
-    r = fma(n, -LN2_LOW, start)
-    return n, r, fma(n, -LN2_LOW, start - r)
+    start = fma(n, -high, x)
+    r = fma(n, -low, start)
+    return n, r, fma(n, -low, start - r)
 
 
 def _minus_one(r: Value, tail: Value) -> tuple[Value, Value]:
@@ -240,7 +213,7 @@ def _minus_one(r: Value, tail: Value) -> tuple[Value, Value]:
     square = r * r
     lost = fma(fma(r, r, -square), 0.5, fma(tail, r, tail))
     total, rest = quick_two_sum(r, square * 0.5)
-    return total, rest + fma(r * square, estrin(EXPONENTIAL[1:], r), lost)
+    return total, rest + fma(r * square, estrin(r.format.exponential[1:], r), lost)
 
 
 def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Value]:
@@ -252,22 +225,25 @@ def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Va
 
 def _exponent_of_any(x: Value) -> tuple[Value, Value]:
     """k and f with x = 2**k (1 + f), for subnormal x too."""
-    small = x < SUBNORMAL
-    k, m = _exponent((x * 2.0**54).where(small, x))
-    return (k - 54.0).where(small, k), m - 1.0
+    small, shift = x < x.format.subnormal, float(x.format.fraction + 2)
+    k, m = _exponent((x * 2.0**shift).where(small, x))
+    return (k - shift).where(small, k), m - 1.0
 
 
 def _exponent(x: Value) -> tuple[Value, Value]:
     """k and m with x = 2**k m and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
-    moved = x.bits().put_word("iadd", bits_of(1.0) - SQRT_HALF)
-    k = moved.put_word("lshr", 52).put_word("or", bits_of(2.0**52)).of_bits() - (2.0**52 + 1023.0)
-    return k, moved.put_word("and", MANTISSA).put_word("iadd", SQRT_HALF).of_bits()
+    form, one = x.format, 2.0**x.format.fraction
+    least = form.bits_of(math.sqrt(0.5))
+    moved = x.bits().put_word("iadd", form.bits_of(1.0) - least)
+    k = moved.put_word("lshr", form.fraction).put_word("or", form.bits_of(one)).of_bits() - (one + form.bias)
+    return k, moved.put_word("and", 2**form.fraction - 1).put_word("iadd", least).of_bits()
 
 
 def _logarithm(k: Value, f: Value, correction: Value) -> Value:
     """k log(2) + log(1 + f) + correction."""
-    total, rest = quick_two_sum(k * LN2_HIGH, f)
-    return total + _series(f, fma(k, LN2_LOW, rest + correction))
+    high, low = f.format.ln2_high
+    total, rest = quick_two_sum(k * high, f)
+    return total + _series(f, fma(k, low, rest + correction))
 
 
 def _series(f: Value, rest: Value) -> Value:
@@ -275,7 +251,7 @@ def _series(f: Value, rest: Value) -> Value:
     s = f / (f + 2.0)
     z = s * s
     square = f * f * 0.5
-    return fma(s, fma(z, estrin(LOGARITHM, z), square), rest) - square
+    return fma(s, fma(z, estrin(f.format.logarithm, z), square), rest) - square
 
 
 def _logarithm_to_base(x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
@@ -296,48 +272,57 @@ def _at_ends(value: Value, u: Value, x: Value) -> Value:
 def _angle(x: Value) -> tuple[Value, Value, Value]:
     """The bits of n, and r with its rounding error, where x = n pi/2 + r.
 
-    x - n HALF_PI[0] is exact: both are multiples of the same power of two, and close to each other.
+    x - n first is exact: both are multiples of the same power of two, and close to each other.
     """
-    shifted = fma(x, 2 / math.pi, 1.5 * 2.0**52)
-    n = shifted - 1.5 * 2.0**52
-    start = fma(n, -HALF_PI[0], x)
-    product = n * -HALF_PI[1]
-    lost = fma(n, -HALF_PI[1], -product)
+    first, second, third = x.format.half_pi
+    shifted = fma(x, 2 / math.pi, x.format.shift)
+    n = shifted - x.format.shift
+    start = fma(n, -first, x)
+    product = n * -second
+    lost = fma(n, -second, -product)
     total, rest = two_sum(start, product)
-    return shifted.bits(), total, fma(n, -HALF_PI[2], rest + lost)
+    return shifted.bits(), total, fma(n, -third, rest + lost)
 
 
 def _sides(x: Value) -> tuple[Value, Value, Value, Value, Value]:
     """The bits of n, then sin(r) and cos(r), each in two parts, where x = n pi/2 + r."""
     shifted, r, tail = _angle(x)
     z = r * r
-    odd_rest = fma(r * z, estrin(SINE, z), tail * fma(z, -0.5, 1.0))
+    odd_rest = fma(r * z, estrin(x.format.sine, z), tail * fma(z, -0.5, 1.0))
     half = z * 0.5
     even = -half + 1.0
     lost = fma(r, tail, fma(r, r, -z) * 0.5)
-    return shifted, r, odd_rest, even, ((-even + 1.0) - half) + (z * z * estrin(COSINE, z) - lost)
+    return shifted, r, odd_rest, even, ((-even + 1.0) - half) + (z * z * estrin(x.format.cosine, z) - lost)
 
 
 def _turned(value: Value, quadrant: Value) -> Value:
     """The negative in the third and fourth quadrant."""
-    sign = quadrant.put_word("and", 2).put_word("shl", 62)
+    sign = quadrant.put_word("and", 2).put_word("shl", value.format.bits - 2)
     return value.bits().put("xor", sign).of_bits()
 
 
 def _huge_angle(x: Value) -> Value:
-    return abs(x) >= HUGE_ANGLE
+    return abs(x) >= x.format.huge_angle
 
 
 def _hard_power(x: Value, y: Value) -> Value:
     """Powers of zero, of negative, subnormal, infinite numbers and nan, and those next to overflow and underflow."""
     size = abs(_exponent_of_power(x, y)[0])
     infinity = x.constant(math.inf)
-    return size.where(x < math.inf, infinity).where(x >= SUBNORMAL, infinity).put("uge", LARGEST_POWER)
+    return (
+        size.where(x < math.inf, infinity).where(x >= x.format.subnormal, infinity).put("uge", x.format.largest_power)
+    )
+
+
+SINGLE_ULP = 0.95  # bound of all formulas in single precision, measured at every 97th float
 
 
 @dataclass(frozen=True, slots=True)
 class LaneFunction:
-    """A formula, its bound in ULP, measured at some 100,000 points, and for which arguments the C library is asked."""
+    """A formula, its bound in ULP, and for which arguments the C library is asked.
+
+    The bound is that of double, measured at some 100,000 points; that of single is `SINGLE_ULP`.
+    """
 
     formula: Callable[..., Value]
     ulp: float

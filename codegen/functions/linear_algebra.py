@@ -14,9 +14,15 @@ from functools import cache
 from codegen.errors import LoweringError
 from codegen.functions.libraries import EXTRA
 
-ROUTINES = {  # operands
-    "blas.dgemm": 13, "blas.dtrsm": 11, "lapack.dpotrf": 5, "lapack.dgetrf": 6, "lapack.dgetrs": 9, "lapack.dgeqrf": 8,
-    "lapack.dorgqr": 9, "lapack.dsyevd": 11, "lapack.dgesdd": 14,
+OPERANDS = {
+    "blas.{}gemm": 13, "blas.{}trsm": 11, "lapack.{}potrf": 5, "lapack.{}getrf": 6, "lapack.{}getrs": 9,
+    "lapack.{}geqrf": 8, "lapack.{}orgqr": 9, "lapack.{}syevd": 11, "lapack.{}gesdd": 14,
+}  # fmt: skip
+LETTERS = {"double": "d", "float": "s"}
+ROUTINES = {name.format(letter): count for name, count in OPERANDS.items() for letter in LETTERS.values()}
+SINGLE = {  # what functions of double are written with, and those of float
+    "double": "float", "@blas.d": "@blas.s", "@lapack.d": "@lapack.s", ".f64": ".f32", "%count,3": "%count,2",
+    "@log(": "@lanes.log.f32(",
 }  # fmt: skip
 
 
@@ -53,6 +59,17 @@ def has_library() -> bool:
         return all(map(routine_address, ROUTINES))
     except LoweringError:
         return False
+
+
+def in_numbers(text: str, scalar: str) -> str:
+    """Return functions of matrices of doubles as those of matrices of another type, with its routines.
+
+    >>> in_numbers("call double @llvm.fabs.f64(double %x)", "float")
+    'call float @llvm.fabs.f32(float %x)'
+    """
+    for word, other in SINGLE.items() if scalar == "float" else ():
+        text = text.replace(word, other)
+    return text
 
 
 PRODUCT = """

@@ -12,18 +12,28 @@ from __future__ import annotations
 FEW = 48  # keys that are sorted by insertion
 COUNTS = 8 * 256  # of bytes
 
-KEY = """
-define internal i64 @array.key(double %x) alwaysinline nounwind {
- %plain=fadd double %x,0.0
- %bits=bitcast double %plain to i64
- %sign=ashr i64 %bits,63
- %mask=or i64 %sign,-9223372036854775808
- %key=xor i64 %bits,%mask
- %none=fcmp uno double %x,%x
+
+def key(scalar: str) -> str:
+    """Return the function that has the key of a number of a type.
+
+    >>> "bitcast float %plain to i32" in key("float")
+    True
+    """
+    bits = 32 if scalar == "float" else 64
+    return f"""
+define internal i64 @array.key({scalar} %x) alwaysinline nounwind {{
+ %plain=fadd {scalar} %x,0.0
+ %bits=bitcast {scalar} %plain to i{bits}
+ %sign=ashr i{bits} %bits,{bits - 1}
+ %mask=or i{bits} %sign,{-(1 << (bits - 1))}
+ %turned=xor i{bits} %bits,%mask
+ %key={"zext i32 %turned to i64" if bits == 32 else "or i64 %turned,0"}
+ %none=fcmp uno {scalar} %x,%x
  %found=select i1 %none,i64 -1,i64 %key
  ret i64 %found
-}
+}}
 """
+
 
 ORDER = f"""
 define internal void @array.order(ptr %x,ptr %p,ptr %scratch,i64 %rows,i64 %n) nounwind noinline {{
@@ -53,7 +63,7 @@ out:
  %two=shl i64 %k,1
  %at=or i64 %two,1
  %from=getelementptr i64,ptr %found,i64 %at
- %index=load i64,ptr %from
+ %index=load i64,ptr %from,align 4
  %number=sitofp i64 %index to double
  %to=getelementptr double,ptr %places,i64 %k
  store double %number,ptr %to
@@ -87,23 +97,23 @@ compare:
  %j1=sub i64 %j,1
  %two=shl i64 %j1,1
  %there=getelementptr i64,ptr %a,i64 %two
- %its=load i64,ptr %there
+ %its=load i64,ptr %there,align 4
  %larger=icmp ugt i64 %its,%key
  br i1 %larger,label %move,label %put
 move:
  %second=getelementptr i64,ptr %there,i64 1
- %index=load i64,ptr %second
+ %index=load i64,ptr %second,align 4
  %up=getelementptr i64,ptr %there,i64 2
  %up1=getelementptr i64,ptr %there,i64 3
- store i64 %its,ptr %up
- store i64 %index,ptr %up1
+ store i64 %its,ptr %up,align 4
+ store i64 %index,ptr %up1,align 4
  br label %look
 put:
  %two1=shl i64 %j,1
  %to=getelementptr i64,ptr %a,i64 %two1
  %to1=getelementptr i64,ptr %to,i64 1
- store i64 %key,ptr %to
- store i64 %i,ptr %to1
+ store i64 %key,ptr %to,align 4
+ store i64 %i,ptr %to1,align 4
  %i1=add i64 %i,1
  %more=icmp ult i64 %i1,%n
  br i1 %more,label %each,label %end
@@ -125,8 +135,8 @@ each:
  %two=shl i64 %i,1
  %to=getelementptr i64,ptr %a,i64 %two
  %to1=getelementptr i64,ptr %to,i64 1
- store i64 %key,ptr %to
- store i64 %i,ptr %to1
+ store i64 %key,ptr %to,align 4
+ store i64 %i,ptr %to1,align 4
  br label %count
 count:
  %d=phi i64 [0,%each],[%d1,%count]
@@ -136,9 +146,9 @@ count:
  %table=shl i64 %d,8
  %at=or i64 %table,%byte
  %place=getelementptr i64,ptr %counts,i64 %at
- %number=load i64,ptr %place
+ %number=load i64,ptr %place,align 4
  %number1=add i64 %number,1
- store i64 %number1,ptr %place
+ store i64 %number1,ptr %place,align 4
  %d1=add i64 %d,1
  %bytes=icmp ult i64 %d1,8
  br i1 %bytes,label %count,label %counted
@@ -153,19 +163,19 @@ pass:
  %shift2=shl i64 %e,3
  %offset=shl i64 %e,8
  %starts=getelementptr i64,ptr %counts,i64 %offset
- %any=load i64,ptr %source
+ %any=load i64,ptr %source,align 4
  %any1=lshr i64 %any,%shift2
  %any2=and i64 %any1,255
  %any3=getelementptr i64,ptr %starts,i64 %any2
- %same=load i64,ptr %any3
+ %same=load i64,ptr %any3,align 4
  %all=icmp eq i64 %same,%n
  br i1 %all,label %passed,label %sum
 sum:
  %c=phi i64 [0,%pass],[%c1,%sum]
  %total=phi i64 [0,%pass],[%total1,%sum]
  %start=getelementptr i64,ptr %starts,i64 %c
- %size=load i64,ptr %start
- store i64 %total,ptr %start
+ %size=load i64,ptr %start,align 4
+ store i64 %total,ptr %start,align 4
  %total1=add i64 %total,%size
  %c1=add i64 %c,1
  %left=icmp ult i64 %c1,256
@@ -175,19 +185,19 @@ move:
  %m2=shl i64 %m,1
  %source0=getelementptr i64,ptr %source,i64 %m2
  %source2=getelementptr i64,ptr %source0,i64 1
- %its=load i64,ptr %source0
- %index=load i64,ptr %source2
+ %its=load i64,ptr %source0,align 4
+ %index=load i64,ptr %source2,align 4
  %its1=lshr i64 %its,%shift2
  %its2=and i64 %its1,255
  %its3=getelementptr i64,ptr %starts,i64 %its2
- %where=load i64,ptr %its3
+ %where=load i64,ptr %its3,align 4
  %where1=add i64 %where,1
- store i64 %where1,ptr %its3
+ store i64 %where1,ptr %its3,align 4
  %where2=shl i64 %where,1
  %target0=getelementptr i64,ptr %target,i64 %where2
  %target2=getelementptr i64,ptr %target0,i64 1
- store i64 %its,ptr %target0
- store i64 %index,ptr %target2
+ store i64 %its,ptr %target0,align 4
+ store i64 %index,ptr %target2,align 4
  %m1=add i64 %m,1
  %further=icmp ult i64 %m1,%n
  br i1 %further,label %move,label %passed
@@ -299,8 +309,8 @@ SCATTER = """
 define internal void @array.scatter(ptr %x,ptr %p,ptr %y,i64 %rows,i64 %n,i64 %m,i1 %adds) nounwind noinline {
 entry:
  %size=sitofp i64 %n to double
- %all=mul i64 %rows,%n
- %bytes=shl i64 %all,3
+ %count=mul i64 %rows,%n
+ %bytes=shl i64 %count,3
  br i1 %adds,label %row,label %clear
 clear:
  call void @llvm.memset.p0.i64(ptr %y,i8 0,i64 %bytes,i1 false)

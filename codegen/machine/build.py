@@ -16,8 +16,8 @@ from codegen.engine import Library, assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.lanes import FLOAT64
-from codegen.limits import check
+from codegen.ir.tables import Indexed
+from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
 from codegen.lowering.passes import Effect, Prepared, prepare
@@ -51,8 +51,8 @@ def compile_program(
 
     `options` are the fields of `Options`. `pack(args, kwargs) -> arrays` and `unpack(arrays) -> result` translate
     structured arguments. `planned` is kept in the statistics. `cache` says whether object code is kept on disk
-    (`codegen.machine.storage.cache.chosen`). ArgumentError for an option that does not exist, or numbers other than
-    float64 in a rolled program; LoweringError for a head without a native lowering.
+    (`codegen.machine.storage.cache.chosen`). ArgumentError for an option that does not exist, or complex
+    numbers in a rolled program; LoweringError for a head without a native lowering.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -98,16 +98,34 @@ def _kernel(
 
 def _check(program: Program | RolledProgram, options: Options) -> None:
     """Refuse what limits or options do not allow."""
+    _check_memory(program, options.number.dtype.itemsize)
     if isinstance(program, Program):
         check("the program", program.heads)
         return
     heads: list[Head] = [head for region, _ in regions_of(program.steps) for head in region.body.heads]
     check("the bodies of the program", heads)
-    if options.number is not FLOAT64:
+    if options.number.parts > 1:
         raise ArgumentError(
             f"dtype={options.dtype!r} of {program.name}, which is written in loops",
-            why="loops are written for float64", do='compile it without loops: roll="never"',
+            why="loops are written for real numbers", do='compile it without loops: roll="never"',
         )  # fmt: skip
+
+
+def _check_memory(program: Program | RolledProgram, size: int) -> None:
+    """Refuse results, workspaces and tables of more bytes than a limit allows; numbers have `size` bytes."""
+    for k, output in enumerate(program.outputs):
+        check_bytes(f"result {k} of {program.name}, of shape {output.shape}", size * output.size)
+    if isinstance(program, Program):
+        return
+    workspace = sum(buffer.size for buffer in program.buffers if buffer.kind == "workspace")
+    check_bytes(f"the workspace of {program.name}", size * workspace)
+    constants = sum(buffer.size for buffer in program.buffers if buffer.values is not None)
+    check_bytes(f"the constants of {program.name}", size * constants)
+    regions = [region for region, _ in regions_of(program.steps)]
+    used = [use.table for region in regions for use in region.reads]
+    used += [use.table for region in regions for use in region.results]
+    tables = {id(table.index): table.index.nbytes for table in used if isinstance(table, Indexed)}
+    check_bytes(f"the tables of places of {program.name}", sum(tables.values()))
 
 
 def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:

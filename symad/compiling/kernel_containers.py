@@ -27,12 +27,13 @@ def load(
     cache: Setting = None,
     max_ops: int | None = None,
     max_seconds: float | None = None,
+    max_bytes: float | None = None,
 ) -> Kernel:
     """Return the kernel that `kernel.save(path)` wrote, compiled for this machine.
 
     The file is data: nothing of it is run, and a file that is damaged, no kernel's, or written by a newer version is
-    refused (ArgumentError). `cache`, `max_ops` and `max_seconds` are those of `compile`: limits (LimitError) keep the
-    program of a stranger from compiling for hours.
+    refused (ArgumentError). `cache`, `max_ops`, `max_seconds` and `max_bytes` are those of `compile`: limits
+    (LimitError) keep the program of a stranger from compiling for hours.
 
     >>> import tempfile
     >>> import symad as sa
@@ -42,7 +43,7 @@ def load(
     ...     sa.load(f"{folder}/twice.symad")({"a": 4.0})
     {'twice': 8.0}
     """
-    with limits(max_ops, max_seconds):
+    with limits(max_ops, max_seconds, max_bytes):
         return codegen.load_kernel(path, cache=cache, restore=_restored)
 
 

@@ -29,6 +29,7 @@ from symad.compiling.planning import Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.memory import telling
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.surroundings import REACHED, Surroundings
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
@@ -46,6 +47,7 @@ class CompileFields(OptionFields, total=False):
     max_paths: int
     max_ops: int | None
     max_seconds: float | None
+    max_bytes: float | None
     cache: Setting
 
 
@@ -62,6 +64,7 @@ def compile(
     max_paths: int = MAX_PATHS,
     max_ops: int | None = None,
     max_seconds: float | None = None,
+    max_bytes: float | None = None,
     cache: Setting = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
@@ -82,11 +85,14 @@ def compile(
     what reverse mode keeps of a loop whose repetitions need each other: "all" of them, about "sqrt" of their number, or
     next to "none" (see `symad.derivatives.loops.checkpoints`; `kernel.stats.workspace` is what it comes to).
     `threads` is how many threads share long loops, without a change of a bit.
-    `dtype` is the type of arguments, results and arithmetic: "float64", "float32", or "complex128" for analytic
-    functions, which are traced with real numbers (complex examples give their shapes).
+    `dtype` is the type of arguments, results and arithmetic: "float64", "float32" (also in loops and matrix
+    operations), or "complex128" for analytic functions, which are traced with real numbers (complex examples give their
+    shapes) and compiled without loops.
     LimitError stops work on more than `max_ops` operations, or after `max_seconds`: both are looked at for every 4096
-    operations and between parts. `cache` keeps machine code on disk: True, False, a folder, or None for what the
-    environment variable SYMAD_CACHE says (see `codegen.machine.storage.cache.chosen`).
+    operations and between parts. An array, a table, a result or the kernel's workspace of more than `max_bytes` is
+    refused (LimitError) before the memory is asked for; where there is none, WorkspaceError (a MemoryError) says so.
+    `cache` keeps machine code on disk: True, False, a folder, or None for what the environment variable SYMAD_CACHE
+    says (see `codegen.machine.storage.cache.chosen`).
 
     Both branches of an `if` on a traced value are compiled, up to `max_paths` paths (LimitError); where f itself
     raises ValueError, ArithmeticError or AssertionError, the kernel returns NaN. TraceError for other questions that
@@ -98,7 +104,7 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
-    with limits(max_ops, max_seconds), compilation(name_of(f), LISTING):
+    with limits(max_ops, max_seconds, max_bytes), telling(), compilation(name_of(f), LISTING):
         made = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             dtype=options.get("dtype", "float64"),

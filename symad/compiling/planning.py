@@ -7,6 +7,7 @@ not be written down to be refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -17,6 +18,7 @@ import symad.tracing.values.containers as containers
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
 from codegen.ir.program import Program
+from codegen.limits import limits
 from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
@@ -52,6 +54,7 @@ from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.derivatives.modes import record
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.memory import telling
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.paths import MAX_PATHS
@@ -80,6 +83,9 @@ def plan(
     checkpoints: Checkpoints = "all",
     max_paths: int = MAX_PATHS,
     dtype: str = "float64",
+    max_ops: int | None = None,
+    max_seconds: float | None = None,
+    max_bytes: float | None = None,
 ) -> CompilationPlan:
     """Return what `compile` does with a function and arguments like the examples, and why; nothing is compiled.
 
@@ -97,7 +103,13 @@ def plan(
     asked.check()
     if dtype != "float64":
         example_args = _real(example_args)
-    with complex_points(dtype == "complex128"):
+    given = (max_ops, max_seconds, max_bytes)
+    with limits(*given) if any(each is not None for each in given) else nullcontext(), telling():
+        return _planned(f, example_args, asked)
+
+
+def _planned(f: Function, example_args: tuple[Any, ...], asked: _Asked) -> CompilationPlan:
+    with complex_points(asked.dtype == "complex128"):
         made = _Search(f, example_args, asked).plan()
     record(made)
     stage("plan", lambda: made.text(WIDTH))
@@ -122,7 +134,7 @@ class _Asked:
         if self.without_loops and self.needs_loops:
             raise ArgumentError(
                 f"{self.needs_loops} with {self.without_loops}",
-                why="loops are written for float64, and straight lines or a sweep have none",
+                why="loops are written for real numbers, and straight lines or a sweep have none",
                 do="leave out one of the two",
             )
 
@@ -131,7 +143,7 @@ class _Asked:
         """The option that has no loops, "" where none does."""
         if self.strategy != "auto":
             return f"strategy={self.strategy!r}"
-        return f"dtype={self.dtype!r}" if self.dtype != "float64" else "roll='never'" if self.roll == "never" else ""
+        return "dtype='complex128'" if self.dtype == "complex128" else "roll='never'" if self.roll == "never" else ""
 
     @property
     def needs_loops(self) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
+from codegen.limits import check_bytes, machine_memory
 from symad.derivatives import modes
 from symad.derivatives.array_linear import ArrayLinear
 from symad.derivatives.level import Level, carry, deliver
@@ -19,11 +20,23 @@ from symad.derivatives.selection import Selection
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, independent_traces, innermost_scope, open_scope
+from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.array_graph import ArrayGraph, array_graph
 from symad.tracing.values.node_trees import Nodes, Tree, lift
 from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, in_order, pattern_of
 
 Function = Callable[..., Any]
+
+
+def check_dense(f: Function, what: str, rows: int, columns: int) -> None:
+    """Raise MemoryLimitError for a dense matrix for which no limit, or this machine, has memory."""
+    check_bytes(
+        f"a dense {what} of {rows:,} x {columns:,} entries",
+        8 * rows * columns,
+        where=written_at(f),
+        do="ask for its entries with sparse=True, or for products with it (hvp, jvp, vjp)",
+        at_most=machine_memory(),
+    )
 
 
 class LinearFunction:

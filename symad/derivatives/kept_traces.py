@@ -19,7 +19,7 @@ import random
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,6 +48,7 @@ LOG = logging.getLogger("symad")
 TRACES = 8  # of one function: bound of those that are kept, keyed by structure, shapes and kinds of the arguments
 COMPARED = 2**18  # bytes of what a function reads that are compared in the time that an operation takes to trace
 ROWS = 16  # nodes that are traced in that time, where they are no arrays
+LARGEST = 2**20  # nodes of a trace without arrays: some hundred MB
 MISSES = 8  # calls with other answers, more than with the same, after which a function is run each time
 
 Called: TypeAlias = Callable[[Level], Tree]
@@ -60,7 +61,7 @@ class KeptTraces:
     def __init__(self, f: Callable[..., Any]) -> None:
         self._f = f
         self._kept = OrderedDict[Any, _Kept | str]()  # or why there is none
-        self._lock = Lock()
+        self._lock = RLock()
 
     def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any] | None:
         """Return value and gradient of what `called` runs, by a trace that is kept; None where it is to be run."""
@@ -84,10 +85,11 @@ class KeptTraces:
 
     def _note(self, key: Any, kept: _Kept | str) -> None:
         """Note a trace, or why there is none."""
-        self._kept[key] = kept
-        self._kept.move_to_end(key)
-        if len(self._kept) > TRACES:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[key] = kept
+            self._kept.move_to_end(key)
+            if len(self._kept) > TRACES:
+                self._kept.popitem(last=False)
         if kept is not _ONCE:
             LOG.debug("the trace of %s is %s", name_of(self._f), "kept" if isinstance(kept, _Kept) else f"not: {kept}")
 
@@ -112,10 +114,13 @@ class KeptTraces:
             self._note(key, "it has symbols")
             return None
         size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
+        arrays, nodes = len(level.scope.graph.arrays.nodes), len(level.scope.graph)
         if not (read.complete and read.unchanged() and _generators() == generators) or read.runs_out:
             self._note(key, "it changes what it reads")
-        elif size > COMPARED * (len(level.scope.graph.arrays.nodes) or len(level.scope.graph) // ROWS):
+        elif size > COMPARED * (arrays or nodes // ROWS):
             self._note(key, f"{size:,} bytes that it reads would be compared at each call")
+        elif not arrays and nodes > LARGEST:
+            self._note(key, f"it has {nodes:,} nodes")
         else:
             self._note(key, _Kept(level, trees, asked, read, others))
         return found
@@ -196,7 +201,7 @@ class _Kept:
 
 def _is_watched() -> bool:
     """Whether somebody sees how a function is run: a trace around it, a debugger, or who listens to its steps."""
-    return innermost_scope() is not None or is_noting() or sys.gettrace() is not None or sys.getprofile() is not None
+    return innermost_scope() is not None or is_noting() or sys.gettrace() is not None
 
 
 def _generators() -> tuple[Any, ...]:
@@ -210,7 +215,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _is_known(leaf: Any) -> bool:
-    return type(leaf) in (int, float, bool, str, np.float64) or _is_array(leaf)
+    return type(leaf) in (int, float, bool, str) or isinstance(leaf, np.generic) or _is_array(leaf)
 
 
 def _is_array(leaf: Any) -> bool:

@@ -32,6 +32,7 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.calling.memory import telling
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.swallowed import forgive
@@ -266,7 +267,8 @@ def open_level(
         scope.arrays = array_graph(scope) if arrays else None
         level = Level(scope, tuple(arguments), names or argument_names(None, len(arguments)))
         try:
-            yield level
+            with telling():
+                yield level
         finally:
             note("closed", scope.graph, scope.depth, len(scope.graph))
 

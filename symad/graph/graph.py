@@ -28,7 +28,7 @@ from codegen.ir.copy_rows import copy_rows
 from codegen.ir.lazy_atoms import AtomOf, LazyAtoms
 from codegen.ir.program import Head
 from codegen.ir.row_table import Table
-from codegen.limits import check
+from codegen.limits import check, check_bytes
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
 from symad.graph.array_nodes import ArrayNodes
@@ -182,6 +182,7 @@ class Graph(Table):
         with self._lock:
             first = len(self.heads)
             check("writing operations", self.heads)
+            check_bytes(f"an array of {count:,} numbers", 8 * count)
             if first + count > ELEMENT_LIMIT:
                 raise LimitError(
                     f"the graph has reached {ELEMENT_LIMIT} elements of arrays",

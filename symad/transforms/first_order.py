@@ -22,6 +22,7 @@ from symad.derivatives.application import (
     as_tuple,
     call_scalar,
     check_choice,
+    check_dense,
     check_order,
     close_blocks,
     close_sparse,
@@ -265,6 +266,8 @@ def jacobian(
 
         def made(level: Level) -> Any:
             result = level.call(chosen.function)
+            if not sparse:
+                check_dense(f, "Jacobian", result.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
                 if not pays(level, result, direction):
                     return None
@@ -316,6 +319,8 @@ def hessian(
 
         def made(level: Level) -> Any:
             result = call_scalar(level, chosen.function, f)
+            if not sparse:
+                check_dense(f, "Hessian", level.parameters.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
                 if not pays(level, result, "hessian"):
                     return None

@@ -114,7 +114,10 @@ def test_what_repeats_becomes_loops():
     ("options", "message"),
     [
         ({"roll": "always"}, 'roll="always": too few operations for loops'),
-        ({"roll": "always", "dtype": "float32"}, "roll=\"always\" with dtype='float32': loops are written for float64"),
+        (
+            {"roll": "always", "dtype": "complex128"},
+            "roll=\"always\" with dtype='complex128': loops are written for real numbers",
+        ),
         ({"roll": "maybe"}, "roll='maybe'; use one of auto, never, always"),
     ],
 )

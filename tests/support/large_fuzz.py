@@ -111,9 +111,10 @@ OWN = (
     "np.median({A}, axis=-1)", "np.quantile({V}, [0.2, 0.7]) * {s}", "np.percentile({A}, 40, axis=0)",
     "np.argsort(np.argsort({V}, kind='stable'), kind='stable') * {V}", "np.sort(np.sort({V})[::2] * {V}[::2])",
     "np.take(np.cos(np.arange(9.0)), np.searchsorted(np.linspace(-1, 1, 8), {V})) * {V}",
-    "np.abs(np.fft.rfft({V}))", "np.fft.irfft(np.fft.rfft({V}) * np.fft.rfft(DATA({V})))",
-    "np.fft.fft({A}, axis=0).imag",
-    "np.fft.ifft(np.fft.fft({V})[::-1] * np.fft.fft({V} * {s}), norm='ortho').real", "np.fft.rfft2({M}).real",
+    "np.abs(np.fft.rfft(np.nan_to_num(np.tanh({V}))))", "np.fft.fft(np.nan_to_num(np.sin({A})), axis=0).imag",
+    "np.fft.irfft(np.fft.rfft(np.nan_to_num(np.tanh({V}))) * np.fft.rfft(DATA({V})))",
+    "np.fft.ifft(np.fft.fft(np.nan_to_num(np.cos({V})))[::-1] * (1 + 2j), norm='ortho').real",
+    "np.fft.rfft2(np.nan_to_num(np.tanh({M}))).real",
     "np.searchsorted(np.sort({V}), DATA({V})) * {V}", "np.take_along_axis({A}, np.argsort(DATA({A}) * {A}), axis=-1)",
 )  # fmt: skip
 OWN_STORES = """

@@ -10,6 +10,7 @@ from codegen.engine import vector_bits
 from codegen.functions.symbols import Symbol
 from codegen.loops.emit.loop_columns import Column
 from codegen.loops.emit.loop_text import Function
+from codegen.loops.emit.workspace import LINE
 
 UNUSED = 0.5  # what a lane that is switched off computes with: harmless to most functions
 SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
@@ -40,7 +41,7 @@ class LaneFunction(Function):
         return self.new(f"shufflevector <{width} x {kind}> {one},<{width} x {kind}> poison,{mask}")
 
     def splat(self, value: str) -> str:
-        return self.vector_of("double", value)
+        return self.vector_of(self.scalar.type, value)
 
     def switched(self, value: str, zero: str = "") -> str:
         """The value, in lanes that have no repetition a zero."""
@@ -86,7 +87,7 @@ class LaneFunction(Function):
         first = self.name(column)
         if column.index is None:
             steps = [self.new(f"mul i64 {number},{column.step}") for number in self.lane_numbers()]
-            return [self.new(f"getelementptr double,ptr {first},i64 {step}") for step in steps]
+            return [self.new(self.element(first, step)) for step in steps]
         width = self.lanes.width
         name, kind = self.job.tables.places(
             np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
@@ -96,7 +97,7 @@ class LaneFunction(Function):
         for lane in range(width):
             at = self.new(f"getelementptr {kind},ptr {entry},i64 {lane}")
             number = self.new(f"load {kind},ptr {at},align {int(kind[1:]) // 8}")
-            found.append(self.new(f"getelementptr double,ptr {first},{kind} {number}"))
+            found.append(self.new(self.element(first, number, kind)))
         return found
 
     def read(self, column: Column) -> str:
@@ -105,23 +106,26 @@ class LaneFunction(Function):
         if not column.side_by_side:
             found = "poison"
             for lane, place in enumerate(self.places(column)):
-                found = self.new(f"insertelement {vector} {found},double {self.load(place)},i32 {lane}")
+                found = self.new(f"insertelement {vector} {found},{self.scalar.type} {self.load(place)},i32 {lane}")
             return found
-        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {self.k}")
+        place = self.new(self.element(self.name(column), self.k))
         if not self.mask:
-            return self.new(f"load {vector},ptr {place},align 8")
+            return self.new(f"load {vector},ptr {place},align {self.lanes.size}")
         unused = (vector, self.lanes.splat(str(UNUSED)))
         return self.new(
-            self.call(vector, "load", [("ptr", place), ("i32", "8"), (self.lanes.truth, self.mask), unused])
+            self.call(
+                vector, "load", [("ptr", place), ("i32", str(self.lanes.size)), (self.lanes.truth, self.mask), unused]
+            )
         )
 
     def store(self, column: Column, value: str, *, adds: bool) -> None:
         """Store values at places that follow each other, or add them to what is there.
 
         Few processors are fast at storing some lanes of a register: other ones store one lane after the other. What is
-        added in a workspace, behind which there is room, is a zero in lanes that have no repetition.
+        added in a workspace, behind which there is room for a register, is a zero in lanes that have no repetition.
         """
-        if adds and self.mask and self.job.memory.has_room(column.use.buffer):
+        room = self.lanes.width * self.lanes.size <= LINE and self.job.memory.has_room(column.use.buffer)
+        if adds and self.mask and room:
             value, mask = self.switched(value), ""
         else:
             mask = self.mask
@@ -133,19 +137,19 @@ class LaneFunction(Function):
     def store_some(self, column: Column, value: str, mask: str, k: str, *, adds: bool) -> None:
         """Store lanes that a mask allows, all without one, from the place of repetition k on, or add them there."""
         vector, on = self.lanes.type, (self.lanes.truth, mask)
-        place = self.new(f"getelementptr double,ptr {self.name(column)},i64 {k}")
-        where = [("ptr", place), ("i32", "8"), on]
+        place = self.new(self.element(self.name(column), k))
+        where = [("ptr", place), ("i32", str(self.lanes.size)), on]
         if adds:
             load = (
                 self.call(vector, "load", [*where, (vector, self.zero)])
                 if mask
-                else f"load {vector},ptr {place},align 8"
+                else f"load {vector},ptr {place},align {self.lanes.size}"
             )
             value = self.new(f"fadd {vector} {self.new(load)},{value}")
         if mask:
             self.write(self.call("void", "store", [(vector, value), *where]))
         else:
-            self.write(f"store {vector} {value},ptr {place},align 8")
+            self.write(f"store {vector} {value},ptr {place},align {self.lanes.size}")
 
     def leave_lanes(self, column: Column, value: str, *, adds: bool) -> None:
         """Store the values of the lanes, the last one first, or add them one after the other, the first one first.
@@ -159,7 +163,7 @@ class LaneFunction(Function):
             if adds:
                 self.add_to(place, one)
             else:
-                self.write(f"store double {one},ptr {place},align 8")
+                self.store_one(one, place)
 
     def rows(self, values: Sequence[str]) -> list[str]:
         """Turn vectors into rows: the values of the first lane side by side, then those of the second one..."""
@@ -179,7 +183,7 @@ class LaneFunction(Function):
             vector, begin = divmod(lane * len(vectors), width)
             for k in range(0, len(values), width):
                 part = self.piece(vectors[vector + k // width], begin, min(width, len(values) - k))
-                self.write(f"store {part},ptr {self.offset(places[lane], k)},align 8")
+                self.write(f"store {part},ptr {self.offset(places[lane], k)},align {self.lanes.size}")
 
     def interleave(self, left: str, right: str, *, upper: bool) -> str:
         """One half of the lanes of two vectors in turns."""
@@ -194,20 +198,20 @@ class LaneFunction(Function):
         if count == self.lanes.width:
             return f"{self.lanes.type} {vector}"
         if count == 1:
-            return f"double {self.new(f'extractelement {self.lanes.type} {vector},i32 {begin}')}"
+            return f"{self.scalar.type} {self.new(f'extractelement {self.lanes.type} {vector},i32 {begin}')}"
         lanes = ",".join(f"i32 {begin + k}" for k in range(count))
         part = self.new(f"shufflevector {self.lanes.type} {vector},{self.lanes.type} poison,<{count} x i32> <{lanes}>")
-        return f"<{count} x double> {part}"
+        return f"<{count} x {self.scalar.type}> {part}"
 
     def sum_of_lanes(self, value: str) -> str:
         """The upper half of the lanes added to the lower half, until one is left."""
-        width = self.lanes.width
+        width, scalar = self.lanes.width, self.scalar.type
         while width > 1:
             half = width // 2
             low = ",".join(f"i32 {k}" for k in range(half))
             high = ",".join(f"i32 {k + half}" for k in range(half))
-            kind, part = f"<{width} x double>", f"<{half} x i32>"
+            kind, part = f"<{width} x {scalar}>", f"<{half} x i32>"
             lower = self.new(f"shufflevector {kind} {value},{kind} poison,{part} <{low}>")
             upper = self.new(f"shufflevector {kind} {value},{kind} poison,{part} <{high}>")
-            value, width = self.new(f"fadd <{half} x double> {lower},{upper}"), half
-        return self.new(f"extractelement <1 x double> {value},i32 0")
+            value, width = self.new(f"fadd <{half} x {scalar}> {lower},{upper}"), half
+        return self.new(f"extractelement <1 x {scalar}> {value},i32 0")

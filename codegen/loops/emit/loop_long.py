@@ -22,7 +22,7 @@ LONG = 200  # rows of a body from which on it is read and stored in place, and e
 
 def straight(job: Job) -> Written:
     """Return the function of a region that is run once."""
-    return _Straight(job, SCALAR).emit()
+    return _Straight(job, job.scalar).emit()
 
 
 class _Straight(Function):
@@ -35,15 +35,16 @@ class _Straight(Function):
         outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, stores)))}
         places = [(inputs[self.view(use)], _place(use)) for use in reads]
         lowered = self.in_place(outputs, places, len(inputs))
-        find = vector_symbol if job.fast else no_vector_symbol
-        lowered = carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
+        if job.scalar == SCALAR:  # groups are of doubles
+            find = vector_symbol if job.fast else no_vector_symbol
+            lowered = carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
         plan = schedule(lowered, CHUNK if len(lowered.stores) > MOST else None)
         kept, copies = split_stores(plan.chunks, lowered.stores)
         count = len(inputs) + len(outputs)  # sums are read where they stand
         arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)
         self.writer = Writer(
             Program([], [], {}, tuple(arrays[0]), tuple(arrays[1])),
-            lowered.rows, plan, kept, Form(job.name, SCALAR, vector_libm=job.fast),
+            lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast),
         )  # fmt: skip
         self.writer.places = places
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from codegen.ir.region import Carry
 from codegen.ir.tables import Affine
-from codegen.lanes import SCALAR
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Function, Job, Written
 
@@ -18,7 +17,7 @@ LONGEST_LAG = 4  # values of a carry that are kept in registers
 
 def scalar_loop(job: Job) -> Written:
     """Return the function of a region that runs its repetitions one by one."""
-    return _Scalar(job, SCALAR).emit()
+    return _Scalar(job, job.scalar).emit()
 
 
 class _Scalar(Function):
@@ -47,14 +46,14 @@ class _Scalar(Function):
         totals: dict[int, str] = {}
         values = self.body(slots, lambda output, value: self.leave(output, value, totals))
         for c, place in rings.items():
-            self.write(f"store double {values[region.carries[c].output]},ptr {place}.now,align 8")
+            self.store_one(values[region.carries[c].output], f"{place}.now")
         lines[start:start] = self.phis(initial, values, rings, totals) if region.count > 1 else []
         self.end(values)
         for c in self.sums:
             self.leave_total(c, totals[c])
         for use in region.results:
             if use.kind == "last":
-                self.write(f"store double {values[use.output]},ptr {self.fixed(use)},align 8")
+                self.store_one(values[use.output], self.fixed(use))
         self.write("ret void")
         return self.written()
 
@@ -68,7 +67,7 @@ class _Scalar(Function):
         name, kind = self.job.tables.places(table.index - first)
         entry = self.new(f"getelementptr {kind},ptr {name},i64 {self.k}")
         at = self.new(f"load {kind},ptr {entry},align {int(kind[1:]) // 8}")
-        return self.offset(self.new(f"getelementptr double,ptr {view},{kind} {at}"), first)
+        return self.offset(self.new(self.element(view, at, kind)), first)
 
     def leave(self, output: int, value: str, totals: dict[int, str]) -> None:
         """Leave a value where it goes."""
@@ -77,35 +76,36 @@ class _Scalar(Function):
             if use.kind == "last":
                 continue
             if c in self.sums:
-                totals[c] = self.new(f"fadd double %s{c},{value}") if self.region.count > 1 else value
+                totals[c] = self.new(f"fadd {self.scalar.type} %s{c},{value}") if self.region.count > 1 else value
             else:
                 place = self.fixed(use) if self.region.count == 1 else self.place(use)
                 if self.job.adds(c):
                     self.add_to(place, value)
                 else:
-                    self.write(f"store double {value},ptr {place},align 8")
+                    self.store_one(value, place)
 
     def entering(self, c: int, initial: list[str], rings: dict[int, str]) -> str:
         """The value of a carry in this repetition."""
         if c not in rings:
             return f"%q{c}.0" if self.region.count > 1 else initial[0]
         place = rings[c]
-        self.write(f"{place}.now=getelementptr double,ptr {place},i64 {'%m' + str(c) if self.region.count > 1 else 0}")
+        self.write(f"{place}.now={self.element(place, f'%m{c}' if self.region.count > 1 else '0')}")
         return self.load(f"{place}.now")
 
     def ring(self, initial: list[str]) -> str:
         """Memory for the last values of a carry, whose place `k % lag` holds that of repetition `k - lag`."""
-        ring = self.new(f"alloca [{len(initial)} x double],align 64")
+        ring = self.new(f"alloca [{len(initial)} x {self.scalar.type}],align 64")
         for k, value in enumerate(initial):
-            self.write(f"store double {value},ptr {self.offset(ring, k)},align 8")
+            self.store_one(value, self.offset(ring, k))
         return ring
 
     def phis(
         self, initial: list[list[str]], values: dict[int, str], rings: dict[int, str], totals: dict[int, str]
     ) -> list[str]:
         """What changes from repetition to repetition: the number, sums, carries, and the places in rings."""
+        kind = self.scalar.type
         lines = [f"%k=phi i64 [{'0' if self.job.blocks is None else '%first'},%entry],[%k.next,%loop]"]
-        lines += [f"%s{c}=phi double [0.0,%entry],[{totals[c]},%loop]" for c in self.sums]
+        lines += [f"%s{c}=phi {kind} [0.0,%entry],[{totals[c]},%loop]" for c in self.sums]
         for c, (queue, carry) in enumerate(zip(initial, self.region.carries, strict=True)):
             if c in rings:
                 lines.append(f"%m{c}=phi i64 [0,%entry],[%m{c}.next,%loop]")
@@ -113,7 +113,7 @@ class _Scalar(Function):
                 continue
             following = [f"%q{c}.{i}" for i in range(1, carry.lag)] + [values[carry.output]]
             lines += [
-                f"%q{c}.{i}=phi double [{first},%entry],[{after},%loop]"
+                f"%q{c}.{i}=phi {kind} [{first},%entry],[{after},%loop]"
                 for i, (first, after) in enumerate(zip(queue, following, strict=True))
             ]
         return lines
@@ -133,5 +133,5 @@ class _Scalar(Function):
         self.write("%k.next=add i64 %k,1")
         more = self.new(f"icmp ult i64 %k.next,{region.count if self.job.blocks is None else '%last'}")
         if region.stop is not None:
-            more = self.new(f"and i1 {more},{self.new(f'fcmp oeq double {values[region.stop]},0.0')}")
+            more = self.new(f"and i1 {more},{self.new(f'fcmp oeq {self.scalar.type} {values[region.stop]},0.0')}")
         self.write(f"br i1 {more},label %loop,label %exit", "exit:")

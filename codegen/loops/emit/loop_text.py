@@ -16,7 +16,7 @@ from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Region
-from codegen.lanes import SCALAR, Lanes
+from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.loops.emit.thread_blocks import Blocks
 from codegen.loops.emit.workspace import Memory, Tables
@@ -45,6 +45,11 @@ class Job:
     columns: Columns | None = None  # where repetitions run side by side
     blocks: Blocks | None = None  # where they are cut into blocks
     given: tuple[str, ...] = ()  # arrays that each call says: "%work0", a moved workspace, or "%array0"
+
+    @property
+    def scalar(self) -> Lanes:
+        """One number."""
+        return self.memory.scalar
 
     @property
     def parameters(self) -> str:
@@ -80,7 +85,7 @@ class Frame:
     """A function that works on the buffers of a region, in the making."""
 
     def __init__(self, job: Job, head: str) -> None:
-        self.job, self.region = job, job.region
+        self.job, self.region, self.scalar = job, job.region, job.scalar
         self.lines = [f"define internal void {head} {{", "entry:"]
         self.next = self.first = 0  # of the names of values, here and in bodies
         self.views: dict[tuple[int, tuple[int, ...]], str] = {}
@@ -119,17 +124,25 @@ class Frame:
         return self.new(f"load ptr,ptr {self.new(f'getelementptr ptr,ptr {table},i64 {number}')},align 8")
 
     def offset(self, pointer: str, places: int | str) -> str:
-        return pointer if str(places) == "0" else self.new(f"getelementptr double,ptr {pointer},i64 {places}")
+        return pointer if str(places) == "0" else self.new(self.element(pointer, str(places)))
+
+    def element(self, pointer: str, place: str, kind: str = "i64") -> str:
+        """The address of a number behind another one."""
+        return f"getelementptr {self.scalar.type},ptr {pointer},{kind} {place}"
 
     def load(self, pointer: str) -> str:
-        return self.new(f"load double,ptr {pointer},align 8")
+        return self.new(f"load {self.scalar.type},ptr {pointer},align {self.scalar.size}")
+
+    def store_one(self, value: str, pointer: str) -> None:
+        """Store a number."""
+        self.write(f"store {self.scalar.type} {value},ptr {pointer},align {self.scalar.size}")
 
     def fixed(self, use: Use) -> str:
         """Pointer to the first place of a table, which is the same in all repetitions."""
         return self.offset(self.view(use), use.table.first)
 
     def add_to(self, place: str, value: str) -> None:
-        self.write(f"store double {self.new(f'fadd double {self.load(place)},{value}')},ptr {place},align 8")
+        self.store_one(self.new(f"fadd {self.scalar.type} {self.load(place)},{value}"), place)
 
     def text(self) -> str:
         """The text so far."""
@@ -160,7 +173,7 @@ class Function(Frame):
         self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
         calls = any(row[0] == "call" for row in job.lowered.rows)
-        formulas = lanes != SCALAR and (not calls or allowed("lane-functions"))
+        formulas = lanes.width > 1 and (not calls or allowed("lane-functions"))
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
         self.writer = Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results
@@ -179,7 +192,7 @@ class Function(Frame):
         if self.job.blocks is None:
             self.add_to(self.fixed(self.region.results[c]), total)
         else:
-            self.write(f"store double {total},ptr {self.offset('%sums', self.job.blocks.sums.index(c))},align 8")
+            self.store_one(total, self.offset("%sums", self.job.blocks.sums.index(c)))
 
     def body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
         """Write the body once; `leave(output, value)` is called as soon as a value is there. Return all of them."""
@@ -211,13 +224,13 @@ class Function(Frame):
         given = "%own" if self.job.blocks is not None else self.offset("%work", self.job.scratch)
         found, work = self.offset(given, width * len(slots)), self.offset(given, width * (len(slots) + outputs))
         for k, value in enumerate(slots):
-            self.write(f"{store} {value},ptr {self.offset(given, width * k)},align 8")
+            self.write(f"{store} {value},ptr {self.offset(given, width * k)},align {lanes.size}")
         arguments = ",".join(f"ptr {pointer}" for pointer in (given, found, work))
         self.write(*(f"call void @{self.job.name}.{number}({arguments})" for number in range(len(self.chunks))))
         values: dict[int, str] = {}
         for output, row in self.stored.items():
             if row not in values:
-                values[row] = self.new(f"{load} {self.offset(found, width * self.left[row])},align 8")
+                values[row] = self.new(f"{load} {self.offset(found, width * self.left[row])},align {lanes.size}")
             leave(output, values[row])
         return {output: values[row] for output, row in self.stored.items()}
 

@@ -98,7 +98,7 @@ class _Vector(LaneFunction):
         self.length = "%last" if self.in_parts else self.of_run(self.runs.lengths)
         for column in (*self.reads, *self.results):
             start = self.of_run(column.starts)
-            self.write(f"{self.name(column)}=getelementptr double,ptr {self.view(column.use)},i64 {start}")
+            self.write(f"{self.name(column)}={self.element(self.view(column.use), start)}")
         self.run("run" if several else "entry")
         for c in self.sums:
             if not several:

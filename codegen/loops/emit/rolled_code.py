@@ -38,7 +38,7 @@ from codegen.options import Options
 from codegen.stages import allowed, carried_out, part
 
 
-def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared]) -> list[str]:
+def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared], scalar: Lanes = SCALAR) -> list[str]:
     """Return the IR that runs the regions as `regions_of` has them, each by a function and with its rounds.
 
     It begins in the block %start.
@@ -55,7 +55,9 @@ def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared]) -> list[
     while stack:
         step = stack.pop()
         if isinstance(step, Region):
-            pointers = [_found(f"%a{regions}.{k}", *array, lines) for k, array in enumerate(shared[regions].given)]
+            pointers = [
+                _found(f"%a{regions}.{k}", *array, scalar, lines) for k, array in enumerate(shared[regions].given)
+            ]
             further = [*(f"i64 {number}" for number in rounds), *(f"ptr {pointer}" for pointer in pointers)]
             arguments = ",".join(["ptr %in", "ptr %out", "ptr %w", *further])
             lines.append(f"call void @{prefix}.region{shared[regions].number}({arguments})")
@@ -112,7 +114,7 @@ class RolledPlan:
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
         outside = [at for at, step in enumerate(self.program.steps) if isinstance(step, Region)]  # of nests
         lanes = [lanes for ((_, counts), _), lanes in zip(self.regions, self.wide, strict=True) if not counts]
-        wide = {at for at, each in zip(outside, lanes, strict=True) if each != SCALAR}
+        wide = {at for at, each in zip(outside, lanes, strict=True) if each.width > 1}
         packed = carried_out("packing", lambda program: pack(program, wide), self.program)
         checked(packed, "packing", self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
@@ -120,7 +122,7 @@ class RolledPlan:
     def functions(self, form: Form) -> Emitted:
         """Return the functions of the regions, equal ones once, and the kernel that calls them."""
         tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
-        memory = Memory.of(self.program, tables)
+        memory = Memory.of(self.program, tables, self.scalar)
         shared, extra = self.shared(memory), 0
         fast = self.options.accuracy == "fast" and allowed("vector-library")
         for number, one in enumerate(shared):
@@ -153,17 +155,22 @@ class RolledPlan:
 
     def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
         """Return the function itself: workspace, zeros, then the steps."""
-        size = 8 * (memory.workspace + extra)
+        size = self.scalar.size * (memory.workspace + extra)
         large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
         lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
         lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
         for number in sorted(self.writes.cleared):
-            pointer = _found(f"%c{number}", memory.pointers[number], 0, lines)
-            lines += clearing(form.name, pointer, 8 * self.program.buffers[number].size, self.threads)
-        steps = calls(self.program.steps, form.name, shared)
+            pointer = _found(f"%c{number}", memory.pointers[number], 0, self.scalar, lines)
+            lines += clearing(form.name, pointer, self.scalar.size * self.program.buffers[number].size, self.threads)
+        steps = calls(self.program.steps, form.name, shared, self.scalar)
         lines += [*steps, *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
         text = "\n".join(lines)
         return Emitted([], [text], {}) + (zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {}))
+
+    @property
+    def scalar(self) -> Lanes:
+        """One number."""
+        return self.options.number.lanes()
 
     @property
     def threads(self) -> int:
@@ -174,7 +181,7 @@ class RolledPlan:
     def columns(self) -> list[Columns | None]:
         """The columns of the regions that run in lanes."""
         wide = ((region, lanes) for ((region, _), _), lanes in zip(self.regions, self.wide, strict=True))
-        return [columns_of(region, lanes.width) if lanes != SCALAR else None for region, lanes in wide]
+        return [columns_of(region, lanes.width) if lanes.width > 1 else None for region, lanes in wide]
 
     @cached_property
     def writes(self) -> Writes:
@@ -215,17 +222,18 @@ class RolledPlan:
     def lanes_of(self, region: Region, lowered: Lowered) -> Lanes:
         """How many repetitions run side by side: as many as registers hold, fewer where there are few."""
         if not region.parallel or region.count == 1:
-            return SCALAR
+            return self.scalar
         if self.lanes is not None:
-            return Lanes(self.lanes)
-        widest = vector_bits() // 64
+            return self.options.number.lanes(self.lanes)
+        bits = 8 * self.scalar.size
+        widest = vector_bits() // bits
         if region.count * len(lowered.live()) < SHORT:
-            widest = min(widest, 4)
+            widest = min(widest, 256 // bits)
         if self.options.accuracy == "strict" or not lowered.count()["call"]:  # the C library has no longer vectors
             widest *= registers(region, lowered)
         while widest > region.count:
             widest //= 2
-        return Lanes(widest)
+        return self.options.number.lanes(widest)
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""
@@ -267,7 +275,7 @@ def _write(job: Job, lanes: Lanes) -> Written:
     return scalar_loop(job)
 
 
-def _found(name: str, text: str, moved: int, lines: list[str]) -> str:
+def _found(name: str, text: str, moved: int, scalar: Lanes, lines: list[str]) -> str:
     """Return a pointer to some numbers behind the beginning of a buffer (`Memory.pointers`); write what finds it."""
     table, _, place = text.partition(" ")
     if table == "%work":
@@ -280,5 +288,5 @@ def _found(name: str, text: str, moved: int, lines: list[str]) -> str:
         table = f"{name}.start"
     if not moved:
         return table
-    lines.append(f"{name}=getelementptr double,ptr {table},i64 {moved}")
+    lines.append(f"{name}=getelementptr {scalar.type},ptr {table},i64 {moved}")
     return name

@@ -17,7 +17,7 @@ from codegen.loops.emit.thread_blocks import Blocks
 
 LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer,
 PIECE = 1 << 20  # in pieces of so many
-LINE = 8  # numbers in a line of the cache: threads do not share those of their bodies
+LINE = 64  # bytes in a line of the cache: threads do not share those of their bodies
 
 
 def clearing(name: str, pointer: str, size: int, threads: int) -> list[str]:
@@ -51,7 +51,8 @@ ret void
 
 def in_blocks(job: Job, blocks: Blocks, part: Written, threads: int) -> Written:
     """Return the function of a region whose `part` runs one block, on up to so many threads."""
-    own = -(-part.scratch // LINE) * LINE + LINE if part.scratch else 0
+    line = LINE // job.scalar.size
+    own = -(-part.scratch // line) * line + line if part.scratch else 0
     first = job.scratch + blocks.partial
     whole = _Whole(job, blocks, threads)
     symbols = {SMALLER.name: SMALLER} | ({PARALLEL: symbol(PARALLEL, 4)} if threads > 1 else {})
@@ -72,10 +73,10 @@ def _block(job: Job, blocks: Blocks, first: int, own: int) -> str:
         f"%last=call i64 @{SMALLER.name}(i64 %after,i64 {blocks.units})",
         f"%row=mul i64 %b,{len(blocks.sums)}",
         f"%place=add i64 %row,{job.scratch}",
-        "%sums=getelementptr double,ptr %work,i64 %place",
+        f"%sums=getelementptr {job.scalar.type},ptr %work,i64 %place",
         f"%mine=mul i64 %thread,{own}",
         f"%begin=add i64 %mine,{first}",
-        "%own=getelementptr double,ptr %work,i64 %begin",
+        f"%own=getelementptr {job.scalar.type},ptr %work,i64 %begin",
         f"call void @{job.name}.part({job.parameters},i64 %first,i64 %last,ptr %sums,ptr %own)",
         "ret void",
         "}",
@@ -124,8 +125,7 @@ class _Whole(Frame):
         def add(k: str) -> None:
             before = self.offset(sums, self.new(f"sub i64 {k},{count}"))
             place = self.offset(sums, k)
-            total = self.new(f"fadd double {self.load(before)},{self.load(place)}")
-            self.write(f"store double {total},ptr {place},align 8")
+            self.store_one(self.new(f"fadd {self.scalar.type} {self.load(before)},{self.load(place)}"), place)
 
         self.repeat("add", count, blocks.partial, add)
         for c, place in zip(blocks.sums, range(blocks.partial - count, blocks.partial), strict=True):

@@ -14,11 +14,11 @@ from codegen.ir.execution_order import all_places
 from codegen.ir.readdress import buffers_read
 from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.ir.tables import Places
+from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import Columns
 
 COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
 LINE = 64  # bytes of a line of the cache, where arrays begin
-ROOM = LINE // 8  # numbers behind each workspace, as many as a vector has
 
 
 @dataclass
@@ -39,6 +39,11 @@ class Tables:
             self.globals.append(f'{name}=internal constant [{len(data)} x i8] c"{text}",align {LINE}')
         return name
 
+    def numbers(self, values: NDArray[Any], scalar: Lanes) -> str:
+        """Return the name of an array of numbers, rounded once: to infinity where they are too large."""
+        with np.errstate(over="ignore"):
+            return self.array(np.ascontiguousarray(values, dtype=f"f{scalar.size}"))
+
     def places(self, values: Places) -> tuple[str, str]:
         """Return the name of an array of whole numbers, and the type of its elements."""
         small = not len(values) or bool(np.abs(values).max() < 2**31)
@@ -54,28 +59,30 @@ class Memory:
 
     pointers: tuple[str, ...]
     workspace: int  # numbers
+    scalar: Lanes = SCALAR  # one number
 
     def has_room(self, number: int) -> bool:
         """Whether there is room for a vector behind a buffer: nothing else stands there."""
         return self.pointers[number].startswith("%work")
 
     @classmethod
-    def of(cls, program: RolledProgram, tables: Tables) -> Memory:
-        """Give every buffer its place."""
+    def of(cls, program: RolledProgram, tables: Tables, scalar: Lanes = SCALAR) -> Memory:
+        """Give every buffer its place: behind each workspace is room for a line, which is as long as a vector."""
         pointers, size, outputs, used = [], 0, 0, buffers_read(program.steps)
+        room = LINE // scalar.size
         for number, buffer in enumerate(program.buffers):
             if buffer.values is not None:
                 values = buffer.values if number in used else np.empty(0)
-                pointers.append(tables.array(np.ascontiguousarray(values, dtype=np.float64)))
+                pointers.append(tables.numbers(values, scalar))
             elif buffer.kind == "workspace":
                 pointers.append(f"%work {size}")
-                size += (-(-buffer.size // ROOM) + 1) * ROOM
+                size += (-(-buffer.size // room) + 1) * room
             elif buffer.kind == "input":
                 pointers.append(f"%in {number}")
             else:
                 pointers.append(f"%out {outputs}")
                 outputs += 1
-        return cls(tuple(pointers), size)
+        return cls(tuple(pointers), size, scalar)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes, NumberType
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
-from codegen.machine.calls.arguments import Array, as_numbers, check_output, split_out
+from codegen.machine.calls.arguments import Array, as_numbers, check_output, empty_results, split_out
 from codegen.machine.calls.compiled import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
@@ -156,7 +156,8 @@ class Batch:
         ]
         leading = leading_axes(arrays, inputs)
         shapes = [leading + output.shape for output in outputs]
-        results = [np.empty(shape, number.dtype) for shape in shapes] if out is None else _given(out, shapes, number)
+        name = f"{prod(leading)} points of {self.program.name}"
+        results = empty_results(shapes, number, name) if out is None else _given(out, shapes, number)
         if prod(leading):
             code = self.code(point, prod(leading))
             task, beside = self._task(code, arrays, results, leading, fresh=out is None)

@@ -9,11 +9,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.errors import ArgumentError
+from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
 
 Array: TypeAlias = NDArray[Any]  # of the kernel's dtype
+
+
+def empty_results(shapes: Sequence[tuple[int, ...]], number: NumberType, name: str) -> list[Array]:
+    """Return arrays for the results of a kernel; WorkspaceError where there is no memory for them."""
+    try:
+        return [np.empty(shape, number.dtype) for shape in shapes]
+    except (MemoryError, ValueError) as error:  # ValueError: more than an address can say
+        raise WorkspaceError(f"results of {name}", why=str(error), do="ask for less: sparse, or a part") from error
 
 
 def as_numbers(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:

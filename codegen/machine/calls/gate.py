@@ -1,8 +1,9 @@
 """The call gate: a vectorcall function in LLVM IR that takes arrays and floats, and the type that is called by it.
 
-One gate serves every kernel of the process: each instance of the native kernel type carries a pointer to the gate and
-one to a table of int64 that describes its kernel. The gate checks type, dtype, shape and flags of every argument, and
-the overlap of outputs with inputs; any surprise goes to the Python method `_call_slow`, which handles or refuses it.
+One gate serves every kernel of the process whose numbers are of one type: each instance of the native kernel type
+carries a pointer to the gate and one to a table of int64 that describes its kernel. The gate checks type, dtype, shape
+and flags of every argument, and the overlap of outputs with inputs; any surprise goes to the Python method
+`_call_slow`, which handles or refuses it.
 
 The native kernel type: a subclass of `Kernel` whose instances are called through the vectorcall protocol. The type is
 made with `PyType_FromSpecWithBases`: two pointers are appended to each instance, the vectorcall function (the gate) and
@@ -24,7 +25,8 @@ import numpy as np
 
 from codegen.engine import Library, Once, compile_text
 from codegen.ir.program import Input, Output
-from codegen.machine.calls.gate_text import DATA, GATE, OBJECTS, OVERLAPS, RUN
+from codegen.lanes import FLOAT64, NumberType
+from codegen.machine.calls.gate_text import DATA, GATE, NUMBER, OBJECTS, OVERLAPS, RUN, WIDENED
 
 MOST_ARRAYS = 16  # inputs, and outputs, that the gate handles; more go through the slow path
 MOST_DIMENSIONS = 8
@@ -34,7 +36,7 @@ READ, WRITE = 0x0101, 0x0501  # NumPy flags: C-contiguous, aligned (writeable)
 
 PYTHON_FUNCTIONS = (
     "PyObject_GetAttr", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyFloat_FromDouble", "PyTuple_New",
-    "PyTuple_SetItem", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyTuple_SetItem", "PyErr_Clear", "PyEval_SaveThread", "PyEval_RestoreThread",
 )  # fmt: skip
 NAME_OUT, NAME_SLOW = sys.intern("out"), sys.intern("_call_slow")  # kept alive: the gate compares identities
 NUMPY_EMPTY = 184  # index of PyArray_Empty in NumPy's table of C functions
@@ -46,28 +48,33 @@ def supported() -> bool:
     return platform.python_implementation() == "CPython" and plain and struct.calcsize("P") == 8
 
 
-def describe(address: int, inputs: tuple[Input, ...], outputs: tuple[Output, ...], release: bool) -> Any:
+def describe(
+    address: int, inputs: tuple[Input, ...], outputs: tuple[Output, ...], release: bool, number: NumberType = FLOAT64
+) -> Any:
     """Return the int64 table that describes a kernel to the gate, or None if it has too many arrays or dimensions."""
     arrays: list[Input | Output] = [*inputs, *outputs]
     if max(len(inputs), len(outputs)) > MOST_ARRAYS or any(len(array.shape) > MOST_DIMENSIONS for array in arrays):
         return None
     words = [address, len(inputs), len(outputs), int(release)]
     for array in arrays:
-        words += [len(array.shape), 8 * array.size, *array.shape, *[0] * (MOST_DIMENSIONS - len(array.shape))]
+        unused = [0] * (MOST_DIMENSIONS - len(array.shape))
+        words += [len(array.shape), number.dtype.itemsize * array.size, *array.shape, *unused]
     return (ctypes.c_int64 * len(words))(*words)
 
 
 @Once
-def gate_library(table_offset: int) -> Library:
-    """Compile the gate once per process; `table_offset` is where instances keep the pointer to their table."""
+def gate_library(table_offset: int, number: NumberType) -> Library:
+    """Compile the gate for a type of numbers; `table_offset` is where instances keep the pointer to their table."""
+    scalar = number.scalar
     text = OBJECTS + DATA + OVERLAPS + RUN + GATE
     for name, value in (("ENTRY", ENTRY), ("READ", READ), ("WRITE", WRITE), ("TABLE", table_offset),
-                        ("HEADER", HEADER), ("MOST", MOST_ARRAYS)):  # fmt: skip
+                        ("HEADER", HEADER), ("MOST", MOST_ARRAYS), ("NUMBER", NUMBER[scalar]),
+                        ("WIDENED", WIDENED[scalar]), ("SCALAR", scalar)):  # fmt: skip
         text = text.replace(name, str(value))
-    return compile_text(text, ("gate", "slow"), _addresses(), 2)
+    return compile_text(text, ("gate", "slow"), _addresses(number), 2)
 
 
-def _addresses() -> dict[str, int]:
+def _addresses(number: NumberType) -> dict[str, int]:
     api = ctypes.pythonapi
     found = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_FUNCTIONS}
     found |= {
@@ -75,7 +82,7 @@ def _addresses() -> dict[str, int]:
         "PyTuple_Type": id(tuple),
         "PyArray_Type": id(np.ndarray),
         "PyDoubleScalar_Type": id(np.float64),
-        "float64_descriptor": id(np.dtype(np.float64)),
+        "descriptor": id(number.dtype),
         "name_out": id(NAME_OUT),
         "name_slow": id(NAME_SLOW),
         "PyArray_Empty": _numpy_function(NUMPY_EMPTY),
@@ -134,9 +141,11 @@ def native_type(base: type) -> type | None:
     return _make_type(base) if supported() and layout_as_expected() else None
 
 
-def attach(instance: object, base: type, table: ctypes.Array[ctypes.c_int64] | None) -> None:
+def attach(
+    instance: object, base: type, table: ctypes.Array[ctypes.c_int64] | None, number: NumberType = FLOAT64
+) -> None:
     """Give an instance of the native type its gate: the fast one with a table, else the one that calls `_call_slow`."""
-    library = gate_library(base.__basicsize__ + POINTER)
+    library = gate_library(base.__basicsize__ + POINTER, number)
     gate = library.addresses["slow" if table is None else "gate"]
     fields = (ctypes.c_void_p * 2).from_address(id(instance) + base.__basicsize__)
     fields[1] = None if table is None else ctypes.addressof(table)

@@ -1,11 +1,11 @@
-"""IR text of the call gate; ENTRY, READ, WRITE, TABLE, HEADER and MOST are numbers that `gate` fills in."""
+"""IR text of the call gate; words in capitals are filled in by `gate`: numbers, and what depends on their type."""
 
 OBJECTS = """
 @PyFloat_Type = external global i8
 @PyTuple_Type = external global i8
 @PyArray_Type = external global i8
 @PyDoubleScalar_Type = external global i8
-@float64_descriptor = external global i8
+@descriptor = external global i8
 @name_out = external global i8
 @name_slow = external global i8
 declare ptr @PyObject_GetAttr(ptr,ptr)
@@ -13,6 +13,7 @@ declare ptr @PyObject_Vectorcall(ptr,ptr,i64,ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyFloat_FromDouble(double)
+declare void @PyErr_Clear()
 declare ptr @PyTuple_New(i64)
 declare i32 @PyTuple_SetItem(ptr,i64,ptr)
 declare ptr @PyEval_SaveThread()
@@ -21,9 +22,10 @@ declare ptr @PyArray_Empty(i32,ptr,ptr,i32)
 """
 
 # Data pointer of an argument, or null for a surprise. Fields of PyArrayObject: data 16, nd 24, dims 32, descr 56,
-# flags 64. A float (or np.float64) is read in place: its value stands behind the object header, at 16.
+# flags 64. The value of a float (or np.float64) stands behind the object header, at 16: NUMBER gives its address, or
+# that of %room where it is rounded; one that is too large for that is a surprise, as NumPy has a warning for it.
 DATA = """
-define internal ptr @data(ptr %object,ptr %entry,i32 %flags) nounwind {
+define internal ptr @data(ptr %object,ptr %entry,i32 %flags,ptr %room) nounwind {
 start:
  %type.at=getelementptr i8,ptr %object,i64 8
  %type=load ptr,ptr %type.at,align 8
@@ -39,12 +41,13 @@ scalar:
  %is.input=icmp eq i32 %flags,READ
  %one=and i1 %is.number,%no.rank
  %both=and i1 %one,%is.input
- %found=select i1 %both,ptr %value,ptr null
- ret ptr %found
+ br i1 %both,label %number,label %surprise
+number:
+ NUMBER
 array:
  %descr.at=getelementptr i8,ptr %object,i64 56
  %descr=load ptr,ptr %descr.at,align 8
- %is.f64=icmp eq ptr %descr,@float64_descriptor
+ %is.type=icmp eq ptr %descr,@descriptor
  %flags.at=getelementptr i8,ptr %object,i64 64
  %has=load i32,ptr %flags.at,align 4
  %masked=and i32 %has,%flags
@@ -53,7 +56,7 @@ array:
  %nd=load i32,ptr %nd.at,align 4
  %nd.wide=sext i32 %nd to i64
  %same.rank=icmp eq i64 %nd.wide,%rank
- %ok1=and i1 %is.f64,%fits
+ %ok1=and i1 %is.type,%fits
  %ok2=and i1 %ok1,%same.rank
  %dims.at=getelementptr i8,ptr %object,i64 32
  %extents=getelementptr i64,ptr %entry,i64 2
@@ -82,6 +85,22 @@ surprise:
  ret ptr null
 }
 """
+
+# By the type of numbers: how the gate reads a float, and how a result becomes one.
+NUMBER = {
+    "double": "ret ptr %value",
+    "float": """%wide=load double,ptr %value,align 8
+ %narrow=fptrunc double %wide to float
+ %back=fpext float %narrow to double
+ %lost=fsub double %wide,%back
+ %square=fmul double %lost,%lost
+ %large=fcmp oeq double %square,0x7FF0000000000000
+ br i1 %large,label %surprise,label %rounded
+rounded:
+ store float %narrow,ptr %room,align 4
+ ret ptr %room""",
+}
+WIDENED = {"double": "bitcast", "float": "fpext"}
 
 # Whether [start, start + bytes) meets any of `count` arrays.
 OVERLAPS = """
@@ -166,6 +185,7 @@ define ptr @gate(ptr %self,ptr %args,i64 %nargsf,ptr %kw) nounwind {
 begin:
  %inputs=alloca [MOST x ptr],align 8
  %outputs=alloca [MOST x ptr],align 8
+ %numbers=alloca [MOST x SCALAR],align 8
  %table.at=getelementptr i8,ptr %self,i64 TABLE
  %table=load ptr,ptr %table.at,align 8
  %n.in.at=getelementptr i64,ptr %table,i64 1
@@ -202,7 +222,8 @@ one.in:
  %arg=load ptr,ptr %arg.at,align 8
  %e.off=mul i64 %k,ENTRY
  %e=getelementptr i64,ptr %entries,i64 %e.off
- %in.data=call ptr @data(ptr %arg,ptr %e,i32 READ)
+ %room=getelementptr SCALAR,ptr %numbers,i64 %k
+ %in.data=call ptr @data(ptr %arg,ptr %e,i32 READ,ptr %room)
  %in.bad=icmp eq ptr %in.data,null
  br i1 %in.bad,label %slow,label %good.in
 good.in:
@@ -241,7 +262,7 @@ one.out:
  %item=load ptr,ptr %item.at,align 8
  %o.off=mul i64 %j,ENTRY
  %o.e=getelementptr i64,ptr %out.entries,i64 %o.off
- %o.data=call ptr @data(ptr %item,ptr %o.e,i32 WRITE)
+ %o.data=call ptr @data(ptr %item,ptr %o.e,i32 WRITE,ptr null)
  %o.bad=icmp eq ptr %o.data,null
  br i1 %o.bad,label %slow,label %check.inputs
 check.inputs:
@@ -267,7 +288,7 @@ return.out:
 
 fresh:
  %objects=alloca [MOST x ptr],align 8
- %scalars=alloca [MOST x double],align 8
+ %scalars=alloca [MOST x SCALAR],align 8
  br label %next.new
 next.new:
  %i=phi i64 [0,%fresh],[%i1,%made]
@@ -278,13 +299,13 @@ one.new:
  %n.e=getelementptr i64,ptr %out.entries,i64 %n.off
  %n.rank=load i64,ptr %n.e,align 8
  %is.scalar=icmp eq i64 %n.rank,0
- %scalar.at=getelementptr double,ptr %scalars,i64 %i
+ %scalar.at=getelementptr SCALAR,ptr %scalars,i64 %i
  br i1 %is.scalar,label %made,label %allocate
 allocate:
- call void @Py_IncRef(ptr @float64_descriptor)
+ call void @Py_IncRef(ptr @descriptor)
  %n.dims=getelementptr i64,ptr %n.e,i64 2
  %n.rank32=trunc i64 %n.rank to i32
- %array=call ptr @PyArray_Empty(i32 %n.rank32,ptr %n.dims,ptr @float64_descriptor,i32 0)
+ %array=call ptr @PyArray_Empty(i32 %n.rank32,ptr %n.dims,ptr @descriptor,i32 0)
  %no.array=icmp eq ptr %array,null
  br i1 %no.array,label %give.up,label %allocated
 allocated:
@@ -302,7 +323,8 @@ made:
  br label %next.new
 give.up:
  call void @release(ptr %objects,i64 %i)
- ret ptr null
+ call void @PyErr_Clear()
+ br label %slow
 compute:
  %status2=call i32 @run(ptr %table,ptr %inputs,ptr %outputs)
  %failed2=icmp ne i32 %status2,0
@@ -320,9 +342,10 @@ one.box:
  %unboxed=icmp eq ptr %b.object,null
  br i1 %unboxed,label %box,label %boxed
 box:
- %b.value.at=getelementptr double,ptr %scalars,i64 %b
- %b.value=load double,ptr %b.value.at,align 8
- %b.float=call ptr @PyFloat_FromDouble(double %b.value)
+ %b.value.at=getelementptr SCALAR,ptr %scalars,i64 %b
+ %b.value=load SCALAR,ptr %b.value.at,align 4
+ %b.wide=WIDENED SCALAR %b.value to double
+ %b.float=call ptr @PyFloat_FromDouble(double %b.wide)
  store ptr %b.float,ptr %b.at,align 8
  %no.float=icmp eq ptr %b.float,null
  br i1 %no.float,label %out.of.memory,label %boxed

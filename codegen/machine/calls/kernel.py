@@ -20,7 +20,16 @@ from codegen.ir.strictness import fall_back
 from codegen.lanes import FLOAT64
 from codegen.machine.batches.batch import Batch, signature
 from codegen.machine.batches.batch_run import Progress
-from codegen.machine.calls.arguments import Array, as_input, check_output, pointers, split_out, values_of, writable
+from codegen.machine.calls.arguments import (
+    Array,
+    as_input,
+    check_output,
+    empty_results,
+    pointers,
+    split_out,
+    values_of,
+    writable,
+)
 from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
 from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack, write
@@ -75,8 +84,10 @@ class Kernel(CFunction):
         self.pack, self.unpack = pack, unpack
         program = compiled.program
         structured = pack is not None or unpack is not None
-        gate = not structured and compiled.options.number is FLOAT64
-        self._table = describe(self.address, program.arguments, program.outputs, compiled.release) if gate else None
+        number = compiled.options.number
+        self._table = None
+        if not structured and number.parts == 1:
+            self._table = describe(self.address, program.arguments, program.outputs, compiled.release, number)
         self._batch = Batch(
             program, compiled.options, compiled.stats.machine_operations, compiled.shelf, compiled.again
         )
@@ -171,7 +182,8 @@ class Kernel(CFunction):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _fresh(self, inputs: list[Array]) -> list[Any]:
-        results = [np.empty(output.shape, self.options.number.dtype) for output in self.program.outputs]
+        shapes = [output.shape for output in self.program.outputs]
+        results = empty_results(shapes, self.options.number, f"kernel {self.program.name}")
         self._run(inputs, results)
         return [result if result.ndim else result.item() for result in results]
 
@@ -335,7 +347,8 @@ def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | N
 
 def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
     kernel: Kernel = made(compiled, pack, unpack)
-    attach(kernel, Kernel, kernel._table)
+    number = compiled.options.number
+    attach(kernel, Kernel, kernel._table, number if number.parts == 1 else FLOAT64)
     return kernel
 
 

@@ -41,7 +41,7 @@ class _Writer:
     """The file in the making."""
 
     def __init__(self, given: Interface, plan: RolledPlan, called: Called) -> None:
-        self.given, self.plan, self.called = given, plan, called
+        self.given, self.plan, self.called, self.scalar = given, plan, called, given.scalar
         self.arrays: dict[bytes, str] = {}
         self.parts: list[str] = []
         self.size = 0
@@ -88,10 +88,16 @@ class _Writer:
         size = self.plan.workspace
         large = size > STACK_NUMBERS
         lines = ["int status_ = 0;"]
-        lines += [f"double *work_ = calloc({size}, sizeof(double));" if large else f"double work_[{max(size, 1)}];"]
+        lines += [
+            f"{self.scalar} *work_ = calloc({size}, sizeof({self.scalar}));"
+            if large
+            else f"{self.scalar} work_[{max(size, 1)}];"
+        ]
         lines += ["if (work_ == NULL) return 1;"] if large else ["memset(work_, 0, sizeof work_);"]
         lines += [f"(void){found.name};" for found in self.given.inputs]
-        lines += [f"memset({found.name}, 0, {found.array.size} * sizeof(double));" for found in self.given.outputs]
+        lines += [
+            f"memset({found.name}, 0, {found.array.size} * sizeof({self.scalar}));" for found in self.given.outputs
+        ]
         end = ["free(work_);"] if large else []
         return "\n".join([*bodies, *self.parts]), [*lines, *steps, *end, "return status_;"]
 
@@ -120,9 +126,10 @@ class _Writer:
         for c, carry in enumerate(region.carries):
             inside += self.move_on(c, carry)
         inside += [] if region.stop is None else [f"if (values_[{region.stop}] != 0.0) break;"]
+        sizes = max(len(slots), 1), max(len(region.body.outputs), 1)
         return [
             "{" + (f"  /* {_comment(region.origin)} */" if region.origin else ""),
-            f"    double slots_[{max(len(slots), 1)}] = {{0}}, values_[{max(len(region.body.outputs), 1)}] = {{0}};",
+            f"    {self.scalar} slots_[{sizes[0]}] = {{0}}, values_[{sizes[1]}] = {{0}};",
             *(f"    {self.carry(c, carry)}" for c, carry in enumerate(region.carries)),
             f"    for (long long k_ = 0; k_ < {region.count}; k_++) {{",
             *(f"        {line}" for line in inside),
@@ -133,11 +140,11 @@ class _Writer:
 
     def carry(self, c: int, carry: Carry) -> str:
         """A carry with the values that its first repetitions read."""
-        return f"double carry{c}_[{carry.lag}] = {{{', '.join(map(self.place, carry.initial))}}};"
+        return f"{self.scalar} carry{c}_[{carry.lag}] = {{{', '.join(map(self.place, carry.initial))}}};"
 
     def move_on(self, c: int, carry: Carry) -> list[str]:
         last = carry.lag - 1
-        moved = [f"memmove(carry{c}_, carry{c}_ + 1, {last} * sizeof(double));"] if last else []
+        moved = [f"memmove(carry{c}_, carry{c}_ + 1, {last} * sizeof({self.scalar}));"] if last else []
         return [*moved, f"carry{c}_[{last}] = values_[{carry.output}];"]
 
     def result(self, use: Result) -> str:
@@ -145,7 +152,8 @@ class _Writer:
 
     def place(self, use: Gather | Result) -> str:
         values, name = self.plan.program.buffers[use.buffer].values, self.buffers[use.buffer]
-        name = name if values is None else self.static("double", values, hexadecimal)
+        if values is not None:
+            name = self.static(self.scalar, values, lambda value: hexadecimal(value, self.scalar))
         return f"{name}[{self.index(use.table)}]"
 
     def index(self, table: Table) -> str:

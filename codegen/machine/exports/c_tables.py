@@ -15,7 +15,10 @@ from codegen.machine.exports.c_interface import Interface, Parameter
 from codegen.machine.exports.c_source import hexadecimal
 
 Point = Sequence[Array]
-LAST_BITS = 1e-11  # of the largest number of an array: sums of loops are rounded in another order
+LAST_BITS = {
+    "double": 1e-11,
+    "float": 1e-3,
+}  # of the largest number of an array: sums of loops are rounded in another order
 NUMBERS_PER_LINE = 4
 INDICES_PER_LINE = 16
 
@@ -78,7 +81,7 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
         test = f"{found.name}_found_[k], expected"
         if rolled:
             scale = max((float(np.max(np.abs(result[k]), initial=0.0)) for result in results), default=0.0)
-            test = f"{test}, {hexadecimal(LAST_BITS * scale if np.isfinite(scale) else 0.0)}"
+            test = f"{test}, {hexadecimal(LAST_BITS[given.scalar] * scale if np.isfinite(scale) else 0.0)}"
         checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size, test=test))
     return PROGRAM.format(
         name=given.name,

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import sysconfig
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -89,7 +89,25 @@ def of_distributions(error: BaseException) -> list[Names]:
 
 def enclosed(f: Any) -> list[Cell]:
     """Return the variables of enclosing functions that hold something with a stand-in."""
-    found, seen, waiting = list[Cell](), set[int](), [f]
+    found = list[Cell]()
+    for function in _closed_over(f):
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # an empty cell
+                variable = Cell(cell)
+                if replaced(variable.items()) and not is_library(function.__code__.co_filename):
+                    found.append(variable)
+    return found
+
+
+def used_by(f: Any) -> list[Names]:
+    """Return the namespaces that a function uses before it has been run: its module's, and those reached from there."""
+    modules = {id(each.__globals__): each.__globals__ for each in _closed_over(f) if _is_users(each.__globals__)}
+    return [*reached(list(modules.values())), *enclosed(f)]
+
+
+def _closed_over(f: Any) -> Iterator[FunctionType]:
+    """Yield a function and those in the variables around it."""
+    seen, waiting = set[int](), [f]
     while waiting:
         function = waiting.pop()
         if isinstance(function, partial):
@@ -97,13 +115,10 @@ def enclosed(f: Any) -> list[Cell]:
         if not isinstance(function, FunctionType) or id(function) in seen:
             continue
         seen.add(id(function))
+        yield function
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 waiting.append(cell.cell_contents)
-                variable = Cell(cell)
-                if replaced(variable.items()) and not is_library(function.__code__.co_filename):
-                    found.append(variable)
-    return found
 
 
 def reached(namespaces: Sequence[Names]) -> list[Names]:

@@ -17,9 +17,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
-from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, memoised, replaced
+from symad.tracing.calling.caches import memoised
+from symad.tracing.calling.memory import told
+from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached, used_by
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
 from symad.tracing.calling.user_place import library_function, raised_place, user_globals
 from symad.tracing.values.object_arrays import ObjectArrayError
@@ -68,6 +71,8 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
     `alone`, or the names to shadow are made anew by every run (by sympy.lambdify inside the function).
     """
     around, attempt, retries = innermost_watch(), _active.get(), 0
+    if bytes_are_limited() and not attempt.namespaces:  # stand-ins ask for the size of an array before NumPy does
+        attempt = _Attempt(_new(attempt, used_by(f)))
     inside = around is not None and not alone
     if around is not None and inside and not attempt.namespaces:
         return _inside(around, f, run)
@@ -80,7 +85,7 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
                 if not watch.notes:
                     return result
             except Exception as raised:
-                error = raised
+                error = told(raised)
         better = _better(attempt, error, watch, f, retries) if retries < _RETRIES else None
         if better is None or (inside and len(better.namespaces) == len(attempt.namespaces)):
             if around is not None:

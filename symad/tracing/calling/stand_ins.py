@@ -23,7 +23,8 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
-from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.memory import check_made
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.distances import MODULES as DISTANCES
 from symad.tracing.numpy.distributions import EXTRAS
@@ -296,6 +297,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
+        check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
         made = original(*args, **keywords)
@@ -313,28 +315,6 @@ def _of_constants(made: Any) -> Any:
     if scope is None or type(made) is not np.ndarray or made.dtype.kind != "f" or not made.flags.writeable:
         return made
     return wrap(constants(scope.graph, made), scope)
-
-
-# Caches
-
-
-def memoised(original: Any) -> Function:
-    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
-    caches: dict[Scope, Function] = {}
-
-    @functools.wraps(original)
-    def call(*args: Any, **keywords: Any) -> Any:
-        if holds_traced((*args, *keywords.values())):
-            return original.__wrapped__(*args, **keywords)
-        scope = innermost_scope() if arrays_are_traced.get() else None
-        if scope is None:
-            return original(*args, **keywords)
-        if scope not in caches:
-            caches[scope] = functools.lru_cache(**original.cache_parameters())(original.__wrapped__)
-        return caches[scope](*args, **keywords)
-
-    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
-    return call
 
 
 # The table

@@ -21,6 +21,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.row_table import Table
+from codegen.limits import check_bytes, machine_memory
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from codegen.matrices.matrix_loops import matrix_program
 from codegen.matrices.product_loops import matrix_product, sums_of_products
@@ -341,6 +342,7 @@ class ArrayLoops:
 
     def column(self, nodes: Nodes) -> Reads:
         """Return what a slot reads: nodes, or the numbers that they stand for, as they are now."""
+        check_bytes(f"an array of {nodes.size:,} numbers", 8 * nodes.size, at_most=machine_memory())
         if not any(nodes.strides):
             return np.broadcast_to(nodes.flat[0], (nodes.size,))
         flat, lowest, highest = nodes.flatten(), int(nodes.min()), int(nodes.max())  # a copy: arrays are stored into

@@ -164,5 +164,5 @@ def _refuse(name: str, pairs: int) -> NoReturn:
     refuse_function(
         name,
         f"its values are not known, and written out it brings {pairs} pairs of elements together, more than {PAIRS}",
-        'call the function on numbers, or compile it without roll="never", dtype=, strategy= and sparse=',
+        'call the function on numbers, or compile it without roll="never", strategy= and sparse=',
     )

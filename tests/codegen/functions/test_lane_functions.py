@@ -6,7 +6,6 @@ import ctypes
 import math
 import sys
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,67 +15,22 @@ from mpmath import mp
 from numpy.typing import NDArray
 
 from codegen import Input, Output, compile_program
-from codegen.emission.lane_functions import lane_function, on_lanes
-from codegen.engine import Library, compile_text
+from codegen.emission.lane_functions import on_lanes
+from codegen.engine import compile_text
 from codegen.expressions.sympy_in import program_from_sympy
-from codegen.functions.lane_formulas import FORMULAS, HUGE_ANGLE
+from codegen.functions.lane_formats import DOUBLE
+from codegen.functions.lane_formulas import FORMULAS
 from codegen.functions.symbols import symbol
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.lanes import Lanes
 from tests.support.kernel_points import ulp_error
+from tests.support.lane_arrays import on_array
 
 Numbers = NDArray[np.float64]
 WIDTHS = (2, 4, 8)
 POINTS = 400
 A, B = sp.symbols("a b")
-
-DRIVER = """
-define void @run(ptr %x,ptr %y,i64 %n) nounwind{attributes} {{
-begin:
-br label %next
-next:
-%k=phi i64 [0,%begin],[%after,%next]
-{loads}
-%q=getelementptr double,ptr %y,i64 %k
-%r=call {type} @{name}({arguments})
-store {type} %r,ptr %q,align 8
-%after=add i64 %k,{width}
-%more=icmp ult i64 %after,%n
-br i1 %more,label %next,label %end
-end:
-ret void
-}}
-"""
-LOAD = """%p{c}=getelementptr ptr,ptr %x,i64 {c}
-%a{c}=load ptr,ptr %p{c},align 8
-%e{c}=getelementptr double,ptr %a{c},i64 %k
-%v{c}=load {type},ptr %e{c},align 8"""
-
-
-@cache
-def library(function: str, width: int) -> Library:
-    lanes = Lanes(width)
-    symbols = lane_function(function, lanes)
-    operands = range(FORMULAS[function].operands)
-    driver = DRIVER.format(
-        attributes=lanes.attributes, type=lanes.type, name=symbols[0].name, width=width,
-        loads="\n".join(LOAD.format(c=c, type=lanes.type) for c in operands),
-        arguments=",".join(f"{lanes.type} %v{c}" for c in operands),
-    )  # fmt: skip
-    addresses = {name: address for found in symbols for name, address in found.addresses.items()}
-    return compile_text("\n".join([*(found.text for found in symbols), driver]), ("run",), addresses, 0)
-
-
-def on_array(function: str, width: int, *arguments: Numbers) -> Numbers:
-    """The function of every number, `width` at a time."""
-    size = len(arguments[0])
-    padded = [np.append(x, np.full(-size % width, 0.5)) for x in arguments]
-    found = np.full(len(padded[0]), 7.0)
-    pointers = (ctypes.c_void_p * len(padded))(*[x.ctypes.data for x in padded])
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    run(library(function, width).addresses["run"])(pointers, found.ctypes.data, len(found))
-    return found[:size]
 
 
 def near(middle: float, random: np.random.Generator) -> Numbers:
@@ -91,9 +45,9 @@ def sizes(low: float, high: float, random: np.random.Generator) -> Numbers:
 
 def angles(random: np.random.Generator) -> list[Numbers]:
     """Angles, and the numbers next to multiples of pi/2, where sine or cosine is smallest."""
-    multiples = np.append(np.arange(1, POINTS), random.integers(1, int(HUGE_ANGLE / 2), POINTS))
+    multiples = np.append(np.arange(1, POINTS), random.integers(1, int(DOUBLE.huge_angle / 2), POINTS))
     close = np.array([float(int(k) * mp.pi / 2) for k in multiples])
-    return [random.uniform(-7, 7, POINTS), random.uniform(-HUGE_ANGLE, HUGE_ANGLE, POINTS), close, -close]
+    return [random.uniform(-7, 7, POINTS), random.uniform(-DOUBLE.huge_angle, DOUBLE.huge_angle, POINTS), close, -close]
 
 
 TINY = 5e-324
@@ -134,7 +88,7 @@ EXACT: dict[str, Callable[[Any], Any]] = {
 HARD = [
     *(factor * step for factor in (1.0, math.nextafter(1.0, 2.0)) for k in (1, 2, 3, 5, 1023) for step in (
         k * math.log(2.0) / 2, k * math.pi / 4, math.sqrt(0.5) * 2.0 ** (k % 3), 2.0**-k)),
-    math.nextafter(1.0, 0.0), 2.0**-27, 2.0**-54, 2.0**-1022, math.nextafter(HUGE_ANGLE, 0.0),
+    math.nextafter(1.0, 0.0), 2.0**-27, 2.0**-54, 2.0**-1022, math.nextafter(DOUBLE.huge_angle, 0.0),
 ]  # fmt: skip
 HARD += [-x for x in HARD]
 SPECIAL = [
@@ -232,7 +186,7 @@ def test_special_arguments(function: str) -> None:
 
 @pytest.mark.parametrize("function", ["llvm.sin.f64", "llvm.cos.f64", "tan"])
 def test_huge_angles_are_the_library_s(function: str) -> None:
-    x = np.array([HUGE_ANGLE, -HUGE_ANGLE, 1e22, -1e300, 6381956970095103 * 2.0**797])
+    x = np.array([DOUBLE.huge_angle, -DOUBLE.huge_angle, 1e22, -1e300, 6381956970095103 * 2.0**797])
     plain = getattr(math, function.removeprefix("llvm.").removesuffix(".f64"))
     assert on_array(function, 4, x).tolist() == [plain(angle) for angle in x.tolist()]
 
@@ -275,7 +229,7 @@ def test_loops_call_them(count: int) -> None:
 def test_sine_and_cosine_at_once() -> None:
     """They have the bits of each alone."""
     random = np.random.default_rng(0)
-    x = np.concatenate([random.uniform(-1e3, 1e3, 90), [HUGE_ANGLE, 1e22, -0.0]])
+    x = np.concatenate([random.uniform(-1e3, 1e3, 90), [DOUBLE.huge_angle, 1e22, -0.0]])
     kernel = compile_program(summed(sp.sin(A) * sp.cos(A) + B, len(x)))
     assert "symad.sincos.v" in kernel.llvm
     assert "symad.sin.v" not in kernel.llvm

@@ -163,10 +163,10 @@ def test_the_code_does_not_grow():
     ("f", "options", "message"),
     [
         (lambda x: x[0] * x[1], {}, "too few operations for loops"),
-        (rosenbrock, {"dtype": "float32"}, "dtype='float32'"),
+        (rosenbrock, {"dtype": "complex128"}, "dtype='complex128'"),
         (rosenbrock, {"strategy": "sweep"}, "strategy='sweep'"),
     ],
-    ids=["nothing", "float32", "sweep"],
+    ids=["nothing", "complex128", "sweep"],
 )
 def test_what_cannot_be_rolled_is_refused_by_name(f, options, message):
     with pytest.raises(sa.ArgumentError, match=message):
@@ -184,10 +184,15 @@ def test_words_that_there_are_not():
         sa.compile(sa.grad(rosenbrock), X, checkpoints="sqrt", roll="never")
 
 
-def test_other_numbers_fall_back_to_straight_lines():
+def test_complex_numbers_have_no_loops():
+    kernel = sa.compile(sa.grad(rosenbrock), np.linspace(0.1, 1, 500), dtype="complex128")
+    assert kernel.stats.strategy == "straight"
+
+
+def test_loops_in_single_precision():
     x = np.linspace(0.1, 1, 500)
     kernel = sa.compile(sa.grad(rosenbrock), x, dtype="float32")
-    assert kernel.stats.strategy == "straight"
+    assert kernel.stats.strategy == "rolled"
     np.testing.assert_allclose(kernel(x.astype(np.float32)), sa.grad(rosenbrock)(x), rtol=1e-3, atol=1e-3)
 
 

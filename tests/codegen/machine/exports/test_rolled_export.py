@@ -38,6 +38,16 @@ def test_object_and_source_have_the_numbers_of_the_kernel(program: RolledProgram
         assert outcome(tmp_path, "f", form) == "ok\n"
 
 
+@pytest.mark.parametrize("program", [*KNOWN.values(), random_program(8)], ids=lambda found: found.name)
+def test_single_precision(program: RolledProgram, tmp_path: Path) -> None:
+    compile_program(program, dtype="float32", tier="fast").export(tmp_path, "f", library=False)
+    text = (tmp_path / "f.c").read_text()
+    assert "float slots_[" in text
+    assert "double slots_[" not in text
+    for form in ("o", "c"):
+        assert outcome(tmp_path, "f", form) == "ok\n"
+
+
 def test_the_source_is_written_in_loops(tmp_path: Path) -> None:
     sizes = []
     for points, steps in ((300, 40), (3000, 400)):

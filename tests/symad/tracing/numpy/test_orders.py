@@ -191,6 +191,17 @@ def test_quantiles_without_nan():
         sa.compile(lambda x: np.nanquantile(x, 0.5, method="lower"), x)
 
 
+@pytest.mark.parametrize("n", [20, 300])
+def test_single_precision(n):
+    x = RANDOM.normal(size=n).astype(np.float32)
+    for name in ("argsort", "median", "table", "searchsorted"):
+        wanted = sa.grad(FUNCTIONS[name])(x.astype(float))
+        kernel = sa.compile(sa.grad(FUNCTIONS[name]), x, dtype="float32")
+        np.testing.assert_allclose(kernel(x), wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+    x[RANDOM.integers(0, n, 6)] = [np.nan, 0.0, -0.0, np.inf, -np.inf, np.nan]
+    assert np.array_equal(sa.compile(np.sort, x, dtype="float32")(x), np.sort(x), equal_nan=True)
+
+
 def test_refusals():
     x = RANDOM.normal(size=100)
     with pytest.raises(sa.TraceError, match=r"np.argsort was called .* brings 10000 pairs of elements together"):

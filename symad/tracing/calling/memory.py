@@ -1,0 +1,116 @@
+"""Memory: what arrays would take, before NumPy is asked for them, and its errors with the user's place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from codegen.limits import check_bytes
+from symad.errors import MemoryLimitError, WorkspaceError
+from symad.tracing.calling.user_place import raised_place, user_place
+
+Shape = tuple[int, ...]
+
+
+def _of_shape(shape: Any = (), *_: Any, **keywords: Any) -> Shape:
+    return tuple(map(int, shape)) if np.iterable(shape) else (int(shape),)
+
+
+def _like(a: Any, *_: Any, shape: Any = None, **keywords: Any) -> Shape:
+    return np.shape(a) if shape is None else _of_shape(shape)
+
+
+def _matrix(*sizes: Any, **keywords: Any) -> Shape:
+    rows, columns, *_ = [*sizes, keywords.get("M"), None]
+    return int(rows), int(rows if columns is None else columns)
+
+
+def _outer(a: Any, b: Any, *_: Any) -> Shape:
+    return np.size(a), np.size(b)
+
+
+def _tiled(array: Any, reps: Any) -> Shape:
+    return (np.size(array) * math.prod(_of_shape(reps)),)
+
+
+def _repeated(a: Any, repeats: Any, *_: Any, **keywords: Any) -> Shape:
+    count = int(np.sum(repeats))
+    return (np.size(a) * count if np.size(repeats) == 1 else count,)
+
+
+def _counted(start: Any, stop: Any = None, step: Any = 1, *_: Any, **keywords: Any) -> Shape:
+    first, last = (0, start) if stop is None else (start, stop)
+    return (max(math.ceil((last - first) / step), 0),)
+
+
+def _spaced(start: Any, stop: Any, num: Any = 50, *_: Any, **keywords: Any) -> Shape:
+    return (int(num), *np.broadcast_shapes(np.shape(start), np.shape(stop)))
+
+
+def _diagonal(v: Any, k: Any = 0) -> Shape:
+    size = np.size(v) + abs(int(k))
+    return (size, size) if np.ndim(v) == 1 else ()
+
+
+SHAPES: dict[Callable[..., Any], Callable[..., Shape]] = {
+    np.zeros: _of_shape, np.ones: _of_shape, np.empty: _of_shape, np.full: _of_shape,
+    np.zeros_like: _like, np.ones_like: _like, np.empty_like: _like, np.full_like: _like,
+    np.eye: _matrix, np.tri: _matrix, np.identity: _matrix, np.outer: _outer, np.kron: _outer, np.tile: _tiled,
+    np.repeat: _repeated, np.arange: _counted, np.linspace: _spaced, np.logspace: _spaced, np.diag: _diagonal,
+    np.diagflat: _diagonal,
+}  # fmt: skip
+
+
+def check_made(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Raise MemoryLimitError for an array of NumPy's that takes more than `max_bytes`; other mistakes NumPy finds.
+
+    >>> check_made(np.zeros, ((10**6, 10**6),), {})  # without a limit
+    """
+    try:
+        shape = SHAPES[function](*args, **keywords) if function in SHAPES else ()
+        size = np.dtype(keywords.get("dtype") or float).itemsize
+    except (TypeError, ValueError, ArithmeticError):
+        return
+    check_bytes(f"np.{function.__name__}, of {' x '.join(map('{:,}'.format, shape)) or 1} numbers",
+                size * math.prod(shape), where=user_place())  # fmt: skip
+
+
+def told(error: Exception) -> Exception:
+    """Return an error, one of memory with the user's place; NumPy's own becomes one of ours."""
+    if isinstance(error, WorkspaceError) or (isinstance(error, MemoryLimitError) and error.where):
+        return error
+    if isinstance(error, MemoryLimitError):
+        return MemoryLimitError(error.what, where=raised_place(error), why=error.why, do=error.do)
+    if not isinstance(error, MemoryError):
+        return error
+    found = WorkspaceError(
+        "there is no memory",
+        where=raised_place(error),
+        why=str(error) or "Python found none",
+        do="make the arrays smaller; with max_bytes this is told before it is tried",
+    )
+    found.__cause__ = error
+    return found
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Tell errors of memory in this block with the user's place.
+
+    >>> with telling():
+    ...     raise MemoryError("too much")
+    Traceback (most recent call last):
+    ...
+    codegen.errors.WorkspaceError: ...
+    """
+    try:
+        yield
+    except (MemoryError, MemoryLimitError) as error:
+        found = told(error)
+        if found is error:
+            raise
+        raise found from error
