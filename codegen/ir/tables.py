@@ -101,7 +101,7 @@ class Indexed:
         """The place of the first repetition."""
         return int(self.index[0])
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[int, int]:
         """The lowest and the highest place."""
         return int(self.index.min()), int(self.index.max())

@@ -119,11 +119,11 @@ def only_whole(program: RolledProgram) -> bool:
 
 def without_library(program: RolledProgram) -> RolledProgram:
     """Return a program with loops in the place of what a library is asked for; LimitError where these are too large."""
-    return _replaced(program, lambda operation, counts: operation.kind not in OWN)
+    return _replaced(program, lambda operation: operation.kind not in OWN)
 
 
-def without_matrices(program: RolledProgram, *, in_nests: bool = False) -> RolledProgram:
-    """Return a program with loops in the place of matrix operations, or only of those in nests.
+def without_matrices(program: RolledProgram) -> RolledProgram:
+    """Return a program with loops in the place of matrix operations.
 
     LimitError where these are too large.
 
@@ -131,13 +131,12 @@ def without_matrices(program: RolledProgram, *, in_nests: bool = False) -> Rolle
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    return _replaced(program, lambda operation, counts: bool(counts) or not in_nests)
+    return _replaced(program, lambda operation: True)
 
 
-def _replaced(program: RolledProgram, chosen: Callable[[MatrixOperation, tuple[int, ...]], bool]) -> RolledProgram:
-    """Return a program with loops in the place of operations that are chosen, by the counts of the nests around."""
-    regions = regions_of(program.steps)
-    if not any(region.matrix is not None and chosen(region.matrix, counts) for region, counts in regions):
+def _replaced(program: RolledProgram, chosen: Callable[[MatrixOperation], bool]) -> RolledProgram:
+    """Return a program with loops in the place of operations that are chosen."""
+    if not any(region.matrix is not None and chosen(region.matrix) for region, _ in regions_of(program.steps)):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
@@ -161,7 +160,7 @@ def written_out(program: Program | RolledProgram) -> Program:
 class _WrittenOut:
     """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
 
-    def __init__(self, buffers: list[Buffer], chosen: Callable[[MatrixOperation, tuple[int, ...]], bool]) -> None:
+    def __init__(self, buffers: list[Buffer], chosen: Callable[[MatrixOperation], bool]) -> None:
         self.buffers, self.chosen = buffers, chosen
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
@@ -170,7 +169,7 @@ class _WrittenOut:
         for step in steps:
             if isinstance(step, Nest):
                 made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
-            elif step.matrix is None or not self.chosen(step.matrix, counts):
+            elif step.matrix is None or not self.chosen(step.matrix):
                 made.append(step)
             else:
                 made += self.loops(step, step.matrix, counts)

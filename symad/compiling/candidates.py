@@ -20,6 +20,7 @@ import symad.tracing.values.containers as containers
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
+from codegen.loops.find.repeated_regions import with_nests
 from codegen.loops.loop import Block, Loop, StraightError
 from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
@@ -54,6 +55,7 @@ RAISES = "it raises an error on one of its paths: its derivatives are NaN there,
 MATRICES = ("Jacobian", "Hessian")
 FEW_OUTPUTS = 64  # numbers that are made NaN where a function raises, each for itself
 FEW_BODIES = 4  # loops over large arrays whose matrices of derivatives are taken
+MANY_LOOPS = 64  # one after the other, of which it is told why they are no nest
 RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
 
@@ -65,6 +67,7 @@ class Primal:
     rows: PlainRows
     loops: Sequence[Loop]
     program: RolledProgram
+    notes: tuple[str, ...] = ()
 
     @property
     def operations(self) -> int:
@@ -187,9 +190,19 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     rows = plain_rows(graph, traced.inputs.nodes, traced.outputs.nodes, traced.loops)
     written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)
+    nested = with_nests(program)
+    notes, program = _repeated(program, nested), nested
     if len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
         program = select(program, range(len(program.outputs)), {})  # loops are fused, and what is not needed goes
-    return Primal(traced, rows, loops, program)
+    return Primal(traced, rows, loops, program, notes)
+
+
+def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
+    """Return a sentence on many loops one after the other, as Python loops around arrays leave them."""
+    before, after = (sum(1 for _ in regions_of(each.steps)) for each in (program, nested))
+    if after < before:
+        return (f"{before} loops one after the other repeat in rounds: {after} are compiled",)
+    return (f"{before} loops one after the other, which do not repeat evenly",) if before >= MANY_LOOPS else ()
 
 
 def _without_value(traced: StructuredTrace) -> StructuredTrace:

@@ -217,7 +217,9 @@ class _Search:
             self.refused,
             chosen.way,
             self.reason(chosen, ways),
-            [*unrolled_lines(self.traced), *self.notes] if isinstance(self.traced, StructuredTrace) else [],
+            [*unrolled_lines(self.traced), *(self.primal.notes if self.primal else ()), *self.notes]
+            if isinstance(self.traced, StructuredTrace)
+            else [],
             self.primal,
         )
 

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import symad.tracing.values.containers as containers
+from codegen.limits import bytes_are_limited
 from symad.derivatives import modes
 from symad.derivatives.array_arithmetic import NumberArithmetic
 from symad.derivatives.array_linear import Dependence, array_linearize
@@ -159,7 +160,11 @@ class _Kept:
         try:
             as_it_was = all(map(_same, others, self._others)) and self._surroundings.unchanged()
             found = self._computed(leaves) if as_it_was else None
-        except (np.linalg.LinAlgError, RuleError):  # raised again, with the user's line, where the function is run
+        except (
+            np.linalg.LinAlgError,
+            RuleError,
+            MemoryError,
+        ):  # raised again, with the user's line, where the function is run
             found = None
         finally:
             self._forget()
@@ -200,8 +205,8 @@ class _Kept:
 
 
 def _is_watched() -> bool:
-    """Whether somebody sees how a function is run: a trace around it, a debugger, or who listens to its steps."""
-    return innermost_scope() is not None or is_noting() or sys.gettrace() is not None
+    """Whether it shows how a function is run: to a trace around it, a debugger, a listener, a limit on its arrays."""
+    return innermost_scope() is not None or is_noting() or sys.gettrace() is not None or bytes_are_limited()
 
 
 def _generators() -> tuple[Any, ...]:

@@ -343,9 +343,10 @@ class ArrayNodes:
 
 
 def _owner(ids: Nodes) -> Nodes:
-    """Return the array whose memory an array of node ids has."""
-    while isinstance(ids.base, np.ndarray):
-        ids = ids.base
+    """Return the array whose memory an array of node ids has; NumPy's views by strides have another object between."""
+    found: Any = ids
+    while found is not None:
+        ids, found = found if isinstance(found, np.ndarray) else ids, getattr(found, "base", None)
     return ids
 
 

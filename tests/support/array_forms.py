@@ -196,6 +196,20 @@ for {q} in range(len({r})): {r}[{q}] += {r}[{q} - 1] * {s}
 
 {r} = {M}.copy()
 {r}[1:, :-1] += {r}[:-1, 1:]
+
+{r} = {A} * 1.0
+{q} = {r} > {s}
+{r}[{q}] = np.exp(-{r}[{q}] ** 2) * {t}
+{r}[~{q}] *= {s}
+
+{r} = np.zeros(np.shape({A}))
+{q} = np.abs({A}) > 0.4
+{r}[{q}] = np.log(np.abs({A} * 1.0)[{q}]) + ({A} * 1.0)[{q}].sum()
+{r}[~{q}] = {t}
+
+{r} = {V} * 1.0
+{q} = {r}[{r} > {s}]
+{r} = {r} * np.sum({q} * np.sin({q})) + {q} @ {q} + np.prod({q})
 """.strip().split("\n\n")
 FUNCTIONS = """
 def {q}(a, n):

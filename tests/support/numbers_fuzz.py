@@ -20,7 +20,7 @@ from symad.tracing.numpy import solve
 from tests.support.arrays_fuzz import LARGEST, REFUSED, SAME, Numbers, near, odd_points, plain, points, quietly
 from tests.support.draws import SEEDS
 from tests.support.fuzzing import cause, counted
-from tests.support.large_fuzz import Case, case_of, flat, oracles, transform_of
+from tests.support.large_fuzz import STEEP, Case, case_of, flat, last_digits, oracles, transform_of
 
 THIRD = "gradient along the gradient"
 
@@ -63,7 +63,10 @@ def _checked(name: str, case: Case, right: list[Numbers], v: Numbers) -> str:
             assert type(found) is type(wanted), f"{name}: {found} with array nodes, {wanted} without, at {x.tolist()}"
             return str(found)
         counted(f"{name}, each element")
-        assert near(found, wanted, SAME), f"{name}: {found} and not {wanted}, at {x.tolist()}"
+        if not near(found, wanted, SAME):
+            steep = -1.0 if name == "odd" else STEEP * last_digits(transform, x, wanted)
+            assert np.all(np.abs(found - wanted) <= steep), f"{name}: {found} and not {wanted}, at {x.tolist()}"
+            counted(f"{name}, decided by the last digits of the point")
         if name not in ("odd", THIRD):
             with array_nodes(least):
                 for wrong in oracles(name, case.f, x, v, found):

@@ -116,7 +116,7 @@ def check_hessian(case):
         return "not in loops"
     for mode in ("dense", "sparse", "pattern"):
         counted(mode)
-    scale = 1e-11 * (1 + np.abs(matrix).max(initial=0))
+    scale = 1e-11 * (1 + np.abs(matrix).max(initial=0, where=np.isfinite(matrix)))
     pattern, (data,) = found.outputs[0].pattern, numbers_of(found, points)
     got = np.zeros((size, size))
     got[pattern.rows, pattern.columns] = data
@@ -142,7 +142,7 @@ def check_jacobian(case):
         return "not in loops"
     for mode in ("dense", "sparse", "pattern"):
         counted(mode)
-    scale = 1e-11 * (1 + np.abs(matrix).max(initial=0))
+    scale = 1e-11 * (1 + np.abs(matrix).max(initial=0, where=np.isfinite(matrix)))
     pattern, (data,) = found.outputs[0].pattern, numbers_of(found, points)
     got = np.zeros(matrix.shape)
     got[pattern.rows, pattern.columns] = data

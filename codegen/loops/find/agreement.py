@@ -9,11 +9,13 @@ import sympy as sp
 from numpy.typing import NDArray
 from sympy.logic.boolalg import Boolean
 
+from codegen.errors import LimitError
 from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate, leaf_number
 from codegen.ir.program import Rows
 from codegen.ir.region import RolledProgram
+from codegen.ir.unroll import unroll
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, needed, waves
 from codegen.loops.find.plain_rows import PlainRows
@@ -76,6 +78,7 @@ def _finish(rows: Rows, flat: Flat, rest: Nodes, values: Numbers, truth: Flags) 
 
 SCALES = 1.0, 0.25, 1 / 32, 2.0**-10  # of the points that are tried
 CLOSE = 1e-9  # of the largest value: sums are added up in another order
+DIGITS = 100  # in which sums of products of some floats are exact
 ROUNDING = 2.0**-50  # of a number of the point
 
 
@@ -83,7 +86,8 @@ def agree(program: RolledProgram, rows: Rows, arrays: Arrays) -> bool:
     """Return whether a rolled program has the values of its rows at a random point, the same one every time.
 
     A wrong table shows at any point, so one is enough; of several points that are tried, it is the first one with
-    finite values that the last digits of the point do not decide on, or the last.
+    finite values that the last digits of the point do not decide on, or the last. Where two sums that are equal are
+    compared, the order of their terms decides: programs that agree in many digits do.
     """
     generator = np.random.default_rng(0)
     for scale in SCALES:
@@ -96,8 +100,26 @@ def agree(program: RolledProgram, rows: Rows, arrays: Arrays) -> bool:
         if _all_close(found, expected):
             return True
         if _all_close(_straight(rows, arrays, [array * (1 + ROUNDING) for array in point]), expected):
-            return False
-    return False
+            break
+    return _agree_in_digits(program, rows, arrays, point)
+
+
+def _agree_in_digits(program: RolledProgram, rows: Rows, arrays: Arrays, point: Sequence[Numbers]) -> bool:
+    """Return whether the two have the same values in many digits; False where they are too large for that."""
+    numbers = [number for array in point for number in array.ravel().tolist()]
+    inputs = [row for _, nodes in arrays.inputs for row in nodes.ravel().tolist()]
+    try:
+        flat = unroll(program)
+        found = _in_digits(flat, [output.rows for output in flat.outputs], dict(enumerate(numbers)))
+        wanted = [nodes.ravel().tolist() for nodes, _ in arrays.outputs]
+        return _all_close(found, _in_digits(rows, wanted, dict(zip(inputs, numbers, strict=True))))
+    except LimitError:
+        return False
+
+
+def _in_digits(rows: Rows, wanted: Sequence[Sequence[int]], values: dict[int, float]) -> list[Numbers]:
+    evaluate(rows, [row for array in wanted for row in array], values, "reference", DIGITS)
+    return [np.array([float(values[row]) for row in array]) for array in wanted]
 
 
 def _all_close(found: Sequence[Numbers], expected: Sequence[Numbers]) -> bool:

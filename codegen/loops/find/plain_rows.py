@@ -17,7 +17,6 @@ from codegen.ir.copy_rows import copy_rows
 from codegen.ir.lazy_atoms import atoms_of
 from codegen.ir.program import Head, Rows, needed
 from codegen.ir.row_table import Table
-from codegen.ir.tables import distinct
 from codegen.loops.find.flat_rows import Flat, flat_of, flattened, leaf_ranges
 from codegen.loops.loop import Loop, Nodes, between
 
@@ -57,7 +56,10 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
     """
     made = [result.nodes for loop in loops for result in loop.results]
     leaves = np.concatenate([inputs, *made])
-    wanted = distinct(np.concatenate([outputs, *(nodes for loop in loops for nodes in loop.nodes_read)]))
+    asked = np.zeros(len(graph.heads), dtype=bool)
+    for nodes in (outputs, *(nodes for loop in loops for nodes in loop.nodes_read)):
+        asked[nodes] = True
+    wanted = np.flatnonzero(asked)
     return _as_it_is(graph, wanted, leaves) or _renumbered(graph, wanted, leaves.tolist())
 
 

@@ -141,6 +141,7 @@ class Window:
     rounds: int
     clear: bool = True
     begin: bool = False  # whether the first round reads places that nothing has written
+    unread: bool = False  # whether some sums are read by nobody
 
     @property
     def left(self) -> int:
@@ -175,11 +176,15 @@ class Window:
         return [zeros(0, len(self.new), self.new.start)]
 
     def copies(self) -> list[Region]:
-        """Return what comes after a round: numbers move to their places in the next window, not over each other."""
+        """Return what comes after a round: numbers move to their places in the next window, not over each other.
+
+        Zeros go over sums that nobody reads: numbers alone would seem to lose what is still to be read.
+        """
         width, found = abs(self.step), list[Region]()
         for first in range(0, self.left, width):
             count = min(width, self.left - first)
             start = first if self.step > 0 else self.size - first - count
+            found += [zeros(0, count, start)] if self.unread else []
             found.append(copy(Gather(0, Affine(start + self.step, 1, count)), 0, Affine(start, 1, count)))
         return found
 
@@ -235,7 +240,19 @@ def window_of(uses: Sequence[Use], number: int) -> Window | None:
     read = [use.bounds(level) for use in inside if use.kind == "read"]
     early = any(low - lowest < old.stop and old.start <= high - lowest for low, high in read)
     begin = early and not _stored(before, level, lowest, old)
-    return replace(window, clear=not _stored(inside, level, lowest, window.new), begin=begin)
+    clear, unread = not _stored(inside, level, lowest, window.new), _has_unread_sums(inside, level, step)
+    return replace(window, clear=clear, begin=begin, unread=unread)
+
+
+def _has_unread_sums(inside: Sequence[Use], level: int, step: int) -> bool:
+    """Return whether something is added to places that are not read in this round or later."""
+    added, read = ([use for use in inside if use.kind == kind] for kind in ("add", "read"))
+    if not added or sum(prod(use.counts(level)) * use.table.count for use in (*added, *read)) > LARGEST:
+        return bool(added)
+    if not read:
+        return True
+    sums, seen = (np.concatenate([use.places(level) for use in uses]) % abs(step) for uses in (added, read))
+    return not bool(np.isin(sums, seen).all())
 
 
 def _covers(use: Use, others: Sequence[Use], level: int) -> bool:

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
+from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
 from codegen.ir.body_parts import Wiring, slots_behind
-from codegen.ir.readdress import each_region, key_of
+from codegen.ir.execution_order import all_places
+from codegen.ir.readdress import each_region, key_of, shift_at
 from codegen.ir.region import Carry, Nest, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table, distinct
+
+Rounds: TypeAlias = tuple[Table, tuple[int, ...]]  # a table, and the counts of the nests around
+LOOKED_AT = 1 << 24  # places that are looked at to find out whether they are different
 
 
 def without_dead_code(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
@@ -117,24 +123,32 @@ def _carry_key(carry: Carry, output: Sequence[int]) -> Hashable:
 
 def _stored(steps: Sequence[Step]) -> set[int]:
     """Return the buffers each place of which is added to by one repetition at most."""
-    places: dict[int, list[Table]] = {}
+    places: dict[int, list[Rounds]] = {}
     others = set()
     for region, counts in regions_of(steps):
         for use in region.results:
-            places.setdefault(use.buffer, []).append(use.table)
-            if use.kind != "add" or counts:
+            places.setdefault(use.buffer, []).append((use.table, counts))
+            if use.kind != "add":
                 others.add(use.buffer)
     return {buffer for buffer, tables in places.items() if buffer not in others and _different(tables)}
 
 
-def _different(tables: Sequence[Table]) -> bool:
-    """Return whether all places of some tables are different."""
-    if any(table.fixed and table.count > 1 for table in tables):
+def _different(tables: Sequence[Rounds]) -> bool:
+    """Return whether all places of some tables, in all rounds, are different."""
+    if any(_comes_again(table, counts) for table, counts in tables):
         return False
-    if len(tables) == 1 and isinstance(tables[0], Affine):
+    if len(tables) == 1 and isinstance(tables[0][0], Affine) and not tables[0][1]:
         return True
-    places = np.concatenate([table.places() for table in tables])
+    if sum(table.count * prod(counts) for table, counts in tables) > LOOKED_AT:
+        return False
+    places = np.concatenate([all_places(table, counts) for table, counts in tables])
     return len(distinct(places)) == len(places)
+
+
+def _comes_again(table: Table, counts: tuple[int, ...]) -> bool:
+    """Return whether a place clearly comes twice."""
+    still = any(count > 1 and not shift_at(table, depth) for depth, count in enumerate(counts))
+    return still or (table.fixed and table.count > 1)
 
 
 def _with_stores(region: Region, stored: Collection[int]) -> Region:

@@ -15,8 +15,9 @@ import sympy as sp
 from codegen.ir.copy_rows import body_of, copied
 from codegen.ir.program import Program
 from codegen.ir.readdress import key_of
-from codegen.ir.region import Gather, Nest, Region, Step, regions_of
-from codegen.ir.row_table import Table
+from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
+from codegen.ir.row_table import Table as Rows
+from codegen.ir.tables import Table
 
 LARGEST = 300  # operations of a body: what does not fit into registers gains nothing
 MOST_RESULTS = 32  # of a body, for the same reason
@@ -53,17 +54,18 @@ def _fused_steps(steps: Sequence[Step], known: Bodies) -> list[Step]:
 
 def _place(made: Sequence[Step], region: Region) -> tuple[int, bool] | None:
     """Return the number of the step that a region can be fused with; whether in its own place, behind the others."""
-    between: list[Region] = []
+    between: list[tuple[Region, bool]] = []  # and whether they are in a nest that stands there
     early = True
     for number in range(len(made) - 1, max(len(made) - 1 - BACK, -1), -1):
         step = made[number]
         if isinstance(step, Region) and _fits(step, region):
             if early:
                 return number, False
-            if all(_passes(step, other) for other in between):
+            if all(_passes(step, other, apart=inside) for other, inside in between):
                 return number, True
-        passed = [other for other, _ in regions_of([step])]
-        early = early and all(_passes(other, region) for other in passed)
+        inside = not isinstance(step, Region)
+        passed = [(other, inside) for other, _ in regions_of([step])]
+        early = early and all(_passes(other, region, apart=inside) for other, _ in passed)
         between += passed
     return None
 
@@ -79,21 +81,42 @@ def _fits(first: Region, second: Region) -> bool:
     reads = {key_of(use) for use in first.gathers}
     asked = {key_of(use) for use in second.gathers}
     filled = {use.buffer for use in first.results}
-    waits = any(use.buffer in filled and key_of(use) not in stored for use in second.gathers)
+    late = [use for use in second.gathers if use.buffer in filled and key_of(use) not in stored]
+    waits = bool(late) and _meet(first.results, late)
     return bool(asked & (stored | reads)) and not waits and _writes_pass(first, second)
 
 
-def _passes(earlier: Region, region: Region) -> bool:
-    """Return whether a region may as well run before an earlier one."""
+def _passes(earlier: Region, region: Region, *, apart: bool = False) -> bool:
+    """Return whether a region may as well run before an earlier one; `apart` if that is in a nest, and it is not."""
     filled = {use.buffer for use in earlier.results}
-    return not any(use.buffer in filled for use in region.reads) and _writes_pass(earlier, region)
+    late = [use for use in region.reads if use.buffer in filled]
+    return not (late and (apart or _meet(earlier.results, late))) and _writes_pass(earlier, region, apart=apart)
 
 
-def _writes_pass(earlier: Region, region: Region) -> bool:
+def _writes_pass(earlier: Region, region: Region, *, apart: bool = False) -> bool:
     """Return whether a region writes nothing that an earlier one reads, or stores."""
     touched = {use.buffer for use in earlier.reads} | {use.buffer for use in earlier.results if use.kind != "add"}
     added = {use.buffer for use in earlier.results}
-    return not any(use.buffer in touched or (use.kind != "add" and use.buffer in added) for use in region.results)
+    over = [use for use in region.results if use.buffer in touched or (use.kind != "add" and use.buffer in added)]
+    if not over or apart:
+        return not over
+    adds = [use for use in over if use.kind == "add"]
+    others = [use for use in over if use.kind != "add"]
+    stored = [use for use in earlier.results if use.kind != "add"]
+    return not (_meet(earlier.reads, over) or _meet(stored, adds) or _meet(earlier.results, others))
+
+
+def _meet(uses: Sequence[Gather | Result], others: Sequence[Gather | Result]) -> bool:
+    """Return whether some of two kinds of uses may be of the same places, in the same round of the nests around.
+
+    Regions change their order within a round only.
+    """
+    return any(use.buffer == other.buffer and _overlap(use.table, other.table) for use in uses for other in others)
+
+
+def _overlap(one: Table, other: Table) -> bool:
+    (low, high), (lowest, highest) = one.bounds, other.bounds
+    return (low <= highest and lowest <= high) or one.shifts != other.shifts
 
 
 def _size(region: Region) -> int:
@@ -126,14 +149,14 @@ def _body_of_both(
 
     `firsts` and `seconds` are what their slots read: slot s of the new body, or ~k for output k of the first one.
     """
-    table = Table()
+    table = Rows()
     rows = [table.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
     outputs = _outputs(table, first, [rows[slot] for slot in firsts])
     outputs += _outputs(table, second, [rows[slot] if slot >= 0 else outputs[~slot] for slot in seconds])
     return body_of(table, (f"s{k}" for k in range(slots)), outputs, first.name)
 
 
-def _outputs(table: Table, body: Program, slots: Sequence[int]) -> list[int]:
+def _outputs(table: Rows, body: Program, slots: Sequence[int]) -> list[int]:
     """Write a body over rows for its slots; return the rows of its outputs."""
     wanted = [output.rows[0] for output in body.outputs]
     return copied(body, wanted, table, dict(enumerate(slots)))

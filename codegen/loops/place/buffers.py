@@ -127,14 +127,19 @@ class Buffers:
         return numbers
 
     def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:
-        """Write regions that copy nodes to places of a buffer; a constant 0 is there already."""
+        """Write regions that copy nodes to places of a buffer; a constant 0 is there already.
+
+        In a workspace zeros are copied among other constants: else the places would depend on where zeros are, and
+        the same lines with other constants, as of another time step, would look different.
+        """
         buffers = self.buffer[nodes]
         for buffer in np.unique(buffers).tolist():
             chosen = np.nonzero(buffers == buffer)[0]
             if buffer < 0:
                 values = self.values(nodes[chosen])
-                chosen = chosen[values.view(np.int64) != 0]
-                if not len(chosen):
+                some = values.view(np.int64) != 0
+                if not some.any():
                     continue
+                chosen = chosen if target >= 0 else chosen[some]
             gather = self.column(nodes[chosen])
             self.steps.append(copy(gather, target, table(places[chosen])))

@@ -27,6 +27,7 @@ from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_o
 from codegen.matrices.matrix_loops import without_matrices
 
 Sums = Mapping[int, tuple[int, ...]]
+MANY = 32  # loops
 
 
 def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str = "kernel") -> RolledProgram:
@@ -69,6 +70,7 @@ class _Placer(Buffers):
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
+        self.parts: dict[int, list[int]] = {}  # what nodes in straight lines, and loops (~number), wait for
         self.readers = self.readers_of([use for loop in loops for use in loop.results if use.kind in ("sum", "last")])
         for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
@@ -90,7 +92,10 @@ class _Placer(Buffers):
         self.adders |= dict.fromkeys(together, together)
 
     def run(self) -> None:
-        """Run the stages: loops, then what straight lines make of them."""
+        """Write loops and straight lines, each after what it reads; many loops in the order in which they were made.
+
+        So the steps of a Python loop stand together. Few loops run as soon as they can.
+        """
         stages = self.stages()
         straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
         for node, stage in straight.items():  # what pieces read of each other and of loops
@@ -100,14 +105,31 @@ class _Placer(Buffers):
         pieces: list[list[int]] = [[] for _ in range(max([0, *stages.values()]) + 1)]
         for node, stage in straight.items():
             pieces[stage].append(node)
-        loops: list[list[Loop]] = [[] for _ in pieces]
-        for number, loop in enumerate(self.loops):
-            loops[stages[~number]].append(loop)
-        for its_loops, nodes in zip(loops, pieces, strict=True):
-            for loop in its_loops:
-                self.write(loop)
-            self.write_piece(nodes)
+        ahead = {
+            number: [self.step_of(part, stages) for part in self.parts[~number]] for number in range(len(self.loops))
+        }
+        for stage, nodes in enumerate(pieces):
+            ahead[~stage] = [self.step_of(part, stages) for node in nodes for part in self.parts[node]]
+        stack = [*range(-len(pieces), 0), *reversed(range(len(self.loops)))]
+        if len(self.loops) < MANY:
+            stack.sort(key=lambda step: (stages[~step], 0, step) if step >= 0 else (~step, 1), reverse=True)
+        written = set[int]()
+        while stack:
+            step = stack[-1]
+            left = [part for part in ahead.pop(step, ()) if part not in written and part != step]
+            if left:
+                stack += reversed(left)
+            elif step == stack.pop() and step not in written:
+                written.add(step)
+                if step >= 0:
+                    self.write(self.loops[step])
+                else:
+                    self.write_piece(pieces[~step])
         self.write_outputs()
+
+    def step_of(self, item: int, stages: Mapping[int, int]) -> int:
+        """Return the loop that an item is, or the stage (as ~stage) in whose straight lines it is."""
+        return ~item if item < 0 else ~stages[item]
 
     def rolled(self) -> RolledProgram:
         """The regions with the buffers of the outputs behind all others."""
@@ -138,7 +160,7 @@ class _Placer(Buffers):
             *(~number for number in range(len(self.loops))),
         ]
         stages: dict[int, int] = {}
-        parts: dict[int, list[int]] = {}
+        parts = self.parts
         while stack:
             item = stack[-1]
             if item not in stages and item not in parts:

@@ -183,17 +183,11 @@ class _Forward:
         self.infinite_slots: dict[Region, frozenset[int]] = {}
         self.guarded: set[int] = set()
         self.slots: dict[Region, tuple[int, ...]] = {}
+        self.outputs: dict[Region, set[int]] = {}  # with tangents
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
-        for step in steps:
-            if isinstance(step, Region):
-                self.visit(step)
-                continue
-            before = -1
-            while self.found > before:
-                before = self.found
-                self.run(step.steps)
+        _run(steps, (self.visit, self.further), lambda: self.found)
 
     @property
     def found(self) -> int:
@@ -201,15 +195,19 @@ class _Forward:
         return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
+        """Find the active slots of a region, and mark what they lead to."""
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
         slots, outputs = _through_carries(
             region, slots, lambda slots: set(outputs_reached(self.replays.of(region.body, slots)))
         )
-        self.slots[region] = tuple(sorted(slots))
+        self.slots[region], self.outputs[region] = tuple(sorted(slots)), outputs
         for use in region.results:
             if use.output in outputs:
                 self.places.add(use)
-        self.guards(region, slots, outputs)
+
+    def further(self, region: Region) -> None:
+        """Find guards and infinities, when all marks around are there."""
+        self.guards(region, set(self.slots[region]), self.outputs[region])
         self.infinities(region)
 
     def infinities(self, region: Region) -> None:
@@ -250,6 +248,25 @@ class _Forward:
             self.guarded.add(written.buffer)
 
 
+def _run(
+    steps: Sequence[Step], visits: Iterable[Callable[[Region], None]], known: Callable[[], int], turned: bool = False
+) -> None:
+    """Visit all regions, those of a nest until nothing more is known, and only then in the next way.
+
+    In between a round seems to leave a part of what it does leave, which would have guards.
+    """
+    for step in reversed(steps) if turned else steps:
+        regions = [region for region, _ in regions_of([step])]
+        for visit in visits:
+            before = -1
+            while known() > before:
+                before = known()
+                for region in reversed(regions) if turned else regions:
+                    visit(region)
+                if isinstance(step, Region):
+                    break
+
+
 def _through_carries(
     region: Region, slots: set[int], outputs_of: Callable[[set[int]], set[int]]
 ) -> tuple[set[int], set[int]]:
@@ -285,16 +302,10 @@ class _Backward:
         self.guarded_carries: dict[Region, frozenset[int]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
-        for step in reversed(steps):
-            if isinstance(step, Region):
-                self.visit(step)
-                continue
-            before = -1
-            while self.places.changes + len(self.guarded) > before:
-                before = self.places.changes + len(self.guarded)
-                self.run(step.steps)
+        _run(steps, (self.visit, self.guards), lambda: self.places.changes + len(self.guarded), turned=True)
 
     def visit(self, region: Region) -> None:
+        """Find what of a region has cotangents, and mark what it reads."""
         first, replay = len(region.gathers), self.ahead.replay(region)
         smooth = set(outputs_reached(replay))
         results = tuple(use for use in region.results if use.output in smooth and self.places.meet(use))
@@ -310,7 +321,6 @@ class _Backward:
         for slot in slots:
             for use in reads[slot]:
                 self.places.add(use, within=self.ahead.places)
-        self.guards(region)
 
     def guards(self, region: Region) -> None:
         """Find the carries and buffers with guards."""

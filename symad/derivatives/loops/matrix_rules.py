@@ -12,6 +12,7 @@ Cholesky factor Murray, Differentiation of the Cholesky decomposition, arXiv:160
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from codegen.ir.matrix_operation import MOVING, MatrixKind, MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import Gather, Kind, Region, Result, Step
 from codegen.ir.tables import Affine, Places, table
+from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
@@ -45,6 +47,10 @@ def _minus(x: Any, y: Any) -> Any:
     return x - y
 
 
+def _plus(x: Any, y: Any) -> Any:
+    return x + y
+
+
 def _times(x: Any, y: Any) -> Any:
     return x * y
 
@@ -57,16 +63,24 @@ def _sum_times(x: Any, y: Any, factor: Any) -> Any:
     return (x + y) * factor
 
 
+def _often(use: Gather, count: int) -> Gather:
+    """Return one number as many."""
+    return Gather(use.buffer, Affine(use.table.first, 0, count, use.table.shifts))
+
+
 def everywhere(draft: Draft, guard: Gather) -> Region:
     """Return the region that says of guards that they hold."""
     return copy(draft.number(1.0, guard.table.count), guard.buffer, guard.table, "add", "")
 
 
 class MatrixRule(Algebra[Gather]):
-    """The steps that carry the tangents or cotangents of one matrix operation, in the making."""
+    """The steps that carry the tangents or cotangents of one matrix operation, in the making.
 
-    def __init__(self, draft: Draft, region: Region, operation: MatrixOperation) -> None:
-        self.draft, self.region, self.operation = draft, region, operation
+    In a nest each round uses the same workspace again for what is between them.
+    """
+
+    def __init__(self, draft: Draft, region: Region, operation: MatrixOperation, nested: bool = False) -> None:
+        self.draft, self.region, self.operation, self.nested = draft, region, operation, nested
         self.n = operation.sizes[0]
         self.steps: list[Step] = []
         self.results = [Gather(use.buffer, use.table) for use in region.results]
@@ -199,7 +213,7 @@ class MatrixRule(Algebra[Gather]):
 
     def at(self, use: Gather, places: Places) -> Gather:
         """Return some entries of a matrix."""
-        return Gather(use.buffer, table(use.table.places()[places]))
+        return Gather(use.buffer, replace(table(use.table.places()[places]), shifts=use.table.shifts))
 
     def turned(self, use: Gather) -> Gather:
         """Return a transposed matrix."""
@@ -233,11 +247,16 @@ class MatrixRule(Algebra[Gather]):
     # Rules
 
     def product_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
-        kind: Kind = "add" if len(tangents) == 2 else self.region.results[0].kind
-        for number, tangent in tangents.items():
-            operands = list(self.region.gathers)
-            operands[number] = tangent
-            self.product(self.operation.sizes, operands[0], operands[1], self.operation.transposed, target, kind)
+        (left, right), sizes, turned = self.region.gathers, self.operation.sizes, self.operation.transposed
+        kind: Kind = self.region.results[0].kind
+        pairs = [(tangents.get(0, left), right)] * (0 in tangents) + [(left, tangents.get(1, right))] * (1 in tangents)
+        if len(pairs) == 1:
+            self.product(sizes, *pairs[0], turned, target, kind)
+        elif self.nested:  # where each round may store to the same places, none adds to them
+            self.entries(_plus, [self.product(sizes, *pair, turned) for pair in pairs], target, kind)
+        else:
+            for pair in pairs:
+                self.product(sizes, *pair, turned, target, "add")
 
     def product_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
         (left, right), (left_turned, right_turned) = self.region.gathers, self.operation.transposed
@@ -294,22 +313,19 @@ class MatrixRule(Algebra[Gather]):
     def determinant_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
         count = self.n**2
         logarithm = self.operation.kind == "log_determinant"
-        buffer, place = (target.buffer, target.table.first) if logarithm else (self.draft.workspace(1), 0)
-        self.entries(_times, [self.inverse, tangents[0]], Gather(buffer, Affine(place, 0, count)), "add")
+        sum_of = target if logarithm else self.whole(1)
+        if not logarithm and self.nested:  # each round begins the sum anew
+            self.steps.append(zeros(sum_of.buffer, 1))
+        self.entries(_times, [self.inverse, tangents[0]], _often(sum_of, count), "add")
         if not logarithm:
-            relative = Gather(buffer, Affine(0, 1, 1))
-            self.entries(_times, [relative, self.results[0]], target, self.region.results[0].kind)
+            self.entries(_times, [sum_of, self.results[0]], target, self.region.results[0].kind)
 
     def determinant_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
         count = self.n**2
-
-        def often(use: Gather) -> Gather:
-            return Gather(use.buffer, Affine(use.table.first, 0, count))
-
         if self.operation.kind == "log_determinant":
-            self.entries(_times, [self.inverse, often(cotangent)], targets[0], "add")
+            self.entries(_times, [self.inverse, _often(cotangent, count)], targets[0], "add")
             return
-        reads = [self.inverse, often(self.results[0]), often(cotangent)]
+        reads = [self.inverse, _often(self.results[0], count), _often(cotangent, count)]
         self.entries(_times_both, reads, targets[0], "add")
 
 

@@ -17,7 +17,6 @@ from codegen.ir.tables import Affine
 from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft, fresh_name
 from codegen.loops.optimise.expansion import expanded, single_lags
-from codegen.matrices.matrix_loops import without_matrices
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.activity import Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
@@ -87,7 +86,7 @@ class Reverse:
         if not self.behind.slots[region]:
             return region, []
         if region.matrix is not None:
-            return region, self.of_matrices(region, region.matrix)
+            return region, self.of_matrices(region, region.matrix, counts)
         if region.stop is not None:
             raise EndlessLoopError(
                 "the reverse mode of a loop that ends when a condition holds",
@@ -105,20 +104,22 @@ class Reverse:
         made = BackwardRegion(self.draft, region, counts, needs)
         return made.forward, made.steps
 
-    def of_matrices(self, region: Region, matrix: MatrixOperation) -> list[Step]:
-        """Return the steps that run a matrix operation backward."""
-        rule = MatrixRule(self.draft, region, matrix)
+    def of_matrices(self, region: Region, matrix: MatrixOperation, counts: tuple[int, ...]) -> list[Step]:
+        """Return the steps that run a matrix operation backward, as the rounds of the nests around it are."""
+        turned = readdressed(region, lambda buffer, table: (buffer, backward_table(table, counts, turned=False)))
+        rule = MatrixRule(self.draft, turned, matrix, nested=bool(counts))
         cotangents: dict[int, Gather] = {}
         known: Gather | None = None
-        for use in self.behind.results[region]:
+        for number in map(region.results.index, self.behind.results[region]):
+            use = turned.results[number]
             place = self.cotangents[use.buffer]
             known = None if place.one or place.guard is None else Gather(place.guard, use.table)
             one = self.draft.number(1.0, use.table.count) if place.one else None
-            cotangents[region.results.index(use)] = one or Gather(place.buffer, use.table)
+            cotangents[number] = one or Gather(place.buffer, use.table)
         targets: dict[int, Gather] = {}
         guards: list[Gather] = []
         for slot in self.behind.slots[region]:
-            read = region.gathers[slot]
+            read = turned.gathers[slot]
             if (target := self.cotangents.get(read.buffer)) is not None:
                 targets[slot] = Gather(target.buffer, read.table)
                 guards += [] if target.guard is None else [Gather(target.guard, read.table)]
@@ -178,7 +179,6 @@ def pullback(
     Outputs are all outputs, then the cotangents of the active inputs. EndlessLoopError for a loop without a bound.
     Where the cotangents of outputs will be `units` they are their own guards, as in `pushforward`.
     """
-    program = without_matrices(program, in_nests=True)
     draft, seeds = Draft(program), {}
     inputs, outputs = draft.arrays
     for number, array in enumerate(program.outputs, program.first_output):
@@ -198,7 +198,6 @@ def gradient(
     Inputs are all inputs; outputs are the gradients, before them the scalar itself if `value`. ArgumentError for an
     output that is no scalar, EndlessLoopError for a loop without a bound.
     """
-    program = without_matrices(program, in_nests=True)
     array, first = program.outputs[0], program.first_output
     if array.size != 1:
         raise ArgumentError(f"the gradient of an output of shape {array.shape}", do="use pullback or jacobian")

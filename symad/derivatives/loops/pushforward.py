@@ -12,10 +12,8 @@ from dataclasses import replace
 from codegen.ir.body_parts import Wiring
 from codegen.ir.matrix_operation import CONSTANT, MOVING, MatrixOperation
 from codegen.ir.program import Input, Output
-from codegen.ir.readdress import each_region
-from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
+from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.loops.optimise.draft import Draft, fresh_name
-from codegen.matrices.matrix_loops import without_matrices
 from symad.derivatives.loops.activity import Forward, forward
 from symad.derivatives.loops.body_linear import body_pushforward
 from symad.derivatives.loops.matrix_rules import MatrixRule
@@ -27,7 +25,6 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Where the tangents of
     inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
     """
-    program = without_matrices(program, in_nests=True)
     draft = Draft(program)
     ahead = forward(program.steps, program.buffers, active, infinite=draft.infinite, guarded=active if units else ())
     tangents = {buffer: draft.like(buffer) for buffer in sorted(ahead.buffers)}
@@ -53,13 +50,16 @@ class _Pushed:
     def __init__(self, draft: Draft, ahead: Forward, tangents: dict[int, int], guards: dict[int, int]) -> None:
         self.draft, self.ahead, self.tangents, self.guards = draft, ahead, tangents, guards
 
-    def steps(self, step: Step) -> Sequence[Step]:
+    def steps(self, step: Step, nested: bool = False) -> Sequence[Step]:
         """Return the steps of values and tangents."""
         if isinstance(step, Region) and step.matrix is not None:
-            return [step, *self.of_matrices(step, step.matrix)]
-        return each_region([step], self.region)
+            return [step, *self.of_matrices(step, step.matrix, nested)]
+        if isinstance(step, Nest):
+            inner = (made for inner in step.steps for made in self.steps(inner, nested=True))
+            return [replace(step, steps=tuple(inner))]
+        return [self.region(step)]
 
-    def of_matrices(self, region: Region, matrix: MatrixOperation) -> list[Step]:
+    def of_matrices(self, region: Region, matrix: MatrixOperation, nested: bool) -> list[Step]:
         """Return the steps of the tangents of a matrix operation."""
         active = self.ahead.slots[region]
         if not active or matrix.kind in CONSTANT or (matrix.kind in MOVING and 0 not in active):
@@ -71,7 +71,7 @@ class _Pushed:
             for k, use in enumerate(region.results)
             if use.buffer in self.tangents
         }
-        rule = MatrixRule(self.draft, region, matrix)
+        rule = MatrixRule(self.draft, region, matrix, nested)
         steps = list(rule.forward(tangents, targets))
         moving = region.results[:1] if matrix.kind == "log_determinant" else region.results  # a sign does not move
         buffer, places = uses[0].buffer, uses[0].table

@@ -8,9 +8,10 @@ import sysconfig
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from types import CellType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import replaced
 from symad.tracing.calling.user_place import is_library, library_function
 from symad.tracing.numpy.distributions import CLASSES, MODULES
@@ -87,14 +88,15 @@ def of_distributions(error: BaseException) -> list[Names]:
     return names + [Members(kind) for kind in kinds if kind is not None]
 
 
-def enclosed(f: Any) -> list[Cell]:
-    """Return the variables of enclosing functions that hold something with a stand-in."""
+def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:
+    """Return the variables of enclosing functions that hold something with a stand-in, or a function with some code."""
     found = list[Cell]()
     for function in _closed_over(f):
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 variable = Cell(cell)
-                if replaced(variable.items()) and not is_library(function.__code__.co_filename):
+                has_form = replaced(variable.items()) or call_forms(variable.items(), deciding)
+                if has_form and not is_library(function.__code__.co_filename):
                     found.append(variable)
     return found
 

@@ -26,6 +26,9 @@ class Following(Protocol):
     def decide(self, node: int) -> bool:
         """Return the truth value that a condition has on the path that is being followed."""
 
+    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return what a call returns, with the paths inside of it merged, where that does not show."""
+
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
 _innermost: ContextVar[Scope | None] = ContextVar("symad_innermost_scope", default=None)
@@ -77,6 +80,7 @@ class Scope:
         "paths",
         "raises",
         "reaching",
+        "symbolic",
         "symbols",
         "values",
     )
@@ -89,6 +93,7 @@ class Scope:
         self.parameters: frozenset[int] = frozenset()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
+        self.symbolic: dict[int, bool] = {} if parent is None else parent.symbolic  # which nodes depend on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.paths: Following | None = None if parent is None else parent.paths
         self.raises = False

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
+from types import CodeType
 from typing import Any
 
 from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.caches import memoised
 from symad.tracing.calling.memory import told
+from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
 from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached, used_by
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
@@ -86,7 +88,8 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
                     return result
             except Exception as raised:
                 error = told(raised)
-        better = _better(attempt, error, watch, f, retries) if retries < _RETRIES else None
+        whole = inside and isinstance(error, PathsError)  # the paths around have begun, and begin again with it
+        better = _better(attempt, error, watch, f, retries) if retries < _RETRIES and not whole else None
         if better is None or (inside and len(better.namespaces) == len(attempt.namespaces)):
             if around is not None:
                 around.notes += watch.notes
@@ -140,11 +143,15 @@ def _is_ours(error: Exception, watch: Watch) -> bool:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """Which modules' names are shadowed, whether float arrays are made as traced ones, and NumPy may make objects."""
+    """Which modules' names are shadowed, whether float arrays are made as traced ones, and NumPy may make objects.
+
+    `deciding` is the user's code whose calls are merged, because there are too many paths through it.
+    """
 
     namespaces: tuple[Names, ...] = ()
     arrays: bool = False
     objects: bool = False
+    deciding: frozenset[CodeType] = frozenset()
 
 
 _PLAIN = _Attempt()
@@ -156,6 +163,11 @@ def _better(
 ) -> _Attempt | None:
     """Return the next thing to try, None when nothing is left or the errors are of another kind."""
     cells = [cell for function in (f, *watch.functions) for cell in enclosed(function)]
+    if isinstance(error, PathsError) and error.deciding - attempt.deciding:
+        cells = [cell for function in (f, *watch.functions) for cell in enclosed(function, error.deciding)]
+        found = _new(attempt, [*error.namespaces, *cells])
+        deciding = attempt.deciding | error.deciding
+        return replace(attempt, namespaces=(*attempt.namespaces, *found), deciding=deciding)
     if error is not None and isinstance(error, _RETRIED):
         better = _helped(attempt, error, [*user_globals(error), *of_distributions(error), *cells], retries)
         if better is not None:
@@ -180,7 +192,7 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
     objects = attempt.objects or (last and _has(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
         return None
-    return _Attempt((*attempt.namespaces, *found), arrays, objects)
+    return _Attempt((*attempt.namespaces, *found), arrays, objects, attempt.deciding)
 
 
 def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
@@ -265,10 +277,20 @@ class _Patch:
 
     def __init__(self, namespace: Names) -> None:
         self.namespace, self.calls = namespace, 0
-        self.names = replaced(namespace.items())
-        self.names |= {name: form for name, form in BUILTINS.items() if name not in namespace}
-        self.names |= {name: memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}
-        self.former = {name: namespace.get(name, _ABSENT) for name in self.names}
+        self.names, self.former = dict[str, Any](), dict[str, Any]()
+        self._shadow(replaced(namespace.items()), BUILTINS)
+        self._shadow({name: memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}, {})
+
+    def merge(self, deciding: frozenset[CodeType]) -> None:
+        """Shadow the functions with some code too, whose calls are merged."""
+        self._shadow(call_forms(self.namespace.items(), deciding), EXTREMA)
+
+    def _shadow(self, names: Mapping[str, Any], builtins: Mapping[str, Any]) -> None:
+        absent = {name: form for name, form in builtins.items() if name not in self.namespace}
+        fresh = {name: form for name, form in {**names, **absent}.items() if name not in self.names}
+        self.former |= {name: self.namespace.get(name, _ABSENT) for name in fresh}
+        self.names |= fresh
+        self.namespace.update(fresh)
 
     def restore(self) -> None:
         for name, value in self.former.items():
@@ -284,12 +306,13 @@ _lock = Lock()
 _patches: dict[int, _Patch] = {}  # by id of the namespace; an entry lives as long as calls that need it
 
 
-def _enter(namespace: Names) -> None:
+def _enter(namespace: Names, deciding: frozenset[CodeType]) -> None:
     with _lock:
         patch = _patches.get(identity(namespace))
         if patch is None:
             patch = _patches[identity(namespace)] = _Patch(namespace)
-            namespace.update(patch.names)
+        if deciding:
+            patch.merge(deciding)
         patch.calls += 1
 
 
@@ -310,7 +333,7 @@ def _shadowed(attempt: _Attempt) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             for namespace in attempt.namespaces:
-                _enter(namespace)
+                _enter(namespace, attempt.deciding)
                 stack.callback(_leave, namespace)
             yield
         finally:

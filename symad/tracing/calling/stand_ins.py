@@ -30,16 +30,17 @@ from symad.tracing.numpy.distances import MODULES as DISTANCES
 from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
-from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER
+from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import constants, converted, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced, TracedComplex
+from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
 
@@ -53,18 +54,21 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     2.0
     """
 
-    complex_too = getattr(traced_form, "takes_complex", False)
-
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
         given = (*args, *keywords.values())
-        if not (holds_traced(given) or (complex_too and any(isinstance(value, TracedComplex) for value in given))):
+        if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
     return call
+
+
+def _has_selection(args: Iterable[Any]) -> bool:
+    """Whether there is what a mask picks, which answers NumPy's functions itself."""
+    return any(type(value) is Selection for value in args)
 
 
 def _without_objects(value: Any) -> Any:
@@ -297,6 +301,8 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
+        if _has_selection(args):
+            return original(*args, **keywords)
         check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
@@ -352,15 +358,8 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_OPTIONAL = (
-    *EXTRAS,
-    "scipy.special",
-    "scipy.stats",
-    "scipy.linalg",
-    *DISTANCES,
-    *FOURIER,
-    "scipy",
-)  # inner modules first
+# Inner modules first.
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, *FOURIER, "scipy")
 
 
 @functools.lru_cache(maxsize=4)
@@ -378,7 +377,8 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}
-    for module in (math, statistics, np.linalg, np, *[sys.modules[name] for name in optional]):  # inner modules first
+    inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
+    for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
         changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
         table[id(module)] = (module, _Module(module, changed))
     return table

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
 import sympy as sp
 
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from symad.graph.graph import Graph
+from symad.tracing.control.written_bodies import rows_of
+from symad.tracing.trace import add_rows
+from symad.tracing.values.array_blocks import TEMPLATES, Kind, Template, new_template
+from symad.tracing.values.constant_nodes import as_number
+from symad.tracing.values.node_builders import Build
 
 
 def slots_on(number: int) -> tuple[Graph, list[int]]:
@@ -20,3 +30,45 @@ def program_of(rows: Table, slots: int, *results: int) -> Program:
     inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
     outputs = tuple(Output((), (result,)) for result in results)
     return Program(rows.heads, rows.operands, rows.atoms, inputs, outputs, "body")
+
+
+@dataclass(frozen=True, eq=False)
+class ElementBody:
+    """What an operation is for every element: a body, what tells it from others, and which operands it reads."""
+
+    body: Program
+    looks: Any
+    varied: tuple[int, ...]
+    is_truth: bool
+
+
+@lru_cache(maxsize=TEMPLATES)
+def element_body(build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence[Any]) -> ElementBody | None:
+    """Return what an operation is for operands like these; None for one that has no body.
+
+    `atoms` is there to tell equal ones apart (`exactly`).
+    """
+    template, slots, result = new_template(build, given)
+    varied = [slot for slot in slots if slot not in template.atoms]
+    if result in slots or not template.operands[result]:
+        return None
+    if any(template.heads[row] is sp.Pow and template.operands[row][1] in varied for row in range(len(template))):
+        return None  # an exponent is a constant that says which derivative there is, or has a logarithm in its own
+    is_truth = template.is_boolean(result)
+    body = body_of_template(template, varied, as_number(template, result))
+    places = tuple(k for k, slot in enumerate(slots) if slot in varied)
+    return ElementBody(body, rows_of(body), places, is_truth)
+
+
+def body_of_template(template: Template, slots: Sequence[int], result: int) -> Program:
+    """Return the rows of a template as a program of its slots; those of truth values are numbers."""
+    rows = Table()
+    leaves_of = {slot: rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
+    zero = rows.leaf(sp.Integer(0)) if any(map(template.is_boolean, slots)) else 0
+    row_of = {
+        slot: rows.row(sp.Unequality, (leaf, zero)) if template.is_boolean(slot) else leaf
+        for slot, leaf in leaves_of.items()
+    }
+    others = [row for row in range(len(template)) if row not in row_of]
+    add_rows(rows, row_of, template, others, template.atoms.__getitem__)
+    return program_of(rows, len(slots), row_of[result])

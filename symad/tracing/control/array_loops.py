@@ -7,9 +7,9 @@ nothing has to be found again. Slices, reshaped and broadcast forms stay NumPy's
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -20,20 +20,26 @@ import symad.tracing.values.node_builders as op
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
-from codegen.ir.row_table import Table
 from codegen.limits import check_bytes, machine_memory
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from codegen.matrices.matrix_loops import matrix_program
 from codegen.matrices.product_loops import matrix_product, sums_of_products
 from symad.tracing.calling.scope import Scope
-from symad.tracing.control.array_bodies import program_of, slots_on
+from symad.tracing.control.array_bodies import element_body, program_of, slots_on
 from symad.tracing.control.derivative_blocks import NOTHING
 from symad.tracing.control.written_bodies import Kind as ResultKind, digest, keep, leaves, origin, rows_of
-from symad.tracing.trace import add_rows
-from symad.tracing.values.array_blocks import CONSTANTS, Kind, Template, are_constants, heads_of, kinds_of, template_of
-from symad.tracing.values.constant_nodes import as_number
+from symad.tracing.values.array_blocks import (
+    CONSTANTS,
+    Kind,
+    are_constants,
+    exactly,
+    given_of,
+    heads_of,
+    kinds_of,
+    template_of,
+)
 from symad.tracing.values.node_builders import Build
-from symad.tracing.values.whole_numbers import are_whole, makes_whole
+from symad.tracing.values.whole_numbers import note_whole
 
 LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
 SMALL = 256  # elements of those after it: what is between loops should not be written out
@@ -90,33 +96,15 @@ class ArrayLoops:
         numbers = [self.numbers_of(nodes) for nodes in operands]
         if any(nodes is None for nodes in numbers) or not self.moves(operands):
             return None
-        template, slots, result = template_of(self.scope.graph, build, operands)
-        varied = [slot for slot in slots if slot not in template.atoms]
-        if result in slots or not template.operands[result]:
+        given = given_of(self.scope.graph, operands)
+        found = element_body(build, given, exactly(given))
+        if found is None:
             return None
-        if any(template.heads[row] is sp.Pow and template.operands[row][1] in varied for row in range(len(template))):
-            return None  # an exponent is a constant that says which derivative there is, or has a logarithm in its own
-        columns = [
-            self.column(np.broadcast_to(cast(Nodes, nodes), shape))
-            for slot, nodes in zip(slots, numbers, strict=True)
-            if slot in varied
-        ]
-        body = _body(template, varied, as_number(template, result))
-        made = self.written(body, columns, "each").reshape(shape)
-        if template.is_boolean(result):
-            return self.as_truths(made)
-        self.note_whole(template, dict(zip(slots, operands, strict=True)), result, made)
-        return made
-
-    def note_whole(self, template: Template, operands: Mapping[int, Nodes], result: int, made: Nodes) -> None:
-        """Have the graph note that the results of a loop are whole numbers, where they are made of such."""
-        graph = self.scope.graph
-        if not graph.whole:
-            return
-        whole = {row for row, atom in template.atoms.items() if isinstance(atom, sp.Integer)}
-        whole |= {slot for slot, nodes in operands.items() if are_whole(graph, nodes)}
-        if makes_whole(template.heads, template.operands, whole, result):
-            graph.whole.append(range(int(made.min()), int(made.max()) + 1))
+        columns = [self.column(np.broadcast_to(cast(Nodes, numbers[k]), shape)) for k in found.varied]
+        made = self.written(found.body, columns, "each", looks=found.looks).reshape(shape)
+        if not found.is_truth:
+            note_whole(self.scope.graph, found.body, [operands[k] for k in found.varied], made)
+        return self.as_truths(made) if found.is_truth else made
 
     def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:
         """Return powers, one loop for each different exponent."""
@@ -322,7 +310,7 @@ class ArrayLoops:
             if key not in self.programs:
                 self.programs[key] = make()
             program = self.programs[key]
-            outputs = [np.array(leaves(graph, output.size), dtype=np.int64) for output in program.outputs]
+            outputs = [_numbered(leaves(graph, output.size)) for output in program.outputs]
             results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
             return Block(NOTHING, 1, reads, results, origin=origin(), program=program)
 
@@ -351,17 +339,22 @@ class ArrayLoops:
                 return values[flat - made.start]
         return flat
 
-    def written(self, body: Program, columns: Sequence[Reads], kind: ResultKind, places: Nodes | None = None) -> Nodes:
-        """Write down a loop of one result, and return its nodes: of "add" one for each of the places."""
+    def written(
+        self, body: Program, columns: Sequence[Reads], kind: ResultKind, places: Nodes | None = None, looks: Any = None
+    ) -> Nodes:
+        """Write down a loop of one result, and return its nodes: of "add" one for each of the places.
+
+        `looks` tells the body from others, if that is known.
+        """
         size, graph = len(columns[0]), self.scope.graph
 
         def made() -> Loop:
             number = size if kind == "each" else 1 if places is None else int(places.max()) + 1
-            nodes = np.array(leaves(graph, number), dtype=np.int64)
+            nodes = _numbered(leaves(graph, number))
             result = LoopResult(0, kind, nodes if places is None else nodes[places])
             return Loop(body, size, tuple(columns), (result,), origin=origin())
 
-        key = rows_of(body), size, tuple(map(digest, columns)), kind, places is not None and digest(places)
+        key = looks or rows_of(body), size, tuple(map(digest, columns)), kind, places is not None and digest(places)
         return self.loop(key, made).results[0].nodes.copy()
 
     def loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
@@ -372,20 +365,12 @@ class ArrayLoops:
         return keep(self.scope, key, make)
 
 
-def _body(template: Template, slots: Sequence[int], result: int) -> Program:
-    """Return the rows of a template as a program of its slots; those of truth values are numbers."""
-    rows = Table()
-    leaves_of = {slot: rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
-    zero = rows.leaf(sp.Integer(0)) if any(map(template.is_boolean, slots)) else 0
-    row_of = {
-        slot: rows.row(sp.Unequality, (leaf, zero)) if template.is_boolean(slot) else leaf
-        for slot, leaf in leaves_of.items()
-    }
-    others = [row for row in range(len(template)) if row not in row_of]
-    add_rows(rows, row_of, template, others, template.atoms.__getitem__)
-    return program_of(rows, len(slots), row_of[result])
+def _numbered(nodes: Sequence[int]) -> Nodes:
+    """Return nodes that are numbered one after the other."""
+    return np.arange(nodes[0], nodes[0] + len(nodes), dtype=np.int64)
 
 
+@cache
 def _one_after_the_other(build: Build) -> Build:
     return lambda graph, *operands: reduce(partial(build, graph), operands)
 

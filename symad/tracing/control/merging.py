@@ -47,7 +47,7 @@ def merged(graph: Graph, condition: int, holds: Tree, fails: Tree) -> Tree:
         return holds if known else fails
     parted = _Parted(graph, pairs)
     ways = [parted.written(condition, pairs, ends) for ends in parted.ways(pairs)]
-    return holds.refill(min(ways, key=graph.count_operations))
+    return holds.refill(ways[0] if len(ways) == 1 else min(ways, key=graph.count_operations))
 
 
 class _Parted:

@@ -13,10 +13,10 @@ to the paths around, and what comes out in the end is NaN there.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
+from types import CodeType, FrameType
 from typing import Any
 
 import optree
@@ -25,21 +25,25 @@ import symad.tracing.values.node_builders as op
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import needed
 from codegen.limits import check
-from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
+from symad.errors import ArgumentError, LimitError, WorkbenchError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.swallowed import excuse, forgive, library_refusal, noted
+from symad.tracing.calling.swallowed import excuse, forgive, innermost_watch, library_refusal, noted
 from symad.tracing.calling.user_place import (
     called_by_user,
     is_defect,
     library_function,
     raised_by_user,
     raised_place,
+    running_globals,
     scipy_calls,
+    user_frame,
     user_place,
 )
+from symad.tracing.control.call_results import CallResults, NotFollowedError
+from symad.tracing.control.decisions import Decision, Decisions, in_words, next_plan, too_many, unsteady
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.merging import merged, without_aliases
 from symad.tracing.control.surroundings import Surroundings
@@ -54,16 +58,6 @@ _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, Not
 _MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
 
 
-@dataclass(frozen=True)
-class Decision:
-    """A condition (a node without aliases), its outcome, the user's file and line, and SciPy's function there."""
-
-    condition: int
-    outcome: bool
-    place: str
-    library: str = ""
-
-
 Guards = tuple[int | None, ...]  # of which one holds; None always does
 
 
@@ -75,13 +69,8 @@ class _Result:
     raised: Guards
 
 
-Decisions = tuple[Decision, ...]
 _RAISED = object()  # in place of a result: the function has none on this path
 UNIONS: dict[type, Callable[[Sequence[Any]], Sequence[Any]]] = {}  # for results whose structure depends on the path
-
-
-class _NotFollowedError(Exception):
-    """The paths of a function are followed by those around it."""
 
 
 class Paths:
@@ -105,13 +94,14 @@ class Paths:
         self._graph = scope.graph
         self.limit, self._name, self._around = limit, name, around
         self.of_captured, self._hidden = of_captured, hidden
-        self._bare: dict[int, int] = {}  # nodes without any alias
+        self._bare: dict[int, int] = {} if around is None else around._bare  # nodes without any alias
         self._scope = scope
         self.explored = 0  # paths
         self.raises = False  # whether the function raises on one of them that numbers can take
         self.raised: Guards = ()  # under which the function has no value
         self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
         self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
+        self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
         self._knowledge: Knowledge
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
@@ -132,13 +122,21 @@ class Paths:
         if len(self._taken) < len(self._planned):
             planned = self._planned[len(self._taken)]
             if planned.condition != condition:
-                raise _unsteady(self._name, planned, decision)
+                raise unsteady(self._name, planned, decision)
             decision = planned
         self._taken.append(decision)
+        self._note_deciding(user_frame())
         if len(self._taken) >= self.limit:  # a path of n decisions branches off at least n others
-            raise self._too_many()
+            raise too_many(self._name, self.limit, self._taken, self._deciding)
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
+
+    def _note_deciding(self, frame: FrameType | None) -> None:
+        """Note the user's code that meets a condition, with that around a comprehension or a lambda."""
+        while frame is not None and frame.f_code not in self._deciding:
+            watch = innermost_watch()
+            self._deciding[frame.f_code] = [] if watch is None else running_globals(watch.caller)
+            frame = frame.f_back if frame.f_code.co_name.startswith("<") else None
 
     def explore(self, run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
         """Run a function along every path and return the merged tree of its results.
@@ -148,6 +146,7 @@ class Paths:
         `without_value` says where, and the tree has any numbers there (see `with_nan`). ArgumentError when the results
         of two paths differ in structure or shape.
         """
+        self.not_followed.clear()
         paths, values, raised = list[Decisions](), list[Any](), list[Guards]()
         planned: Decisions | None = ()
         scope = innermost_scope()
@@ -162,8 +161,8 @@ class Paths:
             raised.append((None,) if values[-1] is _RAISED else self._inside)
             self.explored = len(paths)
             if len(paths) > self.limit:
-                raise self._too_many()
-            planned = _next_plan(self._taken)
+                raise too_many(self._name, self.limit, self._taken, self._deciding)
+            planned = next_plan(self._taken)
         if len(paths) > 1:
             values = _aligned(values)
         results = [
@@ -176,6 +175,52 @@ class Paths:
         """Return what tells the next call of a function that is differentiated inside from others, in every run."""
         self._calls += 1
         return self._calls, *((decision.condition, decision.outcome) for decision in self._taken)
+
+    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return what a call of the user's function returns, with its paths merged.
+
+        They are left to these paths where that would show: where the function changes something outside of itself or
+        what it is given, raises an error, or returns what is not made of numbers (see `CallResults`).
+        """
+        run, call = partial(f, *args, **keywords), self.next_call()
+        surroundings = None if call in self.not_followed else Surroundings(f, args, keywords)
+        if surroundings is None or _is_out_of_sight(surroundings):
+            return run()
+        scope = innermost_scope()
+        assert scope is not None
+        results = CallResults(scope)
+        tree = self.inside(scope, f, lambda: results.noted(run()), results.lift, surroundings, hidden=False)
+        if tree is not None:
+            return results.whole(tree)
+        self.not_followed.add(call)
+        return run()
+
+    def inside(
+        self,
+        scope: Scope,
+        f: Callable[..., Any],
+        run: Callable[[], Any],
+        lift: Callable[[Any], Tree],
+        surroundings: Surroundings | None,
+        *,
+        hidden: bool,
+    ) -> Tree | None:
+        """Return the merged result of a function called inside; None, and all as it was, where it would show."""
+        scope.paths = paths = Paths(scope, self.limit, name_of(f), self, hidden=hidden)
+        try:
+            tree = paths.explore(run, lift)
+            if surroundings is None or paths.explored == 1 or surroundings.unchanged():
+                self.has_no_value(paths.raised)
+                return tree
+        except (NotFollowedError, ArgumentError) as error:
+            if isinstance(error, ArgumentError) and error is not paths.unlike:
+                raise
+            forgive(error)
+        finally:
+            scope.paths = self
+        if surroundings is not None:
+            surroundings.restore()
+        return None
 
     def has_no_value(self, guards: Guards) -> None:
         """Note that what the function computes on this path has no value under guards: a part of it raised there."""
@@ -198,8 +243,8 @@ class Paths:
         try:
             value = run()
         except Exception as error:
-            if self._taken and not self._hidden and not isinstance(error, LimitError):
-                raise _NotFollowedError from error
+            if (self._taken or self._planned) and not self._hidden and not isinstance(error, LimitError):
+                raise NotFollowedError from error
             if self._has_no_value(error):
                 if self._knowledge.leaves_only_nan():
                     excuse(start)
@@ -207,7 +252,7 @@ class Paths:
                     self.raises = True
                 return _RAISED
             if self._taken:
-                error.add_note(f"This happened on the path where {_text(self._taken)}.")
+                error.add_note(f"This happened on the path where {in_words(self._taken)}.")
             library = library_function(error)
             if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):
                 raise library_refusal(library, error, raised_place(error)) from error  # no number takes this path
@@ -226,6 +271,8 @@ class Paths:
     @cached_property
     def _plain(self) -> dict[int, int]:
         """What nodes become without the aliases of levels that are closed; those of the open ones stay."""
+        if self._around is not None and self._around._scope is self._scope:
+            return self._around._plain
         return {node: node for outer in self._scope.chain() for node in outer.parameters}
 
     def _merged(self, paths: list[Decisions], results: list[_Result]) -> Tree:
@@ -264,21 +311,11 @@ class Paths:
             return
         met, expected = (other.shapes, first.shapes) if first.structure == other.structure else (other, first)
         self.unlike = ArgumentError(
-            f"{self._name} returns {_form(met)} where {_text(other_path)}",
-            why=f"it returns {_form(expected)} where {_text(path)}",
+            f"{self._name} returns {_form(met)} where {in_words(other_path)}",
+            why=f"it returns {_form(expected)} where {in_words(path)}",
             do="return the same structure and shapes on every path",
         )
         raise self.unlike
-
-    def _too_many(self) -> LimitError:
-        place, count = Counter(decision.place for decision in self._taken).most_common(1)[0]
-        return LimitError(
-            f"{self._name} has more than {self.limit} paths through its conditions",
-            where=place,
-            why=f"the condition there was decided {count} times on one path, about different values each time",
-            do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
-            "or raise max_paths",
-        )
 
 
 def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
@@ -313,20 +350,9 @@ def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: 
     surroundings = None if hidden or call in around.not_followed else Surroundings(f)
     if call in around.not_followed or (surroundings is not None and _is_out_of_sight(surroundings)):
         return lift(run())
-    scope.paths = paths = Paths(scope, around.limit, name_of(f), around, hidden=hidden)
-    try:
-        tree = paths.explore(run, lift)
-        if surroundings is None or paths.explored == 1 or surroundings.unchanged():
-            around.has_no_value(paths.raised)
-            return tree
-    except (_NotFollowedError, ArgumentError) as error:
-        if isinstance(error, ArgumentError) and error is not paths.unlike:
-            raise
-        forgive(error)
-    finally:
-        scope.paths = around
-    if surroundings is not None:
-        surroundings.restore()
+    tree = around.inside(scope, f, run, lift, surroundings, hidden=hidden)
+    if tree is not None:
+        return tree
     around.not_followed.add(call)
     return lift(run())
 
@@ -334,14 +360,6 @@ def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: 
 def _is_out_of_sight(surroundings: Surroundings) -> bool:
     """Whether what a function changes cannot be told, or not be put back."""
     return surroundings.runs_out or not surroundings.complete
-
-
-def _next_plan(taken: Sequence[Decision]) -> Decisions | None:
-    """Return the decisions of the next path: the last one that holds is reversed."""
-    kept = list(taken)
-    while kept and not kept[-1].outcome:
-        kept.pop()
-    return (*kept[:-1], replace(kept[-1], outcome=False)) if kept else None
 
 
 def _aligned(values: list[Any]) -> list[Any]:
@@ -365,18 +383,3 @@ def _form(value: Tree | list[tuple[int, ...]]) -> str:
     if isinstance(value, Tree):
         return str(value.structure).removeprefix("PyTreeSpec(").removesuffix(")")
     return ("shape " if len(value) == 1 else "shapes ") + ", ".join(map(str, value))
-
-
-def _text(decisions: Sequence[Decision]) -> str:
-    """Return a path in words."""
-    words = [f"the condition at {d.place} {'holds' if d.outcome else 'does not hold'}" for d in decisions[-3:]]
-    return ("... " if len(decisions) > 3 else "") + " and ".join(words)
-
-
-def _unsteady(name: str, planned: Decision, met: Decision) -> TraceError:
-    return TraceError(
-        f"{name} met another condition when it was run again",
-        where=met.place,
-        why=f"the run before decided the one at {planned.place} here, so the function depends on more than its inputs",
-        do="remove random numbers and changes of state from it, or use np.where",
-    )

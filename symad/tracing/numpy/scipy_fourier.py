@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from symad.tracing.numpy.fourier import radices, transform
 from symad.tracing.numpy.fourier_functions import resized
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.values.traced import refuse_function
+from symad.tracing.values.traced import TracedComplex, refuse_function
 
 MODULES = ("scipy.fft", "scipy.signal")
 _TRANSFORMS = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
@@ -22,8 +22,6 @@ _DIRECT = 256  # products in a convolution of vectors that are added up as they 
 
 class Complex:
     """The form of a function that takes complex arrays too."""
-
-    takes_complex = True
 
     def __init__(self, handler: Callable[..., Any]) -> None:
         self.handler = handler
@@ -36,6 +34,11 @@ class Complex:
     def where(self, places: Any) -> dict[str, Any]:
         """Return the axes by their name."""
         return {"axis": places} if isinstance(places, int) else {"axes": places}
+
+
+def takes_complex(form: Callable[..., Any], values: Sequence[Any]) -> bool:
+    """Return whether a form takes complex arrays, and gets one."""
+    return isinstance(form, Complex) and any(isinstance(value, TracedComplex) for value in values)
 
 
 for _name in _TRANSFORMS:

@@ -19,6 +19,7 @@ from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import as_truth
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import Nodes, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -39,6 +40,9 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         return made
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
         return NotImplemented
+    selection = next((value for value in inputs if isinstance(value, Selection)), None)
+    if selection is not None:
+        return selection.__array_ufunc__(ufunc, "__call__", *inputs, **keywords)
     node_arrays.require_float(f"np.{ufunc.__name__}", keywords.get("dtype"))
     targets, where = keywords.get("out", ()), keywords.get("where", True)
     scope = scope_of(*inputs, *targets, where)

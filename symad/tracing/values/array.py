@@ -19,7 +19,8 @@ from symad.tracing.calling.user_place import is_library, stores_item, user_place
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.computed_places import picked
 from symad.tracing.values.constant_nodes import constant, is_boolean
-from symad.tracing.values.known_numbers import Nodes, shown_value, truth_of, values_of
+from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, values_of
+from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
@@ -92,6 +93,11 @@ class Array(Traced, NDArrayOperatorsMixin):
         return self.size * self.itemsize
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
+        return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
+
+    @property
     def T(self) -> Array:  # noqa: N802 (NumPy's name)
         """The transposed array, a view."""
         return Array(self.nodes.T, self.scope)
@@ -134,6 +140,8 @@ class Array(Traced, NDArrayOperatorsMixin):
             found = self.nodes[plain_index(key)]
         except TraceError as error:
             gathered = self._gathered(key)
+            if gathered is None and isinstance(error, SymbolicValueError) and self._is_mask(key):
+                gathered = Selection(self.__copy__(), key.__copy__())
             if gathered is None:
                 raise
             forgive(error)
@@ -148,8 +156,17 @@ class Array(Traced, NDArrayOperatorsMixin):
             found = picked(scope_of(self, key), self.nodes, key)
         return None if scope is None or found is None else wrap(found, scope)
 
+    def _is_mask(self, key: Any) -> bool:
+        """Whether a key is a traced mask of all elements."""
+        return type(key) is Array and key.shape == self.shape and all_truths(key.scope.graph, key.nodes)
+
     def __setitem__(self, key: Any, value: Any) -> None:
         self.scope.check_open()
+        if isinstance(value, Selection):
+            if not self._is_mask(key) or not value.has_mask(key):
+                value.refuse()
+            value = np.where(key, value.full, self)
+            key = ...
         scope = join(self.scope, scope_of(key, value, default=self.scope))
         new = like(scope.graph, self.nodes, nodes_of(value, scope))
         scope.graph.arrays.stored_into(self.nodes)
@@ -188,7 +205,7 @@ class Array(Traced, NDArrayOperatorsMixin):
         """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
         graph = self.scope.graph
         if dtype is None and asked_by_an_index(sys._getframe(1)):
-            return np.asarray(plain_index(self))
+            return np.asarray(self._index_of_ordinary())
         if dtype is None:
             check_making(sys._getframe(1))
         if dtype is None or np.dtype(dtype) == object:
@@ -210,6 +227,16 @@ class Array(Traced, NDArrayOperatorsMixin):
                     raise
                 return np.full(self.shape, np.nan, dtype)  # the error is noted: what comes of it is refused
         return np.array([float(value) for value in known if value is not None], dtype=dtype).reshape(self.shape)
+
+    def _index_of_ordinary(self) -> Any:
+        """Return its values; a store where a mask without values picks asks for a traced array in place of that one."""
+        try:
+            return plain_index(self)
+        except SymbolicValueError as error:
+            if not (stores_item() and all_truths(self.scope.graph, self.nodes)):
+                raise
+            forgive(error)
+            raise store_error() from None
 
     def __repr__(self) -> str:
         return f"<traced {self}>"

@@ -84,7 +84,17 @@ def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[
 
     A constant that is the same for all elements is no slot, but itself.
     """
-    return _template(build, _slots(graph, operands, kinds_of(graph, operands)))
+    return new_template(build, given_of(graph, operands))
+
+
+def given_of(graph: Graph, operands: Sequence[Nodes]) -> tuple[Kind | sp.Basic, ...]:
+    """Return what a template is made for: kinds of operands, or the atom of a constant that is the same for all."""
+    return _slots(graph, operands, kinds_of(graph, operands))
+
+
+def exactly(given: Sequence[Kind | sp.Basic]) -> tuple[Any, ...]:
+    """Return what tells atoms apart that are equal, but not of one type and precision."""
+    return tuple(atom_key(part) for part in given if isinstance(part, sp.Basic))
 
 
 def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tuple[Template, list[int], int]:
@@ -92,7 +102,7 @@ def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tupl
 
     The template is one for all, and is not to be added to.
     """
-    return _known_template(build, given, tuple(atom_key(part) for part in given if isinstance(part, sp.Basic)))
+    return _known_template(build, given, exactly(given))
 
 
 def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]) -> tuple[Kind | sp.Basic, ...]:
@@ -103,7 +113,8 @@ def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
     )
 
 
-def _template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Template, list[int], int]:
+def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Template, list[int], int]:
+    """Return a template that may be added to."""
     template = Template()
     slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in given]
     return template, slots, build(template, *slots)
@@ -111,10 +122,10 @@ def _template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Template,
 
 @lru_cache(maxsize=TEMPLATES)
 def _known_template(
-    build: Build, given: Sequence[Kind | sp.Basic], exactly: Sequence[Any]
+    build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence[Any]
 ) -> tuple[Template, list[int], int]:
-    """Return a template; atoms that are equal, but not of one type and precision, are told apart by `exactly`."""
-    return _template(build, given)
+    """Return a template; `atoms` is there to tell equal ones apart (`exactly`)."""
+    return new_template(build, given)
 
 
 def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:

@@ -97,16 +97,25 @@ def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool])
     return False
 
 
+def _is_symbolic(scope: Scope, node: int) -> bool:
+    """Whether a node, which may be asked for, is known to depend on a symbol: many conditions share their operands."""
+    scope.check_open()
+    in_stand_in = not STAND_INS.keys().isdisjoint(scipy_calls())
+    return not in_stand_in and _depends(scope.graph, node, frozenset(), scope.symbolic)
+
+
 def truth_of(scope: Scope, node: int) -> bool:
     """Return the truth value that Python's `if` follows; where all paths are explored, that of the current path.
 
     TraceError when the condition is symbolic otherwise.
     """
+    paths = scope.deciding()
+    if paths is not None and _is_symbolic(scope, node):
+        return paths.decide(node)
     try:
         with forgiving():
             return bool(_number(scope, node))
     except UnboundSymbolError:
-        paths = scope.deciding()
         if paths is None:
             raise symbolic_error(scope.graph, node, _TRUTH) from None  # its text looks for the symbols in the graph
         return paths.decide(node)

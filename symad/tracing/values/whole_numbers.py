@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -10,8 +10,8 @@ import numpy.typing as npt
 import sympy as sp
 
 import codegen.heads as h
-from codegen.ir.program import Head
-from symad.graph.array_operands import ArrayNode, Reading
+from codegen.ir.program import Head, Program
+from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
 from symad.tracing.values.constant_nodes import constant
 
@@ -63,18 +63,22 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
     return True
 
 
-def makes_whole(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], whole: Set[int], result: int) -> bool:
-    """Return whether a row is a whole number by how it is made, where some rows are."""
-    stack, seen = [result], set[int]()
+def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], made: Nodes) -> None:
+    """Have a graph note that leaves which a body makes are whole numbers, where they are made of such."""
+    if not graph.whole:
+        return
+    whole = {row for row, atom in body.atoms.items() if isinstance(atom, sp.Integer)}
+    whole |= {row for row, nodes in enumerate(slots) if are_whole(graph, nodes)}
+    stack, seen = [body.outputs[0].rows[0]], set[int]()
     while stack:
         row = stack.pop()
-        if row in seen or row in whole or heads[row] in _ROUNDED:
+        if row in seen or row in whole or body.heads[row] in _ROUNDED:
             continue
         seen.add(row)
-        if heads[row] not in _KEPT or not operands[row]:
-            return False
-        stack += _numbers_among(heads[row], operands[row])
-    return True
+        if body.heads[row] not in _KEPT or not body.operands[row]:
+            return
+        stack += _numbers_among(body.heads[row], body.operands[row])
+    graph.whole.append(range(int(made.min()), int(made.max()) + 1))
 
 
 def _among(known: Sequence[range], low: int, high: int) -> bool:

@@ -94,6 +94,16 @@ def test_within_the_limit_all_is_as_before(f, x):
         np.testing.assert_array_equal(sa.grad(f)(x), wanted)
 
 
+def test_a_trace_that_is_kept():
+    slope, x = sa.grad(lambda x: np.sum(np.outer(x, x) ** 2)), MANY[:1000]
+    for _ in range(3):
+        wanted = slope(x)
+    with limits(max_bytes=MEGABYTE), pytest.raises(MemoryLimitError, match="1,000 x 1,000 numbers"):
+        slope(x)
+    with limits(max_bytes=1e7):
+        np.testing.assert_array_equal(slope(x), wanted)
+
+
 @pytest.mark.parametrize("transform", [sa.hessian, lambda f: sa.jacobian(sa.grad(f))])
 def test_dense_matrices_are_refused_at_once(transform):
     """On numbers also without a limit, if the machine has no such memory."""

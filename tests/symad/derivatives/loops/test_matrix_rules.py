@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
-from codegen.matrices.matrix_loops import has_matrices, matrix_program, without_matrices
+from codegen.ir.program import Input, Output
+from codegen.ir.region import Buffer, Gather, Nest, Result, RolledProgram, regions_of
+from codegen.ir.tables import Affine
+from codegen.matrices.matrix_loops import has_matrices, matrix_program, matrix_region, without_matrices
 from symad.derivatives.loops.pullback import pullback
 from symad.derivatives.loops.pushforward import pushforward
 from tests.support.matrix_operations import FACTORS, OPERATIONS, name_of, operands_of
@@ -43,6 +46,48 @@ def test_first_and_second_derivatives_are_those_of_loops(operation, active):
     if max(operation.operands) > LARGEST:
         return
     every = list(range(len(given)))
+    tangents = [random.normal(size=array.size) for array in given]
+    assert_close(*(evaluate_rolled(pushforward(program, every), [*given, *tangents]) for program in pulled))
+    cotangents = [random.normal(size=output.size) for output in pulled[0].outputs]
+    assert_close(*(evaluate_rolled(pullback(program, every), [*given, *cotangents]) for program in pulled))
+
+
+ROUNDS = 3
+
+
+def in_rounds(operation):
+    """A nest that carries an operation out for each row of its arrays, and the same regions one by one."""
+    first = len(operation.operands)
+    inputs = tuple(Input(f"x{k}", (ROUNDS * size,)) for k, size in enumerate(operation.operands))
+    outputs = tuple(Output((ROUNDS * size,), ()) for size in operation.results)
+    buffers = [Buffer("input", array.size) for array in inputs] + [Buffer("output", array.size) for array in outputs]
+
+    def region(start, shifts):
+        reads = [Gather(k, Affine(start * n, 1, n, (n,) * shifts)) for k, n in enumerate(operation.operands)]
+        results = [(first + k, Affine(start * n, 1, n, (n,) * shifts)) for k, n in enumerate(operation.results)]
+        stores = [Result(k, buffer, places, "store") for k, (buffer, places) in enumerate(results)]
+        return matrix_region(operation, reads, stores)
+
+    nest, flat = (Nest(ROUNDS, (region(0, 1),)),), tuple(region(k, 0) for k in range(ROUNDS))
+    return [RolledProgram(inputs, outputs, tuple(buffers), steps) for steps in (nest, flat)]
+
+
+@pytest.mark.parametrize("operation", [*OPERATIONS, *FACTORS], ids=name_of)
+def test_derivatives_of_rounds_are_those_of_operations_one_by_one(operation):
+    """To second order, and no matrix operation becomes loops on the way."""
+    programs, random = in_rounds(operation), np.random.default_rng(1)
+    rounds = [operands_of(operation, seed) for seed in range(ROUNDS)]
+    given = [np.concatenate([each[k].ravel() for each in rounds]) for k in range(len(operation.operands))]
+    active = range(len(given))
+    tangents = [random.normal(size=array.size) for array in given]
+    assert_close(*(evaluate_rolled(pushforward(program, active), [*given, *tangents]) for program in programs))
+    pulled = [pullback(program, active) for program in programs]
+    assert len(list(regions_of(pulled[0].steps))) < len(list(regions_of(pulled[1].steps)))
+    given += [random.normal(size=output.size) for output in programs[0].outputs]
+    assert_close(*(evaluate_rolled(program, given) for program in pulled))
+    if max(operation.operands) > LARGEST:
+        return
+    every = range(len(given))
     tangents = [random.normal(size=array.size) for array in given]
     assert_close(*(evaluate_rolled(pushforward(program, every), [*given, *tangents]) for program in pulled))
     cotangents = [random.normal(size=output.size) for output in pulled[0].outputs]

@@ -184,7 +184,7 @@ MISTAKES = {
         "or fori_loop; for a choice: cond, np.where, np.maximum; or raise max_paths",
     ),
     "a mask, compiled": (
-        lambda: sa.compile(lambda x: x[x > 0].sum(), X),
+        lambda: sa.compile(lambda x: x[x > 0].max(), X),
         sa.TraceError,
         "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
         "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",

@@ -377,3 +377,25 @@ def test_rows_with_constants_lie_side_by_side_before_they_are_compared(smaller):
     np.testing.assert_allclose(value, np.sum(scores.max(axis=1) ** 2) + np.sum(scores.max(axis=0)), rtol=1e-13)
     np.testing.assert_allclose(gradient, (wanted * 2 * x.reshape(20, 20)).ravel(), rtol=1e-12)
     np.testing.assert_allclose(sa.grad(largest)(x), gradient, rtol=1e-12)
+
+
+def test_one_body_is_made_for_all_operations_that_are_alike():
+    def steps(x):
+        for _ in range(12):
+            x = np.sin(0.5 * x) + np.roll(x, 1)
+        return np.sum(x)
+
+    bodies = {id(loop.body) for loop in traced_with_loops(steps, (RNG.normal(size=LARGE),)).loops}
+    assert len(bodies) == 4  # a product, a sine, a sum of two, and of all
+
+
+def test_bodies_of_equal_constants_of_other_types_are_not_one():
+    def squares(x):
+        return np.sum(x**2) + np.sum(x**2.0) + np.sum(x * 2) + np.sum(x * 2.0)
+
+    x = RNG.normal(size=LARGE)
+    loops = traced_with_loops(squares, (x,)).loops
+    assert len({tuple(map(str, loop.body.atoms.values())) for loop in loops}) > 2
+    value, gradient = sa.compile(sa.value_and_grad(squares), x)(x)
+    np.testing.assert_allclose(value, squares(x), rtol=1e-12)
+    np.testing.assert_allclose(gradient, 4 * x + 4, rtol=1e-13, atol=1e-14)

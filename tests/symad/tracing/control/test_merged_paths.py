@@ -483,7 +483,10 @@ def test_the_number_of_paths_is_limited_before_anything_is_differentiated():
     def f(x):
         return independent(x)
 
-    with sa.choices() as made, pytest.raises(LimitError, match="f has more than 64 paths through its conditions"):
+    with (
+        sa.choices() as made,
+        pytest.raises(LimitError, match="independent has more than 64 paths through its conditions"),
+    ):
         sa.compile(sa.derivative_tensor(f, 3), np.ones(7))
     assert made == []
     kernel = sa.compile(sa.hessian(f, mode="fwd-rev"), np.ones(7), max_paths=128)

@@ -1,0 +1,92 @@
+"""Merged calls: forms of the user's functions whose paths are followed call by call, and of `max` and `min`.
+
+A function that asks 100 conditions, one in each call of another one, has 2**100 paths; each call has two. Where a
+function has too many paths, `shadows` puts these forms in place of the names of the functions that ask, and it runs
+again. Without conditions on symbols each form is the original function.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.node_builders as op
+from symad.errors import LimitError
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.values.array import wrap
+from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
+
+Function = Callable[..., Any]
+Deciding = Mapping[CodeType, Sequence[dict[str, Any]]]  # code, and the global names of what ran when it was first met
+
+
+class PathsError(LimitError):
+    """A function has more paths than the limit: the user's code that met conditions, and global names it was run by."""
+
+    def __init__(self, what: str, *, where: str, why: str, do: str, deciding: Deciding) -> None:
+        super().__init__(what, where=where, why=why, do=do)
+        self.deciding = frozenset(deciding)
+        self.namespaces = [names for found in deciding.values() for names in found]
+
+
+def call_forms(names: Iterable[tuple[str, Any]], deciding: frozenset[CodeType]) -> dict[str, Function]:
+    """Return the forms of those functions, by their names, in whose code conditions were met; decorated ones too."""
+    return {name: _merged(f) for name, f in names if isinstance(f, FunctionType) and _code_of(f) in deciding}
+
+
+def _code_of(f: Function) -> Any:
+    return getattr(inspect.unwrap(f), "__code__", None)
+
+
+def _merged(f: Function) -> Function:
+    @functools.wraps(f)
+    def call(*args: Any, **keywords: Any) -> Any:
+        scope = innermost_scope()
+        paths = None if scope is None else scope.deciding()
+        if paths is None or not holds_traced((*args, *keywords.values())):
+            return f(*args, **keywords)
+        return paths.merge(f, args, keywords)
+
+    return call
+
+
+def _extremum(original: Function, is_better: Callable[[Any, Any], Any]) -> Function:
+    """Return the form of max or min that chooses between numbers without a path: the first of those that are equal."""
+
+    @functools.wraps(original)
+    def call(*args: Any, key: Any = None, **keywords: Any) -> Any:
+        values = list(args[0]) if len(args) == 1 else list(args)
+        scope = innermost_scope()
+        keys = values if key is None else [key(value) for value in values]
+        if scope is None or scope.deciding() is None or not (_has_numbers(values) and _has_numbers(keys)):
+            return original(values, key=key, **keywords)
+        best, highest = values[0], keys[0]
+        for value, height in zip(values[1:], keys[1:], strict=True):
+            better = is_better(height, highest)
+            best, highest = _chosen(better, value, best), _chosen(better, height, highest)
+        return best
+
+    return call
+
+
+def _has_numbers(values: list[Any]) -> bool:
+    """Whether values are numbers, traced ones among them."""
+    numbers = all(isinstance(value, Scalar | int | float | np.number) for value in values)
+    return numbers and any(type(value) is Scalar for value in values)
+
+
+def _chosen(condition: Any, value: Any, otherwise: Any) -> Any:
+    if not isinstance(condition, Scalar):
+        return value if condition else otherwise
+    scope = scope_of(condition, value, otherwise)
+    node, *sides = (int(nodes_of(part, scope)) for part in (condition, value, otherwise))
+    return wrap(np.array(op.select(scope.graph, node, *sides)), scope)
+
+
+EXTREMA = {"max": _extremum(max, lambda a, b: a > b), "min": _extremum(min, lambda a, b: a < b)}

@@ -1,0 +1,59 @@
+"""Decisions: the conditions that were met on a path, the next path, and both in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from symad.errors import TraceError
+from symad.tracing.calling.merged_calls import Deciding, PathsError
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A condition (a node without aliases), its outcome, the user's file and line, and SciPy's function there."""
+
+    condition: int
+    outcome: bool
+    place: str
+    library: str = ""
+
+
+Decisions = tuple[Decision, ...]
+
+
+def next_plan(taken: Sequence[Decision]) -> Decisions | None:
+    """Return the decisions of the next path: the last one that holds is reversed."""
+    kept = list(taken)
+    while kept and not kept[-1].outcome:
+        kept.pop()
+    return (*kept[:-1], replace(kept[-1], outcome=False)) if kept else None
+
+
+def in_words(decisions: Sequence[Decision]) -> str:
+    """Return a path in words."""
+    words = [f"the condition at {d.place} {'holds' if d.outcome else 'does not hold'}" for d in decisions[-3:]]
+    return ("... " if len(decisions) > 3 else "") + " and ".join(words)
+
+
+def unsteady(name: str, planned: Decision, met: Decision) -> TraceError:
+    return TraceError(
+        f"{name} met another condition when it was run again",
+        where=met.place,
+        why=f"the run before decided the one at {planned.place} here, so the function depends on more than its inputs",
+        do="remove random numbers and changes of state from it, or use np.where",
+    )
+
+
+def too_many(name: str, limit: int, taken: Sequence[Decision], deciding: Deciding) -> PathsError:
+    """Return the error for more paths than the limit."""
+    place, count = Counter(decision.place for decision in taken).most_common(1)[0]
+    return PathsError(
+        f"{name} has more than {limit} paths through its conditions",
+        where=place,
+        why=f"the condition there was decided {count} times on one path, about different values each time",
+        do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
+        "or raise max_paths",
+        deciding=deciding,
+    )

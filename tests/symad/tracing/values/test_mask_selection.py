@@ -1,0 +1,139 @@
+"""What a mask without values picks: computed with, summed up, stored where the mask picks; anything else is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.errors import TraceError
+
+X = np.array([0.7, -0.4, 1.9, 0.2, -2.5, 0.9])
+POINTS = [X, -X, np.abs(X), -np.abs(X), np.roll(X, 1) * 3]
+DATA = np.arange(6.0)
+
+
+def pieces(x):
+    y = np.zeros_like(x)
+    positive = x > 0
+    y[positive] = np.sqrt(x[positive]) * x[positive] + 1 / x[positive]
+    y[~positive] = np.exp(x[~positive]) - 2.0
+    return y
+
+
+def in_an_ordinary_array(x):
+    y = np.zeros(6)
+    y[x > 0.5] = 3.0
+    large = np.abs(x) > 1
+    y[large] = np.log(np.abs(x)[large]) * y[large]
+    return y * DATA + x
+
+
+def sums(x):
+    inside = np.abs(x) < 1.5
+    chosen, rest = x[inside], x[~inside]
+    squares = np.sum(chosen**2) + chosen @ chosen + np.dot(rest, rest * 2) + np.sum(np.sqrt(x[x > 0]))
+    return squares + rest.sum() * x[0] + np.prod(chosen + 2.5) + np.sum(chosen > 0.5) + np.mean(x[x > -100])
+
+
+def selection_of_a_selection(x):
+    large = np.abs(x) > 0.5
+    signs = np.ones_like(x[large])
+    signs[x[large] < 0] = -1.0
+    kept = x[large]
+    return np.sum(kept[kept > 0.8] ** 2) + np.sum(signs * kept) + np.sum(kept.copy()) * x[1]
+
+
+def in_place(x):
+    y = x * 2
+    low = y < 1
+    y[low] *= np.cos(y[low])
+    y[low] += 1.0
+    kept = y[low]  # a copy, which what follows does not change
+    y[low] = 0.0
+    other = kept
+    other += 0.5
+    return y * np.sum(kept)
+
+
+def with_stand_ins(x):
+    y = np.array([x[0] * 2, x[1], x[2] ** 2, x[3], x[4], x[5]])
+    picked = y[y > 0.3]
+    return np.sum(picked * np.sin(picked)) + picked @ picked + np.prod(picked) + np.mean(np.ones_like(picked) + picked)
+
+
+def asked(x):
+    positive = x > 0
+    if np.any(x[positive] > 1.0):
+        return np.sum(x[positive] ** 3)
+    return np.sum(x) if np.all(x[positive] < 0.95) else x[0] * 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [pieces, in_an_ordinary_array, sums, selection_of_a_selection, in_place, asked, with_stand_ins],
+    ids=lambda f: f.__name__,
+)
+def test_selections_of_unknown_length(f):
+    def total(x):
+        return np.sum(f(x) * np.cos(DATA)) if np.ndim(f(x)) else f(x) * 1.0
+
+    value = sa.compile(f, X)
+    gradient, hessian = sa.compile(sa.grad(total), X), sa.compile(sa.hessian(total), X)
+    for x in POINTS:
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(value(x), f(x), rtol=1e-13, atol=1e-14)
+            np.testing.assert_allclose(gradient(x), sa.grad(total)(x), rtol=1e-12, atol=1e-13)
+            np.testing.assert_allclose(hessian(x), sa.hessian(total)(x), rtol=1e-11, atol=1e-12)
+
+
+def test_nothing_is_picked():
+    def f(x):
+        picked = x[x > 10]
+        return np.stack([np.sum(picked), np.prod(picked), np.mean(picked), picked @ picked])
+
+    with pytest.warns(RuntimeWarning, match="empty slice|invalid value"):
+        expected = f(X)
+    np.testing.assert_array_equal(sa.compile(f, X)(X), expected)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: len(x[x > 0]) * x[0],
+    lambda x: x[x > 0].size * x[0],
+    lambda x: x[x > 0][0],
+    lambda x: np.max(x[x > 0]),
+    lambda x: np.sum(x[x > 0] * x[x > 1]),
+    lambda x: np.sum(x[x > 0] * x),
+    lambda x: np.sum(DATA[x > 0]),
+    lambda x: sum(value for value in x[x > 0]),
+    lambda x: math.fsum(x[x > 0]),
+    lambda x: np.sum(np.cumsum(x[x > 0])),
+    lambda x: x[x > 0],
+    lambda x: np.sum(np.sort(x[x > 0]) * 2),
+    lambda x: np.sum(np.concatenate([x[x > 0], x])),
+    lambda x: np.sum(np.frompyfunc(lambda u: u * 2, 1, 1)(x[x > 0])),
+    lambda x: np.add.reduce(x[x > 0]),
+    lambda x: np.sum(np.add(x[x > 0], 1.0, out=np.zeros(3))),
+    lambda x: np.sum(np.logical_and(x[x > 0], 1.0, out=x[x > 0])),
+])  # fmt: skip
+def test_what_has_no_form_of_known_size_is_refused(f):
+    with pytest.raises(TraceError):
+        sa.compile(f, X)
+
+
+def test_a_store_of_what_another_mask_picks_is_refused():
+    def f(x):
+        y = x * 1.0
+        y[x > 0] = x[x < 1]
+        return np.sum(y)
+
+    with pytest.raises(TraceError, match="the value of a traced array"):
+        sa.compile(f, X)
+
+
+def test_user_code_sees_an_array():
+    def f(x):
+        assert isinstance(x[x > 0], np.ndarray)
+        return np.sum(x[x > 0])
+
+    assert sa.compile(f, X)(X) == np.sum(X[X > 0])
