@@ -1,4 +1,4 @@
-"""Matrix operations with NumPy: what kernels and loops of them are checked against."""
+"""Operations on whole arrays with NumPy: what kernels and loops of them are checked against."""
 
 from __future__ import annotations
 
@@ -140,6 +140,33 @@ def _approximant(matrix: Numbers, powers: Sequence[Numbers]) -> Any:
     return np.linalg.solve(even - matrix @ odd, even + matrix @ odd)
 
 
+def _order(operation: MatrixOperation, keys: Numbers) -> list[Numbers]:
+    return [np.argsort(keys.reshape(operation.sizes), axis=1, kind="stable").astype(np.float64)]
+
+
+def _insertion(operation: MatrixOperation, keys: Numbers, others: Numbers) -> list[Numbers]:
+    side: Any = "left" if operation.kind == "insertion" else "right"
+    return [np.searchsorted(keys, others, side=side).astype(np.float64)]
+
+
+def _gather(operation: MatrixOperation, numbers: Numbers, places: Numbers) -> list[Numbers]:
+    where, inside = _places(operation, places)
+    return [np.where(inside, numbers[where], np.nan)]
+
+
+def _scatter(operation: MatrixOperation, numbers: Numbers, places: Numbers) -> list[Numbers]:
+    where, inside = _places(operation, places)
+    return [np.bincount(where[inside], numbers[inside], operation.results[0]).astype(np.float64)]
+
+
+def _places(operation: MatrixOperation, places: Numbers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return where the places of all rows are in their numbers, and which of them are there at all."""
+    rows, n, m = operation.sizes
+    turned = np.where(places < 0, places + n, places)
+    inside = (turned >= 0) & (turned < n)
+    return np.where(inside, turned, 0).astype(np.int64) + np.repeat(np.arange(rows) * n, m), inside
+
+
 _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "product": _product,
     "cholesky": _cholesky,
@@ -151,4 +178,9 @@ _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "eigen": _eigen,
     "singular": _singular,
     "exponential": _exponential,
+    "order": _order,
+    "insertion": _insertion,
+    "insertion_right": _insertion,
+    "gather": _gather,
+    "scatter": _scatter,
 }

@@ -1,4 +1,4 @@
-"""Operations on whole matrices: what a region runs where a library of linear algebra has one routine for it.
+"""Operations on whole arrays: what a region runs where one routine, of a library or of the kernel's own, computes it.
 
 Such a region (`codegen.ir.region`) is run once, and each of its tables has all entries of a matrix, row by row. Its
 body only says which results depend on which operands; what is computed, the operation says.
@@ -16,10 +16,17 @@ and n columns, k the smaller number:
 "eigen": of a symmetric matrix, of which the lower triangle is read, its eigenvalues, ascending, and eigenvectors.
 "exponential": exp A of a square matrix, by scaling and squaring.
 Where an entry that is read is not finite, all results of the last three are NaN.
+
+Those of which a kernel has the routine itself, whole numbers being floats:
+"order": of r rows of n keys, for each row the stable permutation that sorts it, NaN last.
+"insertion", "insertion_right": of n sorted keys and m others, where each of these is inserted before, or after, equals.
+"gather": of r rows of n numbers and of m places each, the numbers at these; negative places count from the end, and NaN
+is what a place beyond has. "scatter", its adjoint: of r rows of m numbers and their places, the n sums at these.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
@@ -33,13 +40,21 @@ from codegen.ir.row_table import Table
 
 MatrixKind = Literal[
     "product", "cholesky", "triangular", "solve", "determinant", "log_determinant", "qr", "eigen", "singular",
-    "exponential",
+    "exponential", "order", "insertion", "insertion_right", "gather", "scatter",
 ]  # fmt: skip
 MATRIX_KINDS: tuple[MatrixKind, ...] = get_args(MatrixKind)
 WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset(
     {"eigen", "singular", "exponential"}
 )  # nobody but LAPACK carries these out
-_SIZES: dict[MatrixKind, int] = {"product": 4, "triangular": 2, "solve": 2, "qr": 2, "singular": 2}  # others have one
+OWN: frozenset[MatrixKind] = frozenset(
+    {"order", "insertion", "insertion_right", "gather", "scatter"}
+)  # a kernel carries these out itself; straight lines of them would have every element beside every other
+CONSTANT: frozenset[MatrixKind] = frozenset({"order", "insertion", "insertion_right"})  # between jumps
+MOVING: frozenset[MatrixKind] = frozenset({"gather", "scatter"})  # linear, whatever the places are
+_SIZES: dict[MatrixKind, int] = {
+    "product": 4, "triangular": 2, "solve": 2, "qr": 2, "singular": 2,
+    "order": 2, "insertion": 2, "insertion_right": 2, "gather": 3, "scatter": 3,
+}  # fmt: skip  # others have one
 _CUBES = {
     "determinant": 2 / 3,
     "log_determinant": 2 / 3,
@@ -52,6 +67,11 @@ _FACTORS = {"qr": "Q, R, Q R", "eigen": "λ, V, V diag(λ) Vᵀ", "singular": "U
 _NAMES = {
     "cholesky": "Cholesky factor", "triangular": "triangular solve", "qr": "QR factors",
     "eigen": "eigenvalues and eigenvectors", "singular": "singular values and vectors",
+}  # fmt: skip
+_OWN_NAMES = {
+    "order": "order of {1} keys", "insertion": "places of {1} keys among {0}",
+    "insertion_right": "places of {1} keys among {0}, behind equals",
+    "gather": "{2} of {1} numbers at computed places", "scatter": "sums of {2} numbers at {1} computed places",
 }  # fmt: skip
 
 
@@ -79,6 +99,8 @@ class MatrixOperation:
             number, rows, inner, columns = self.sizes
             return number * rows * inner, number * inner * columns
         n = self.sizes[0]
+        if self.kind in _BY_PLACES:
+            return _BY_PLACES[self.kind](*self.sizes)[:-1]
         if self.kind in ("qr", "singular"):
             return (n * self.sizes[1],)
         return (n * n, n * self.sizes[1]) if len(self.sizes) > 1 else (n * n,)
@@ -89,6 +111,8 @@ class MatrixOperation:
         if self.kind == "product":
             number, rows, _, columns = self.sizes
             return (number * rows * columns,)
+        if self.kind in _BY_PLACES:
+            return _BY_PLACES[self.kind](*self.sizes)[-1:]
         n, other = self.sizes[0], self.sizes[-1]
         by_kind = {
             "cholesky": (n * n,), "determinant": (1,), "log_determinant": (1, 1), "eigen": (n, n * n),
@@ -103,10 +127,17 @@ class MatrixOperation:
             number, rows, inner, columns = self.sizes
             return 2 * number * rows * inner * columns
         n, other = self.sizes[0], self.sizes[-1]
+        if self.kind in OWN:
+            return sum(self.operands) * (n.bit_length() if self.kind.startswith("insertion") else self.steps)
         if self.kind in ("qr", "singular"):
             return (4 if self.kind == "qr" else 20) * n * other * min(n, other)
         sides = other if len(self.sizes) > 1 else 0
         return int(_CUBES.get(self.kind, 0) * n**3) + (1 if self.kind == "triangular" else 2) * n * n * sides
+
+    @property
+    def steps(self) -> int:
+        """How many times it goes through what it reads, of an order."""
+        return 8 if self.kind == "order" else 1
 
     @property
     def description(self) -> str:
@@ -115,6 +146,9 @@ class MatrixOperation:
         >>> MatrixOperation("product", (1, 3, 4, 2)).description, MatrixOperation("log_determinant", (5,)).description
         ('product of matrices 3 x 4 and 4 x 2', 'log determinant of a matrix 5 x 5')
         """
+        if self.kind in OWN:
+            times = f"{self.sizes[0]} times " if self.sizes[0] > 1 and not self.kind.startswith("insertion") else ""
+            return times + _OWN_NAMES[self.kind].format(*self.sizes)
         what = _NAMES.get(self.kind, self.kind.replace("_", " "))
         if self.kind in ("qr", "singular"):
             return f"{what} of a matrix {self.sizes[0]} x {self.sizes[1]}"
@@ -140,6 +174,8 @@ class MatrixOperation:
             return f"det {names[0]}"
         if self.kind == "exponential":
             return f"exp {names[0]}"
+        if self.kind in OWN:
+            return f"{self.kind.replace('_', ' ')}({', '.join(names)})"
         if self.kind == "log_determinant":
             return f"log |det {names[0]}|"
         if self.kind in _FACTORS:
@@ -155,14 +191,27 @@ class MatrixOperation:
         return _body(self.kind)
 
 
+_BY_PLACES: dict[str, Callable[..., tuple[int, ...]]] = {  # the numbers of entries of operands, then of the result
+    "order": lambda rows, n: (rows * n, rows * n),
+    "insertion": lambda n, m: (n, m, m),
+    "insertion_right": lambda n, m: (n, m, m),
+    "gather": lambda rows, n, m: (rows * n, rows * m, rows * m),
+    "scatter": lambda rows, n, m: (rows * m, rows * m, rows * n),
+}
+_OF_TWO = {"product", "triangular", "solve", "insertion", "insertion_right", "gather", "scatter"}
+
+
 @cache
 def _body(kind: MatrixKind) -> Program:
     rows = Table()
-    slots = [
-        rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(1 + (kind in ("product", "triangular", "solve")))
-    ]
+    slots = [rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(1 + (kind in _OF_TWO))]
     first, last = slots[0], slots[-1]
-    if kind in ("product", "determinant"):
+    if kind in CONSTANT:
+        signs = [rows.row(sp.sign, (slot,)) for slot in slots]
+        results = signs if len(signs) == 1 else [rows.canonical(sp.Add, tuple(signs))]
+    elif kind in OWN:
+        results = [rows.canonical(sp.Mul, (first, rows.row(sp.sign, (last,))))]
+    elif kind in ("product", "determinant"):
         results = [rows.canonical(sp.Mul, (first, last))]
     elif kind == "cholesky":
         results = [rows.row(sp.Pow, (first, rows.leaf(sp.Rational(1, 2))))]

@@ -1,12 +1,12 @@
 """Matrix operations as programs of one region, and as the loops that they stand for.
 
 Loops are what is read where no library carries an operation out: in straight lines, in exported C, for derivatives by
-entries, and where SciPy is missing.
+entries, and where SciPy is missing. What a kernel carries out itself has loops in straight lines and in nests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from codegen.errors import LimitError, LoweringError
 from codegen.functions.libraries import EXTRA
 from codegen.ir.body_parts import copy
-from codegen.ir.matrix_operation import WITHOUT_LOOPS, MatrixOperation
+from codegen.ir.matrix_operation import OWN, WITHOUT_LOOPS, MatrixOperation
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.readdress import all_readdressed, moved, renumbered, shifts_to
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
@@ -29,6 +29,7 @@ from codegen.matrices.factorization_loops import (
     reflections_program,
     substitution_program,
 )
+from codegen.matrices.order_loops import order_loops
 from codegen.matrices.product_loops import matrix_product
 
 LARGEST = 320  # rows of a matrix that is factorized by loops: these keep n**3 numbers, 260 MB
@@ -81,6 +82,8 @@ def loops_of(operation: MatrixOperation) -> RolledProgram:
     if operation.kind == "product":
         number, rows, inner, columns = operation.sizes
         return matrix_product(number, rows, inner, columns, [None, None])
+    if operation.kind in OWN:
+        return order_loops(operation)
     kept = n**3 if operation.kind != "qr" else n * sum(operation.sizes) * operation.sizes[1] // 2
     if kept > LARGEST**3:
         raise LimitError(
@@ -103,11 +106,20 @@ def has_matrices(program: RolledProgram) -> bool:
     return any(region.matrix is not None for region, _ in regions_of(program.steps))
 
 
-def needs_library(program: RolledProgram) -> bool:
-    """Return whether some region of a program is a matrix operation that has no loops."""
-    return any(
-        region.matrix is not None and region.matrix.kind in WITHOUT_LOOPS for region, _ in regions_of(program.steps)
-    )
+def asks_library(program: RolledProgram) -> bool:
+    """Return whether some region of a program is a matrix operation that a library is asked for."""
+    return any(region.matrix is not None and region.matrix.kind not in OWN for region, _ in regions_of(program.steps))
+
+
+def only_whole(program: RolledProgram) -> bool:
+    """Return whether some region of a program is a matrix operation that is carried out whole, or not at all."""
+    whole = OWN | WITHOUT_LOOPS
+    return any(region.matrix is not None and region.matrix.kind in whole for region, _ in regions_of(program.steps))
+
+
+def without_library(program: RolledProgram) -> RolledProgram:
+    """Return a program with loops in the place of what a library is asked for; LimitError where these are too large."""
+    return _replaced(program, lambda operation: operation.kind not in OWN)
 
 
 def without_matrices(program: RolledProgram) -> RolledProgram:
@@ -119,11 +131,16 @@ def without_matrices(program: RolledProgram) -> RolledProgram:
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    if not has_matrices(program):
+    return _replaced(program, lambda operation: True)
+
+
+def _replaced(program: RolledProgram, chosen: Callable[[MatrixOperation], bool]) -> RolledProgram:
+    """Return a program with loops in the place of operations that are chosen."""
+    if not any(region.matrix is not None and chosen(region.matrix) for region, _ in regions_of(program.steps)):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
-    made = _WrittenOut(list(program.buffers[:first]))
+    made = _WrittenOut(list(program.buffers[:first]), chosen)
     written = made.steps(steps, ())
     behind = len(made.buffers)
     numbered = renumbered(written, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
@@ -143,8 +160,8 @@ def written_out(program: Program | RolledProgram) -> Program:
 class _WrittenOut:
     """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
 
-    def __init__(self, buffers: list[Buffer]) -> None:
-        self.buffers = buffers
+    def __init__(self, buffers: list[Buffer], chosen: Callable[[MatrixOperation], bool]) -> None:
+        self.buffers, self.chosen = buffers, chosen
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
         """Return steps with loops in the place of operations; `counts` are those of the nests around."""
@@ -152,7 +169,7 @@ class _WrittenOut:
         for step in steps:
             if isinstance(step, Nest):
                 made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
-            elif step.matrix is None:
+            elif step.matrix is None or not self.chosen(step.matrix):
                 made.append(step)
             else:
                 made += self.loops(step, step.matrix, counts)

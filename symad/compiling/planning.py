@@ -23,7 +23,7 @@ from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
-from codegen.matrices.matrix_loops import has_matrices, needs_library
+from codegen.matrices.matrix_loops import asks_library, only_whole
 from codegen.pricing.price import (
     Halves,
     halves_of,
@@ -69,7 +69,7 @@ Strategy = Literal["auto", "straight", "sweep"]
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
-ONLY_LOOPS = "LAPACK carries a factorization out that has no other form"
+ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
 LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
@@ -226,7 +226,7 @@ class _Search:
     def only_loops(self, loops: Candidate) -> bool:
         """Whether no other way may be taken."""
         assert loops.rolled is not None
-        return bool(self.asked.needs_loops) or needs_library(loops.rolled.program)
+        return bool(self.asked.needs_loops) or only_whole(loops.rolled.program)
 
     def ways(self, loops: Candidate | None) -> list[Candidate]:
         """All ways that may be taken, loops among them where there are some."""
@@ -249,10 +249,10 @@ class _Search:
             self.refuse("rolled", str(reason))
             return None
         program = found.program
-        if has_matrices(program) and not has_library():
+        if asks_library(program) and not has_library():
             self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
-        if not self.asked.needs_loops and not repeats_enough(program) and not needs_library(program):
+        if not self.asked.needs_loops and not repeats_enough(program) and not only_whole(program):
             self.refuse(
                 "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
             )
@@ -364,7 +364,7 @@ class _Search:
         """Return why a way is taken: what was asked for, or that the others cost more."""
         if option := self.asked.needs_loops or self.asked.without_loops:
             return option
-        if chosen.rolled is not None and needs_library(chosen.rolled.program):
+        if chosen.rolled is not None and only_whole(chosen.rolled.program):
             return ONLY_LOOPS
         if len(ways) == 1:
             return self.refused["rolled"]

@@ -53,7 +53,8 @@ REDUCTIONS = (
 )  # fmt: skip
 ORDERS = (
     "np.sort({A})", "np.sort({A}, axis={x})[::-1]", "np.sort({A}, axis=None)", "{V}[np.argsort({V})]", "{A}.max()",
-    "{V}[np.argmax({V})]", "{V}[np.argmin(np.abs({V}))]", "np.argmax({V}) * {s}", "np.argsort({V}) @ {V}",
+    "{V}[np.argmax({V})]", "{V}[np.argmin(np.abs({V}))]", "np.argmax({V}) * {s}",
+    "np.argsort({V}, kind='stable') @ {V}",
     "np.take_along_axis({A}, np.argsort({A}, axis={x}), axis={x})", "np.partition({V}, 1)[:2]", "sorted({V})[0]",
     "np.take_along_axis({M}, np.argmax({M}, axis={x}, keepdims=True), axis={x})", "max({V})", "min({V}, key=abs)",
     "np.searchsorted([-0.5, 0.0, 0.5], {V}) * {s}", "np.digitize({V}, [-0.3, 0.3]) * {V}", "np.unique({V})",

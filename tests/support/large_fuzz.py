@@ -105,6 +105,17 @@ OWN = (
     "np.linalg.solve({M} @ {M}.T + 4 * np.eye({M}.shape[0]), {M})", "np.linalg.solve(DATA({M} @ {M}.T), {M})",
     "{A} * np.linalg.slogdet({M}.T @ {M} + 3 * np.eye({M}.shape[1]))[1]",
     "{A} * np.tanh(np.linalg.det({M} @ {M}.T / 9 + np.eye({M}.shape[0])))",
+    "np.sort({A}) * DATA({A})", "np.sort({A}, axis=0)[:3]", "{V}[np.argsort({V})] * DATA({V})",
+    "np.sort({V})[::-1] + {V}", "{A} - np.median({A})",
+    "np.take({V}, np.argsort(DATA({V}) * {V})) * {V}", "{M}[np.argsort({M}[:, 0])]", "np.partition({V}, 1)[:3] * {s}",
+    "np.median({A}, axis=-1)", "np.quantile({V}, [0.2, 0.7]) * {s}", "np.percentile({A}, 40, axis=0)",
+    "np.argsort(np.argsort({V}, kind='stable'), kind='stable') * {V}", "np.sort(np.sort({V})[::2] * {V}[::2])",
+    "np.take(np.cos(np.arange(9.0)), np.searchsorted(np.linspace(-1, 1, 8), {V})) * {V}",
+    "np.abs(np.fft.rfft(np.nan_to_num(np.tanh({V}))))", "np.fft.fft(np.nan_to_num(np.sin({A})), axis=0).imag",
+    "np.fft.irfft(np.fft.rfft(np.nan_to_num(np.tanh({V}))) * np.fft.rfft(DATA({V})))",
+    "np.fft.ifft(np.fft.fft(np.nan_to_num(np.cos({V})))[::-1] * (1 + 2j), norm='ortho').real",
+    "np.fft.rfft2(np.nan_to_num(np.tanh({M}))).real",
+    "np.searchsorted(np.sort({V}), DATA({V})) * {V}", "np.take_along_axis({A}, np.argsort(DATA({A}) * {A}), axis=-1)",
 )  # fmt: skip
 OWN_STORES = """
 {r} = np.sin({A})
@@ -163,8 +174,8 @@ for {q} in range(3): {r} = np.tanh({r} * {s} + {A})
 {r} = sa.jvp(lambda q: q * np.cos(q), ({A},), (DATA({A}),))[1]
 """.strip().split("\n\n")
 SLOW = (
-    "KERNEL", "outer", "kron", "vander", "vectorize", "for ", "sort", "apply_along", "meshgrid", "diag", "median",
-    "np.interp", "histogram", "convolve", "correlate", "quantile", "percentile", "cumprod", "np.prod", "accumulate",
+    "KERNEL", "outer", "kron", "vander", "vectorize", "for ", "sorted(", "apply_along", "meshgrid", "diag",
+    "np.interp", "histogram", "convolve", "correlate", "cumprod", "np.prod", "accumulate",
 )  # fmt: skip
 
 

@@ -26,6 +26,16 @@ OPERATIONS = [
         for turned in itertools.product((False, True), repeat=2)
     ),
 ]
+OWN = [  # which a kernel carries out itself
+    *(MatrixOperation("order", sizes) for sizes in ((1, 1), (1, 7), (3, 4), (1, 60))),
+    *(MatrixOperation(kind, sizes) for kind in ("insertion", "insertion_right") for sizes in ((1, 1), (5, 9), (60, 3))),
+    *(
+        MatrixOperation(kind, sizes)
+        for kind in ("gather", "scatter")
+        for sizes in ((1, 1, 1), (1, 5, 9), (1, 9, 5), (3, 4, 6))
+    ),
+]
+OPERATIONS += OWN
 FACTORS = [  # which have no loops
     *(MatrixOperation("eigen", (n,)) for n in (1, 2, 5)),
     *(MatrixOperation("exponential", (n,)) for n in (1, 2, 3)),
@@ -40,11 +50,17 @@ def name_of(operation: MatrixOperation) -> str:
 
 
 def operands_of(operation: MatrixOperation, seed: int = 0) -> list[NDArray[np.float64]]:
-    """Return operands: a factorized matrix is positive definite, and any other is drawn."""
+    """Return operands: a factorized matrix is positive definite, places are whole, any other is drawn."""
     random = np.random.default_rng(seed)
     made = [random.normal(size=size) for size in operation.operands]
     if operation.kind in ("cholesky", "triangular"):
         n = operation.sizes[0]
         square = made[0].reshape(n, n)
         made[0] = (square @ square.T + n * np.eye(n)).ravel()
+    if operation.kind in ("gather", "scatter"):
+        n = operation.sizes[1]
+        made[1] = random.integers(-n, n, size=made[1].size).astype(np.float64)
+    if operation.kind == "order" or operation.kind.startswith("insertion"):
+        made = [np.round(keys) for keys in made]  # some are equal
+        made[0] = made[0] if operation.kind == "order" else np.sort(made[0])
     return made

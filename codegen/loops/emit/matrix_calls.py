@@ -1,4 +1,4 @@
-"""Matrix operations as calls of BLAS and LAPACK (`codegen.functions.linear_algebra`)."""
+"""Operations on whole arrays as calls: of BLAS and LAPACK (`codegen.functions.linear_algebra`), and of own routines."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from functools import cache
 import codegen.functions.exponentials as exponentials
 import codegen.functions.factorizations as factorizations
 import codegen.functions.linear_algebra as library
+import codegen.functions.order_routines as own
 from codegen.emission.emit import Emitted
 from codegen.emission.lane_functions import lane_call
+from codegen.errors import LoweringError
 from codegen.functions.symbols import Symbol, symbol
-from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
+from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation
 from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
 BLOCK = 64  # columns that LAPACK changes together
 INT = 4  # bytes of a whole number of C
+EXACT = 1 << 24  # up to which all whole numbers are floats of 4 bytes
 
 _COPIED = "llvm.memcpy.p0.p0.i64"
+_CLEARED = "llvm.memset.p0.i64"
 _TEXTS = {
+    _CLEARED: f"declare void @{_CLEARED}(ptr,i8,i64,i1)",
     _COPIED: f"declare void @{_COPIED}(ptr,ptr,i64,i1)",
     "matrix.not_found": factorizations.NOT_FOUND,
     "matrix.finite": factorizations.FINITE,
@@ -35,6 +40,13 @@ _TEXTS = {
     "matrix.combined": exponentials.COMBINED,
     "matrix.power": exponentials.POWER,
     "matrix.largest_row": exponentials.LARGEST_ROW,
+    "array.order": own.ORDER,
+    "array.inserted": own.INSERTED,
+    "array.by_bytes": own.BY_BYTES,
+    "array.insertion": own.INSERTION,
+    "array.place": own.PLACE,
+    "array.gather": own.GATHER,
+    "array.scatter": own.SCATTER,
 }
 _NEEDED: dict[MatrixKind, tuple[tuple[str, ...], tuple[str, ...]]] = {  # functions, and the routines that they call
     "product": (("matrix.product",), ("blas.{}gemm",)),
@@ -52,14 +64,19 @@ _NEEDED: dict[MatrixKind, tuple[tuple[str, ...], tuple[str, ...]]] = {  # functi
         ),
         ("blas.{}gemm", "lapack.{}getrf", "lapack.{}getrs"),
     ),
+    "order": (("array.order", "array.inserted", "array.by_bytes", "array.key", _CLEARED), ()),
+    "insertion": (("array.insertion", "array.key"), ()),
+    "gather": (("array.gather", "array.place"), ()),
+    "scatter": (("array.scatter", "array.place", _CLEARED), ()),
 }  # fmt: skip
+_UNDER: dict[MatrixKind, MatrixKind] = {"log_determinant": "determinant", "insertion_right": "insertion"}
 
 
 @cache
 def _symbols(kind: MatrixKind, scalar: Lanes) -> dict[str, Symbol]:
     """Return what a matrix operation calls, in a type of numbers."""
     functions, routines = _NEEDED[kind]
-    texts = _TEXTS | {"matrix.exponential": exponentials.exponential(scalar.type)}
+    texts = _TEXTS | {"matrix.exponential": exponentials.exponential(scalar.type), "array.key": own.key(scalar.type)}
     found = [Symbol(name, library.in_numbers(texts[name], scalar.type)) for name in functions]
     found += [symbol(name.format(library.LETTERS[scalar.type]), 1) for name in routines]
     if kind in ("determinant", "exponential"):
@@ -83,13 +100,14 @@ class _Call(Frame):
 
     def emit(self) -> Written:
         operation, region = self.operation, self.region
-        kind: MatrixKind = "determinant" if operation.kind == "log_determinant" else operation.kind
+        kind = _UNDER.get(operation.kind, operation.kind)
         uses: list[Use] = [*region.gathers, *region.results]
         pointers = [f"ptr {self.fixed(use)}" for use in uses]
         if operation.kind == "determinant":
             pointers.append("ptr null")
         given, scratch = self.further()
-        self.write(f"call void @matrix.{kind}({','.join([*pointers, *given])})", "ret void")
+        name = f"{'array' if operation.kind in OWN else 'matrix'}.{kind}"
+        self.write(f"call void @{name}({','.join([*pointers, *given])})", "ret void")
         return Written(Emitted([], [self.text()], _symbols(kind, self.scalar) | self.symbols), scratch)
 
     def further(self) -> tuple[list[str], int]:
@@ -99,6 +117,8 @@ class _Call(Frame):
         if operation.kind == "product":
             sizes = [f"i64 {n}", *(f"i32 {size}" for size in others)]
             return [*sizes, *turned, f"{self.scalar.type} {1.0 if self.job.adds(0) else 0.0}"], 0
+        if operation.kind in OWN:
+            return self.by_places()
         sizes = [f"i32 {size}" for size in operation.sizes]
         if operation.kind == "cholesky":
             return sizes, 0
@@ -110,6 +130,22 @@ class _Call(Frame):
         order = self.offset(scratch, n * n)
         last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
         return [f"ptr {scratch}", f"ptr {order}", *sizes, last], n * n + self.whole(n)
+
+    def by_places(self) -> tuple[list[str], int]:
+        """Return the same of an own routine, whose whole numbers have 8 bytes."""
+        sizes = [f"i64 {size}" for size in self.operation.sizes]
+        largest = max(self.operation.sizes)
+        if self.scalar != SCALAR and largest > EXACT:
+            raise LoweringError(
+                f"the {self.operation.description} in float32",
+                why=f"its places are floats, which are whole numbers up to {EXACT} only",
+                do='compile it with dtype="float64"',
+            )
+        if self.operation.kind == "order":
+            scratch = self.offset("%work", self.job.scratch)
+            return [f"ptr {scratch}", *sizes], self.whole(2 * (4 * self.operation.sizes[1] + own.COUNTS))
+        marked = self.job.adds(0) if self.operation.kind in ("gather", "scatter") else "right" in self.operation.kind
+        return [*sizes, f"i1 {str(marked).lower()}"], 0
 
     def with_memory(self, scratch: str, m: int, n: int, sizes: list[str]) -> tuple[list[str], int]:
         """Return the same of what LAPACK needs memory for."""

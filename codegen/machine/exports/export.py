@@ -26,7 +26,7 @@ from codegen.machine.calls.compiled import Plan, planned
 from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, sparsity_header
-from codegen.matrices.matrix_loops import without_matrices
+from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 
 DRIVERS = ("cc", "gcc", "clang")
@@ -174,8 +174,8 @@ def export(
 
 
 def _for_others(program: Program | RolledProgram) -> Program | RolledProgram:
-    """Return a program without matrix operations: other machines have no SciPy."""
-    return without_matrices(program) if isinstance(program, RolledProgram) else program
+    """Return a program without operations of a library: other machines have no SciPy."""
+    return without_library(program) if isinstance(program, RolledProgram) else program
 
 
 def _interface(material: Material, plan: Plan, name: str | None) -> Interface:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.matrix_operation import MOVING
 from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
 from codegen.ir.tables import Indexed, Places, Table
 from symad.derivatives.loops.body_derivatives import Replay, Replays
@@ -219,10 +220,12 @@ class _Forward:
     def guards(self, region: Region, slots: set[int], outputs: set[int]) -> None:
         """Find the slots and buffers with guards; `outputs` are those with tangents.
 
-        Those of a matrix operation have tangents everywhere.
+        Those of a matrix operation have tangents everywhere, but for what is moved to places or from them.
         """
         if region.matrix is not None:
             self.guarded_slots[region] = ()
+            if region.matrix.kind in MOVING and 0 in slots:
+                self.guards_of_moved(region, partly=region.matrix.kind == "scatter")
             return
         reads, first = _reads(region), len(region.gathers)
         self.guarded.update(use.buffer for slot in slots for use in reads[slot] if self.places.meet_partly(use))
@@ -235,6 +238,14 @@ class _Forward:
             guarded, found = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
             self.guarded.update(use.buffer for use in region.results if use.output in found)
         self.guarded_slots[region] = tuple(sorted(guarded))
+
+    def guards_of_moved(self, region: Region, *, partly: bool) -> None:
+        """Find the buffers with guards of numbers at computed places, to `partly` some of which nothing is added."""
+        (read, _), (written,) = region.gathers, region.results
+        if self.places.meet_partly(read):
+            self.guarded.add(read.buffer)
+        if partly or read.buffer in self.guarded:
+            self.guarded.add(written.buffer)
 
 
 def _run(
@@ -315,6 +326,8 @@ class _Backward:
         """Find the carries and buffers with guards."""
         if region.matrix is not None:
             self.guarded_carries[region] = frozenset()
+            if region.matrix.kind in MOVING and self.slots[region]:
+                self.guards_of_moved(region, partly=region.matrix.kind == "gather")
             return
         first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
         self.guarded.update(use.buffer for use in self.results[region] if self.places.meet_partly(use))
@@ -334,6 +347,14 @@ class _Backward:
         for slot in guarded:
             self.guarded.update(use.buffer for use in reads[slot] if use.buffer in self.places.of.keys() - self.plain)
         self.guarded_carries[region] = frozenset(carries)
+
+    def guards_of_moved(self, region: Region, *, partly: bool) -> None:
+        """Find the buffers with guards of numbers at computed places, to `partly` some of which nothing is added."""
+        (read, _), (written,) = region.gathers, region.results
+        if self.places.meet_partly(written):
+            self.guarded.add(written.buffer)
+        if (partly or written.buffer in self.guarded) and read.buffer in self.places.of.keys() - self.plain:
+            self.guarded.add(read.buffer)
 
     def slots_with_guards(self, region: Region, carries: set[int]) -> set[int]:
         """Return the slots whose cotangents have guards; that of an output has one if all that is added up has."""

@@ -3,6 +3,8 @@
 So every order follows. Stacks of right-hand sides are rows, as in `codegen.ir.matrix_operation`: X = R A^-T solves
 A x = r for each row. What is read of a lower triangle only has tangents and cotangents there only.
 
+Numbers at computed places have their tangents from the same places, and cotangents are added up there.
+
 Source: Giles, An extended collection of matrix derivative results for forward and reverse mode AD (2008); for the
 Cholesky factor Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016).
 """
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from codegen.ir.body_parts import copy
-from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
+from codegen.ir.matrix_operation import MOVING, MatrixKind, MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import Gather, Kind, Region, Result, Step
 from codegen.ir.tables import Affine, Places, table
@@ -85,6 +87,9 @@ class MatrixRule(Algebra[Gather]):
 
     def forward(self, tangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
         """Return the steps from the tangents of some operands, by number, to those of some results."""
+        if self.operation.kind in MOVING:
+            self.moved(self.operation.kind, tangents[0], targets[0], self.region.results[0].kind)
+            return self.steps
         if self.operation.kind in _FORWARD:
             _FORWARD[self.operation.kind](self, tangents, targets[0])
             return self.steps
@@ -95,12 +100,30 @@ class MatrixRule(Algebra[Gather]):
 
     def backward(self, cotangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
         """Return the steps that add to the cotangents of some operands, by number; from those of results."""
+        if self.operation.kind in MOVING:
+            self.moved(_ADJOINT[self.operation.kind], cotangents[0], targets[0], "add")
+            return self.steps
         if self.operation.kind in _BACKWARD:
             _BACKWARD[self.operation.kind](self, cotangents[0], targets)
             return self.steps
         found, places = pulled(self, self.operation, self.read, cotangents)
         self.entries(_same, [found], self.at(targets[0], places), "add")
         return self.steps
+
+    def guards(self, given: Gather | None, target: Gather, *, ahead: bool) -> list[Step]:
+        """Return the steps that say of guards whether they hold: where those do that it comes from, by default all."""
+        if self.operation.kind not in MOVING:
+            return [everywhere(self.draft, target)]
+        kind: MatrixKind = self.operation.kind if ahead else _ADJOINT[self.operation.kind]
+        source = self.region.gathers[0] if ahead else self.region.results[0]
+        known = self.draft.number(1.0, source.table.count) if given is None else given
+        self.steps = []
+        self.moved(kind, known, target, self.region.results[0].kind if ahead else "add")
+        return self.steps
+
+    def moved(self, kind: MatrixKind, values: Gather, target: Gather, how: Kind) -> None:
+        """Have numbers taken from places, or added up there."""
+        self.run(MatrixOperation(kind, self.operation.sizes), [values, self.region.gathers[1]], target, how)
 
     @property
     def read(self) -> Sequence[Gather]:
@@ -306,6 +329,7 @@ class MatrixRule(Algebra[Gather]):
         self.entries(_times_both, reads, targets[0], "add")
 
 
+_ADJOINT: dict[MatrixKind, MatrixKind] = {"gather": "scatter", "scatter": "gather"}
 _FORWARD: dict[MatrixKind, Callable[..., None]] = {
     "product": MatrixRule.product_forward,
     "cholesky": MatrixRule.cholesky_forward,

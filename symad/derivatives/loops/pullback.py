@@ -20,7 +20,7 @@ from codegen.loops.optimise.expansion import expanded, single_lags
 from codegen.stages import allowed, observed
 from symad.derivatives.loops.activity import Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
-from symad.derivatives.loops.matrix_rules import MatrixRule, everywhere
+from symad.derivatives.loops.matrix_rules import MatrixRule
 from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, added, backward_table
 from symad.errors import ArgumentError
 
@@ -109,9 +109,11 @@ class Reverse:
         turned = readdressed(region, lambda buffer, table: (buffer, backward_table(table, counts, turned=False)))
         rule = MatrixRule(self.draft, turned, matrix, nested=bool(counts))
         cotangents: dict[int, Gather] = {}
+        known: Gather | None = None
         for number in map(region.results.index, self.behind.results[region]):
             use = turned.results[number]
             place = self.cotangents[use.buffer]
+            known = None if place.one or place.guard is None else Gather(place.guard, use.table)
             one = self.draft.number(1.0, use.table.count) if place.one else None
             cotangents[number] = one or Gather(place.buffer, use.table)
         targets: dict[int, Gather] = {}
@@ -121,7 +123,8 @@ class Reverse:
             if (target := self.cotangents.get(read.buffer)) is not None:
                 targets[slot] = Gather(target.buffer, read.table)
                 guards += [] if target.guard is None else [Gather(target.guard, read.table)]
-        return [*rule.backward(cotangents, targets), *(everywhere(self.draft, guard) for guard in guards)]
+        steps = list(rule.backward(cotangents, targets))
+        return [*steps, *(step for guard in guards for step in rule.guards(known, guard, ahead=False))]
 
     def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.ir.body_parts import Wiring
-from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.matrix_operation import CONSTANT, MOVING, MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.loops.optimise.draft import Draft, fresh_name
 from symad.derivatives.loops.activity import Forward, forward
 from symad.derivatives.loops.body_linear import body_pushforward
-from symad.derivatives.loops.matrix_rules import MatrixRule, everywhere
+from symad.derivatives.loops.matrix_rules import MatrixRule
 
 
 def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
@@ -62,7 +62,7 @@ class _Pushed:
     def of_matrices(self, region: Region, matrix: MatrixOperation, nested: bool) -> list[Step]:
         """Return the steps of the tangents of a matrix operation."""
         active = self.ahead.slots[region]
-        if not active:
+        if not active or matrix.kind in CONSTANT or (matrix.kind in MOVING and 0 not in active):
             return []
         uses = [region.gathers[slot] for slot in active]
         tangents = {slot: Gather(self.tangents[use.buffer], use.table) for slot, use in zip(active, uses, strict=True)}
@@ -71,10 +71,13 @@ class _Pushed:
             for k, use in enumerate(region.results)
             if use.buffer in self.tangents
         }
-        steps = MatrixRule(self.draft, region, matrix, nested).forward(tangents, targets)
+        rule = MatrixRule(self.draft, region, matrix, nested)
+        steps = list(rule.forward(tangents, targets))
         moving = region.results[:1] if matrix.kind == "log_determinant" else region.results  # a sign does not move
+        buffer, places = uses[0].buffer, uses[0].table
+        known = Gather(self.guards[buffer], places) if buffer in self.guards else None
         guards = [Gather(self.guards[use.buffer], use.table) for use in moving if use.buffer in self.guards]
-        return [*steps, *(everywhere(self.draft, guard) for guard in guards)]
+        return [*steps, *(step for guard in guards for step in rule.guards(known, guard, ahead=True))]
 
     def region(self, region: Region) -> Region:
         """Return the region of values and tangents."""

@@ -30,6 +30,7 @@ from symad.tracing.numpy.distances import MODULES as DISTANCES
 from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import Array, wrap
@@ -56,7 +57,8 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
-        if not holds_traced((*args, *keywords.values())) or _has_selection(args):
+        given = (*args, *keywords.values())
+        if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
@@ -356,7 +358,8 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, "scipy")  # inner modules first
+# Inner modules first.
+_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, *FOURIER, "scipy")
 
 
 @functools.lru_cache(maxsize=4)

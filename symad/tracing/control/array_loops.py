@@ -39,6 +39,7 @@ from symad.tracing.values.array_blocks import (
     template_of,
 )
 from symad.tracing.values.node_builders import Build
+from symad.tracing.values.whole_numbers import note_whole
 
 LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
 SMALL = 256  # elements of those after it: what is between loops should not be written out
@@ -101,6 +102,8 @@ class ArrayLoops:
             return None
         columns = [self.column(np.broadcast_to(cast(Nodes, numbers[k]), shape)) for k in found.varied]
         made = self.written(found.body, columns, "each", looks=found.looks).reshape(shape)
+        if not found.is_truth:
+            note_whole(self.scope.graph, found.body, [operands[k] for k in found.varied], made)
         return self.as_truths(made) if found.is_truth else made
 
     def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:

@@ -5,7 +5,9 @@ import symad.tracing.numpy.curves
 import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances
 import symad.tracing.numpy.distributions
+import symad.tracing.numpy.fourier_functions
 import symad.tracing.numpy.least_squares
+import symad.tracing.numpy.orders
 import symad.tracing.numpy.pad
 import symad.tracing.numpy.products
 import symad.tracing.numpy.reduce

@@ -15,9 +15,6 @@ from symad.tracing.values.traced import Traced, numpy_name, refuse_function
 
 Function = Callable[..., Any]
 
-_FOURIER = ("fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn",
-            "hfft", "ihfft")  # fmt: skip
-
 # Reason, what to do instead, and the functions.
 _REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
     (
@@ -32,9 +29,9 @@ _REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
         (np.roots,),
     ),
     (
-        "it gives complex numbers, and only real functions are differentiated",
-        "write real sums: np.cos(2 * np.pi * np.outer(k, k) / n) @ x with k = np.arange(n), and the same with np.sin",
-        tuple(getattr(np.fft, name) for name in _FOURIER),
+        "it is a transform of a signal with Hermitian symmetry",
+        "use np.fft.irfft(np.conj(x)) and np.fft.rfft, with their factors",
+        (np.fft.hfft, np.fft.ihfft),
     ),
     (
         "it gives complex numbers, and only real functions are differentiated",

@@ -29,7 +29,7 @@ from symad.tracing.values.traced import store_error
 MOVING: tuple[Callable[..., Any], ...] = (
     np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis,
     np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.tile,
-    np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to, np.take, np.take_along_axis,
+    np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to,
     np.diagonal, np.delete, np.copy, np.resize, *available("unstack"), np.lib.stride_tricks.sliding_window_view,
     np.linalg.matrix_transpose, np.linalg.diagonal, np.fft.fftshift, np.fft.ifftshift,
 )  # fmt: skip
@@ -58,7 +58,9 @@ def _wrap_all(result: Any, scope: Scope) -> Any:
     return wrap(result, scope)
 
 
-def _moving(function: Callable[..., Any]) -> Callable[..., Any]:
+def moving(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the handler of a function that moves elements to places which are known."""
+
     def handler(*args: Any, **keywords: Any) -> Any:
         array, *others = args or (keywords.pop(next(iter(keywords))),)
         out = keywords.pop("out", None)
@@ -128,14 +130,14 @@ def _filling(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _function in MOVING:
-    implements(_function)(_moving(_function))
+    implements(_function)(moving(_function))
 
 
 @implements(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """The elements, moved along axes; those beyond the end come in at the beginning."""
     if type(a) is not Array or type(shift) is not int or type(axis) is not int or not -a.ndim <= axis < a.ndim:
-        return _moving(np.roll)(a, shift, axis)
+        return moving(np.roll)(a, shift, axis)
     axis, count = axis % a.ndim, a.shape[axis]
     if not count or not shift % count:
         return Array(a.nodes.copy(), a.scope)

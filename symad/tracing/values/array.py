@@ -17,6 +17,7 @@ from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, stores_item, user_place
 from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.computed_places import picked
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, values_of
 from symad.tracing.values.mask_selection import Selection
@@ -148,9 +149,11 @@ class Array(Traced, NDArrayOperatorsMixin):
         return Array(found, self.scope) if isinstance(found, np.ndarray) else Scalar(int(found), self.scope)
 
     def _gathered(self, key: Any) -> Any:
-        """Return `self[key]` for a key that is known in the body of a loop, None for any other."""
+        """Return `self[key]` for a key that is known in the body of a loop, or that is computed; None for any other."""
         scope = innermost_scope()
         found = None if scope is None or scope.gather is None else scope.gather(self.nodes, key)
+        if scope is not None and found is None:
+            found = picked(scope_of(self, key), self.nodes, key)
         return None if scope is None or found is None else wrap(found, scope)
 
     def _is_mask(self, key: Any) -> bool:

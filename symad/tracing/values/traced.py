@@ -56,6 +56,13 @@ class StoreError(TraceError):
     """A traced value was stored into an ordinary array."""
 
 
+class TracedComplex:
+    """Complex numbers with parts that are traced; what computes with them knows them by this class."""
+
+    __slots__ = ()
+    __array_priority__ = 2000.0
+
+
 class Traced:
     """A value that stands for nodes of a graph, usable until its scope closes."""
 
@@ -82,6 +89,8 @@ class Traced:
         return result
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(value, TracedComplex) for value in inputs):
+            return NotImplemented
         start = len(self.scope.graph.marks)
         result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
         self.scope.graph.place_all(start, user_frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy.typing as npt
 import sympy as sp
 
 import codegen.heads as h
-from codegen.ir.program import Head
-from symad.graph.array_operands import ArrayNode, Reading
+from codegen.ir.program import Head, Program
+from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
 from symad.tracing.values.constant_nodes import constant
 
@@ -30,6 +31,9 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
     ([True, False], False)
     """
     arrays, singles, seen = graph.arrays, list[int](), set[int]()
+    whole = np.asarray(nodes)
+    if graph.whole and whole.size and _among(graph.whole, int(whole.min()), int(whole.max())):
+        return True
     readings = [arrays.reading(np.asarray(nodes))]
     while readings or singles:
         if not readings:
@@ -37,6 +41,8 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
             if node in seen:
                 continue
             seen.add(node)
+            if graph.whole and _among(graph.whole, node, node):
+                continue
             if arrays.at(node) is not None:
                 readings.append(arrays.reading_of(node))
             elif graph.heads[node] in _KEPT:
@@ -55,6 +61,28 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
             elif not _is_whole(array):
                 return False
     return True
+
+
+def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], made: Nodes) -> None:
+    """Have a graph note that leaves which a body makes are whole numbers, where they are made of such."""
+    if not graph.whole:
+        return
+    whole = {row for row, atom in body.atoms.items() if isinstance(atom, sp.Integer)}
+    whole |= {row for row, nodes in enumerate(slots) if are_whole(graph, nodes)}
+    stack, seen = [body.outputs[0].rows[0]], set[int]()
+    while stack:
+        row = stack.pop()
+        if row in seen or row in whole or body.heads[row] in _ROUNDED:
+            continue
+        seen.add(row)
+        if body.heads[row] not in _KEPT or not body.operands[row]:
+            return
+        stack += _numbers_among(body.heads[row], body.operands[row])
+    graph.whole.append(range(int(made.min()), int(made.max()) + 1))
+
+
+def _among(known: Sequence[range], low: int, high: int) -> bool:
+    return any(low in its and high in its for its in known)
 
 
 def _is_whole(array: ArrayNode) -> bool:

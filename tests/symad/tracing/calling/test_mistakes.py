@@ -189,8 +189,8 @@ MISTAKES = {
         "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
         "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
     ),
-    "argmax, compiled": (
-        lambda: sa.compile(lambda x: x[np.argmax(x)], X),
+    "places that are counted, compiled": (
+        lambda: sa.compile(lambda x: x[np.nonzero(x)].sum(), X),
         sa.TraceError,
         "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
         "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
@@ -232,9 +232,9 @@ MISTAKES = {
     "a Fourier transform": (
         lambda: sa.grad(lambda x: np.fft.fft(x).sum())(X),
         sa.TraceError,
-        "<line>: np.fft.fft was called with a traced value: it gives complex numbers, and only real functions"
-        " are differentiated; write real sums: np.cos(2 * np.pi * np.outer(k, k) / n) @ x with k = "
-        "np.arange(n), and the same with np.sin",
+        "<line>: result of <lambda> is of type ComplexArray: an ordinary array of a complex array of traced values (it "
+        "has sums, products, quotients, squares, absolute values, conjugates and transforms); return numbers, arrays, "
+        "or containers of them",
     ),
     "a random number with a traced parameter": (
         lambda: sa.grad(lambda x: np.random.normal(x[0]))(X),

@@ -1,0 +1,191 @@
+"""Complex arrays of traced values: a pair of real ones, between a Fourier transform and the real result made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from symad.errors import TraceError
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.registry import FUNCTIONS
+from symad.tracing.values.traced import TracedComplex, numpy_name
+
+COMPLEX_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy, on complex arrays
+_MOVING = (np.reshape, np.ravel, np.transpose, np.moveaxis, np.swapaxes, np.squeeze, np.expand_dims, np.flip, np.roll,
+           np.fft.fftshift, np.fft.ifftshift, np.sum, np.mean, np.diff, np.cumsum)  # fmt: skip
+_JOINING = (np.concatenate, np.stack, np.hstack, np.vstack)
+
+
+class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
+    """Complex numbers of which at least one part is traced; `real` and `imag` are arrays of one shape.
+
+    Sums, differences, products, quotients, squares, absolute values, conjugates, views and what `np.fft` has are there.
+    A result of a function is real: anything else is refused by name.
+    """
+
+    __slots__ = ("imag", "real")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, real: Any, imag: Any) -> None:
+        self.real, self.imag = real, imag
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape."""
+        return np.shape(self.real)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.size(self.real))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """complex128."""
+        return np.dtype(np.complex128)
+
+    @property
+    def T(self) -> ComplexArray:  # noqa: N802 (NumPy's name)
+        """The transposed array."""
+        return ComplexArray(np.transpose(self.real), np.transpose(self.imag))
+
+    def __len__(self) -> int:
+        return len(self.real)
+
+    def __getitem__(self, key: Any) -> ComplexArray:
+        return ComplexArray(self.real[key], self.imag[key])
+
+    def conj(self) -> ComplexArray:
+        """Return the conjugate numbers."""
+        return ComplexArray(self.real, -self.imag)
+
+    conjugate = conj
+
+    def reshape(self, *shape: Any) -> ComplexArray:
+        """Return the array in another shape."""
+        return ComplexArray(self.real.reshape(*shape), self.imag.reshape(*shape))
+
+    def sum(self, axis: Any = None) -> ComplexArray:
+        """Return sums."""
+        return ComplexArray(np.sum(self.real, axis=axis), np.sum(self.imag, axis=axis))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        found = _UFUNCS.get(ufunc.__name__)
+        if found is None or method != "__call__" or keywords:
+            _refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+        return found(*map(parts, inputs))
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        if function in COMPLEX_FUNCTIONS:
+            return COMPLEX_FUNCTIONS[function](*args, **keywords)
+        if function in _MOVING and isinstance(args[0], ComplexArray):
+            real, imaginary = (function(part, *args[1:], **keywords) for part in (args[0].real, args[0].imag))
+            return ComplexArray(real, imaginary)
+        if function in _JOINING:
+            sides = list(zip(*map(parts, args[0]), strict=True))
+            return ComplexArray(*(function(list(side), *args[1:], **keywords) for side in sides))
+        _refuse(numpy_name(function))
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name) and not name.startswith("__"):
+            _refuse(f".{name}")
+        raise AttributeError(name)
+
+    def __bool__(self) -> bool:
+        _refuse("a truth value")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        _refuse("an ordinary array")
+
+
+def parts(value: Any) -> tuple[Any, Any]:
+    """Return the real and imaginary parts of a value."""
+    if isinstance(value, TracedComplex):
+        return value.real, value.imag  # type: ignore[attr-defined]
+    if isinstance(value, complex | np.complexfloating) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
+        return value.real, value.imag
+    return value, None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise TraceError(
+        f"{name} of a complex array of traced values",
+        where=user_place(),
+        why="it has sums, products, quotients, squares, absolute values, conjugates and transforms",
+        do="write it with .real and .imag",
+    )
+
+
+def _both(function: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
+    """Return a sum or difference of parts, of which one may be zero."""
+    if second is None:
+        return first
+    return function(0.0 if first is None else first, second)
+
+
+def _added(function: Callable[[Any, Any], Any]) -> Callable[..., ComplexArray]:
+    def handler(first: Any, second: Any) -> ComplexArray:
+        real = function(first[0], second[0])
+        imaginary = _both(function, first[1], second[1])
+        return ComplexArray(real, np.broadcast_to(imaginary, np.shape(real)))
+
+    return handler
+
+
+def _multiplied(first: Any, second: Any) -> ComplexArray:
+    if second[1] is None or first[1] is None:
+        (a, b), c = (first, second[0]) if second[1] is None else (second, first[0])
+        return ComplexArray(a * c, b * c)
+    (a, b), (c, d) = first, second
+    return ComplexArray(a * c - b * d, a * d + b * c)
+
+
+def _divided(first: Any, second: Any) -> ComplexArray:
+    c, d = second
+    if d is None:
+        return ComplexArray(first[0] / c, first[1] / c)
+    square = c * c + d * d
+    return _multiplied(first, (c / square, -d / square))
+
+
+def _absolute(value: Any) -> Any:
+    return np.hypot(*value)
+
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": _added(np.add),
+    "subtract": _added(np.subtract),
+    "multiply": _multiplied,
+    "divide": _divided,
+    "negative": lambda u: ComplexArray(-u[0], -u[1]),
+    "positive": lambda u: ComplexArray(*u),
+    "conjugate": lambda u: ComplexArray(u[0], -u[1]),
+    "square": lambda u: _multiplied(u, u),
+    "absolute": _absolute,
+}
+COMPLEX_FUNCTIONS[np.real] = lambda val: val.real
+COMPLEX_FUNCTIONS[np.imag] = lambda val: val.imag
+COMPLEX_FUNCTIONS[np.angle] = lambda z, deg=False: np.arctan2(z.imag, z.real) * (180 / np.pi if deg else 1.0)
+for _name in ("shape", "ndim", "size"):
+    COMPLEX_FUNCTIONS[getattr(np, _name)] = lambda a, name=_name: getattr(a, name)
+COMPLEX_FUNCTIONS[np.iscomplexobj] = lambda x: True
+
+
+def transforms(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the traced form of a function of `np.fft`, for real and complex arrays."""
+
+    def register(handler: Callable[..., Any]) -> Callable[..., Any]:
+        FUNCTIONS[function] = COMPLEX_FUNCTIONS[function] = handler
+        return handler
+
+    return register
