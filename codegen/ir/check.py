@@ -77,6 +77,7 @@ def check_rolled(program: RolledProgram, after: str = "") -> None:
     codegen.errors.InvariantError: f, buffer 1, place 0: a place is stored once: region 0 stores to it twice, after...
     """
     fail = partial(_fail, program.name, after)
+    _ask_anew(program)
     try:
         program.__post_init__()  # bounds, lengths and order, which are refused where a program is made, still hold
     except ArgumentError as error:
@@ -99,6 +100,15 @@ def _fail(name: str, after: str, invariant: str, where: str, why: str) -> NoRetu
         invariant, where=f"{name}, {where}" if where else name, why=f"{why}, after {after}" if after else why,
         do="report it with the function that was compiled: it is a defect of a pass, not of the function",
     )  # fmt: skip
+
+
+def _ask_anew(program: RolledProgram) -> None:
+    """Forget the bounds that tables keep: a pass may have changed their places since."""
+    for region, _ in regions_of(program.steps):
+        carried = [gather for carry in region.carries for gather in carry.initial]
+        for use in (*region.gathers, *carried, *region.results):
+            if isinstance(use.table, Indexed):
+                vars(use.table).pop("bounds", None)
 
 
 def _first(wrong: NDArray[np.bool_], invariant: str, why: str, program: Program, fail: Fail) -> None:

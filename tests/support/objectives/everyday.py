@@ -141,8 +141,7 @@ class CountingSphere:
 problem(start=[0, 0, 0], minimum=0, at=[1, -2, 3], source="De Jong (1975), f1, shifted")(CountingSphere([1, -2, 3]))
 
 
-@problem(start=[2, -1, 0.5, 3], minimum=0, at=np.zeros(4), source="squares, each sign with its own weight",
-         dynamic=True)  # fmt: skip
+@problem(start=[2, -1, 0.5, 3], minimum=0, at=np.zeros(4), source="squares, each sign with its own weight")
 def one_sided_squares(x):
     positive = x[x > 0]
     negative = x[x < 0]
@@ -226,7 +225,7 @@ def ring(x):
     return np.sum((x - np.roll(x, 1)) ** 2) + (np.cumsum(x)[-1] - 1.5) ** 2
 
 
-@problem(start=[0.3, 2.5, -1.7], minimum=0, at=[0, 1, 2], source="Huber (1964), by masks", dynamic=True)
+@problem(start=[0.3, 2.5, -1.7], minimum=0, at=[0, 1, 2], source="Huber (1964), by masks")
 def huber_by_masks(x):
     r = x - np.arange(3)
     loss = np.zeros(len(r))
