@@ -105,10 +105,9 @@ def _fail(name: str, after: str, invariant: str, where: str, why: str) -> NoRetu
 def _ask_anew(program: RolledProgram) -> None:
     """Forget the bounds that tables keep: a pass may have changed their places since."""
     for region, _ in regions_of(program.steps):
-        carried = [gather for carry in region.carries for gather in carry.initial]
-        for use in (*region.gathers, *carried, *region.results):
-            if isinstance(use.table, Indexed):
-                vars(use.table).pop("bounds", None)
+        for table in _tables(region):
+            if isinstance(table, Indexed):
+                vars(table).pop("bounds", None)
 
 
 def _first(wrong: NDArray[np.bool_], invariant: str, why: str, program: Program, fail: Fail) -> None:
@@ -224,9 +223,7 @@ def _pattern(output: Output, where: str, fail: Fail) -> None:
 
 def _region(region: Region, depth: int, where: str, fail: Fail) -> None:
     """Fail for a region whose tables, carries or results have not the form that loops are written of."""
-    initial = [use for carry in region.carries for use in carry.initial]
-    tables = [use.table for use in (*region.gathers, *initial)] + [use.table for use in region.results]
-    for table in tables:
+    for table in _tables(region):
         _table(table, depth, where, fail)
     heads = [region.body.heads[output.rows[0]] for output in region.body.outputs]
     if region.stop is not None and _is_number(heads[region.stop]):
@@ -235,6 +232,12 @@ def _region(region: Region, depth: int, where: str, fail: Fail) -> None:
     for use in region.results:
         if use.kind == "last" and use.output not in carried:
             fail("a last value is one that is carried", where, f"no carry of lag 1 has output {use.output}")
+
+
+def _tables(region: Region) -> list[Table]:
+    """Return the tables of what a region reads and of where its results go."""
+    initial = [use for carry in region.carries for use in carry.initial]
+    return [use.table for use in (*region.gathers, *initial)] + [use.table for use in region.results]
 
 
 def _table(table: Table, depth: int, where: str, fail: Fail) -> None:

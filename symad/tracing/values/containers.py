@@ -23,6 +23,7 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.container_types import NAMESPACE, register_records
 from symad.tracing.values.exactly import Exactly
+from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_arrays import Nodes
 from symad.tracing.values.node_operands import ExpressionError, nodes_of
 from symad.tracing.values.scalar import Scalar
@@ -127,6 +128,8 @@ def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> 
         join(scope, value.scope)
     try:
         return scope.graph.arrays.copied(nodes_of(value, scope))
+    except SymbolicValueError:
+        raise
     except TraceError as error:
         do = error.do if isinstance(error, ExpressionError) else ""
         raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else ""), do) from error
