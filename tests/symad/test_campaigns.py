@@ -41,7 +41,7 @@ def test_routes_agree_at_the_ends_of_the_range(name: str) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("stage", ["loops", "store"])
 def test_interrupts_come_through_and_break_nothing(stage: str) -> None:
-    assert "interrupted" in interruptions.interrupted(stage, 0, 3)  # one may be lost in a destructor of llvmlite's
+    assert "interrupted" in interruptions.interrupted(stage, 0, 2)  # one may be lost in a destructor of llvmlite's
 
 
 def test_a_damaged_or_unfinished_file_is_a_failure(tmp_path: Path) -> None:

@@ -99,10 +99,14 @@ def test_gradients(f, x, tmp_path):
     assert sa.compile(gradient, x, dtype="float32", cache=tmp_path).stats.cached
 
 
-@pytest.mark.parametrize("f", [logistic, recurrence, found])
-def test_loops_and_straight_lines(f):
-    x = CASES[f][:30].astype(F)
-    loops, lines = (sa.compile(sa.grad(f), x, dtype="float32", roll=roll) for roll in ("auto", "never"))
+def few(w):
+    return np.sum(np.log1p(np.exp(-SIGNS[:300] * (DATA[:300] @ w))))
+
+
+@pytest.mark.parametrize(("f", "x"), [(few, logistic), (recurrence, recurrence), (found, found)])
+def test_loops_and_straight_lines(f, x):
+    x = CASES[x][:30].astype(F)
+    loops, lines = (sa.compile(sa.grad(f), x, dtype="float32", roll=roll) for roll in ("always", "never"))
     assert (loops.stats.strategy, lines.stats.strategy) == ("rolled", "straight")
     near(loops(x), lines(x).astype(float))
 
@@ -187,6 +191,6 @@ def test_jit():
 
 
 def test_errors_are_measured_in_units_of_single():
-    kernel = sa.compile(lambda x: np.exp(x) * np.tanh(x), np.zeros(300), dtype="float32")
+    kernel = sa.compile(lambda x: np.exp(x) * np.tanh(x), np.zeros(40), dtype="float32", roll="always")
     assert "symad.exp" in kernel.llvm
-    assert sa.verify(kernel, np.linspace(-1, 1, 300).astype(F)).worst_ulp < 8
+    assert sa.verify(kernel, np.linspace(-1, 1, 40).astype(F), points=10).worst_ulp < 8
