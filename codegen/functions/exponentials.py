@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+from codegen.functions.routine_values import Numbers
+
 PADE = [math.factorial(26 - k) * math.comb(13, k) // math.factorial(13) for k in range(14)]  # of the exponential
 BOUND = 4.25  # of the roots of the norms of powers of a matrix, up to which its approximant is exact to rounding
 ERROR = 2.0**53 / (math.comb(26, 13) * math.factorial(27))  # of the approximant, for each unit of the 27th power
@@ -16,13 +18,13 @@ UNITS = {"double": 2.0**53, "float": 2.0**24}  # in a number
 LARGEST = {"double": 1e300, "float": 1e30}  # norm of a matrix
 
 
-def exponential_numbers(scalar: str) -> dict[str, float]:
+def exponential_numbers(scalar: str) -> Numbers:
     """Return the numbers of the routine for a type of numbers, which rounds them once.
 
     >>> exponential_numbers("float")["LARGEST"]
     1e+30
     """
-    coefficients = {f"b{k}": float(coefficient) for k, coefficient in enumerate(PADE)}
+    coefficients: Numbers = {f"b{k}": float(coefficient) for k, coefficient in enumerate(PADE)}
     error = ERROR * UNITS[scalar] / UNITS["double"]
     return coefficients | {"BOUND4": BOUND**4, "BOUND6": BOUND**6, "ERROR": error, "LARGEST": LARGEST[scalar]}
 

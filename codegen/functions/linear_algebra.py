@@ -12,7 +12,7 @@ from functools import cache
 
 from codegen.errors import LoweringError
 from codegen.functions.libraries import EXTRA
-from codegen.functions.routines import LETTERS
+from codegen.functions.routine_values import LETTERS
 
 OPERANDS = {
     "blas.{}gemm": 13, "blas.{}trsm": 11, "lapack.{}potrf": 5, "lapack.{}getrf": 6, "lapack.{}getrs": 9,

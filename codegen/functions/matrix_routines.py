@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from codegen.functions.exponentials import EXPONENTIAL, exponential_numbers
 from codegen.functions.order_routines import COUNTS, FEW, ORDERS, SIGN
+from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
 
 LINEAR_ALGEBRA = """
@@ -106,7 +107,7 @@ def singular(a: reals, u: reals, s: reals, v: reals, scratch: reals, order: ints
 """
 
 
-def _numbers(scalar: str) -> dict[str, float]:
+def _numbers(scalar: str) -> Numbers:
     return exponential_numbers(scalar) | {"SIGN": SIGN[scalar], "FEW": FEW, "COUNTS": COUNTS}
 
 

@@ -1,12 +1,16 @@
 """Routines of kernels, written in a few words of Python: loops, choices and arrays of numbers become LLVM IR.
 
-A routine is a function with annotated parameters: a `real` is a number of the kernel, an `int` has 64 bits, a `bool` is
-a truth value; `reals`, `ints` and `ints32` are arrays in memory, `a[k]` is an element and `a[k:]` the array from there
-on. It may assign, count (`for k in range(n)`), repeat (`while`, `break`), choose (`if`) and return. Whole numbers are
-signed, but `a >> b` and `below(a, b)` are of unsigned ones. Both sides of `x if test else y`, of `and` and of `or`
-are evaluated. `other(...)` calls a routine of the same library, `library.other(...)` one of another library;
-`blas.gemm(...)` and `lapack.potrf(...)` are Fortran's: what is no array goes by address, "U" is a character, and
-LAPACK's last operand, which says what went wrong, is the result.
+A routine is a function with annotated parameters: a `real` is a number of the kernel, a `double` one of 64 bits, as an
+`int` is; a `bool` is a truth value; `reals`, `doubles`, `ints`, `ints32`, `bytes` and `pointers` are arrays in memory,
+`a[k]` is an element and `a[k:]` the array from there on; `ints(a)` reads its memory as another array, and
+`room(reals, 8)` is memory of its own. It may assign, count (`for k in range(n)`), repeat (`while`, `break`), choose
+(`if`) and return. Whole numbers are signed, but `a >> b` and `below(a, b)` are of unsigned ones. Both sides of
+`x if test else y`, of `and` and of `or` are evaluated.
+
+`other(...)` calls a routine of the same library, `library.other(...)` one of another library, and a parameter is called
+as a kernel is; what has `...` for its body is declared only. `blas.gemm(...)` and `lapack.potrf(...)` are Fortran's:
+what is no array goes by address, "U" is a character, and LAPACK's last operand, which says what went wrong, is the
+result.
 
 Nothing is left to an optimiser: what stands in a loop is computed in it.
 """
@@ -14,39 +18,15 @@ Nothing is left to an optimiser: what stands in a loop is computed in it.
 from __future__ import annotations
 
 import ast
-import math
-import struct
 from collections import defaultdict
-from collections.abc import Callable
-from functools import cached_property, reduce
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import NamedTuple
 
-from codegen.errors import LoweringError
+from codegen.functions.routine_values import CLEARED, COPIED, Expressions, Numbers, Value, in_ir
 from codegen.lanes import Lanes
 
-LETTERS = {"double": "d", "float": "s"}  # of BLAS and LAPACK
-COPIED = "llvm.memcpy.p0.p0.i64"
-CLEARED = "llvm.memset.p0.i64"
-_ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {  # of whole numbers, and of real ones
-    ast.Add: ("add", "fadd"), ast.Sub: ("sub", "fsub"), ast.Mult: ("mul", "fmul"),
-    ast.BitAnd: ("and", ""), ast.BitOr: ("or", ""), ast.LShift: ("shl", ""), ast.RShift: ("lshr", ""),
-}  # fmt: skip
-_CONDITIONS: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Eq: ("eq", "oeq"), ast.NotEq: ("ne", "une"), ast.Lt: ("slt", "olt"), ast.LtE: ("sle", "ole"),
-    ast.Gt: ("sgt", "ogt"), ast.GtE: ("sge", "oge"),
-}  # fmt: skip
-
-
-class Value(NamedTuple):
-    """A value: its IR type, or "*" and that of its elements for an array, and its text."""
-
-    type: str
-    text: str
-
-    @property
-    def typed(self) -> str:
-        """The value as an operand, with its type."""
-        return f"{_in_ir(self.type)} {self.text}"
+MOVES = {COPIED: f"declare void @{COPIED}(ptr,ptr,i64,i1)", CLEARED: f"declare void @{CLEARED}(ptr,i8,i64,i1)"}
 
 
 class Compiled(NamedTuple):
@@ -62,7 +42,7 @@ class Routines:
     >>> source = "def half(x: reals, k: int) -> real:\\n return HALF * x[k]"
     >>> print(Routines({"array": source}, lambda scalar: {"HALF": 0.5}).compiled("array.half", Lanes()).text)
     define internal double @array.half(ptr %x,i64 %k) nounwind noinline {
-    entry:
+    .entry:
      %.1=getelementptr double,ptr %x,i64 %k
      %.2=load double,ptr %.1
      %.3=fmul double 0x3FE0000000000000,%.2
@@ -70,63 +50,53 @@ class Routines:
     }
     """
 
-    def __init__(self, sources: dict[str, str], numbers: Callable[[str], dict[str, float]]) -> None:
-        self.numbers = numbers
-        self._sources = sources
+    def __init__(self, sources: dict[str, str], numbers: Callable[[str], Numbers]) -> None:
+        self._sources, self._numbers = sources, numbers
 
     @cached_property
     def written(self) -> dict[str, ast.FunctionDef]:
         """Routines as they are written, by their library's name and their own."""
         bodies = [(library, node) for library, source in self._sources.items() for node in ast.parse(source).body]
-        return {f"{library}.{node.name}": node for library, node in bodies if isinstance(node, ast.FunctionDef)}
+        functions = [(library, node) for library, node in bodies if isinstance(node, ast.FunctionDef)]
+        return {f"{library}.{node.name}".lstrip("."): node for library, node in functions}
 
     def compiled(self, name: str, scalar: Lanes) -> Compiled:
         """Return a routine for a type of numbers."""
-        return _Writer(self, name, scalar).compiled()
+        return _Writer(self.written, name, scalar, self._numbers(scalar.type)).compiled()
+
+    def text(self, scalar: Lanes, *, public: Collection[str], beside: Collection[str] = ()) -> str:
+        """Return all routines as one text, but for what stands `beside`; the heads of some are for others to call."""
+        texts = [self.compiled(name, scalar).text for name in self.written if name not in beside]
+        moves = {each: MOVES[each] for each in MOVES if any(each in text for text in texts)}
+        text = "\n".join([*moves.values(), *texts])
+        for head in public:
+            text = text.replace(f"define internal {head}", f"define {head}")
+        return text
 
 
-def _in_ir(kind: str) -> str:
-    return "ptr" if kind.startswith("*") else kind
+class _Writer(Expressions):
+    """A routine in the making, block by block."""
 
-
-class _Writer:
-    """A routine in the making: a variable is the value that was assigned to it last on the way to this place."""
-
-    def __init__(self, routines: Routines, name: str, scalar: Lanes) -> None:
-        self.routines, self.name, self.scalar = routines, name, scalar
-        self.kinds = {"int": "i64", "bool": "i1", "ints": "*i64", "ints32": "*i32"}
-        self.kinds |= {"real": scalar.type, "reals": f"*{scalar.type}"}
-        numbers = routines.numbers(scalar.type) | {"nan": math.nan}
-        self.constants = {given: self.number(number) for given, number in numbers.items()}
-        self.variables: dict[str, Value] = {}
-        self.label: str | None = "entry"  # of the block in the making; None behind its end
+    def __init__(self, written: Mapping[str, ast.FunctionDef], name: str, scalar: Lanes, numbers: Numbers) -> None:
+        super().__init__(written, name, scalar, numbers)
+        self.function = written[name]
+        self.result = self.result_of(self.function)
+        self.label: str | None = ".entry"  # of the block in the making; None behind its end
         self.ways: dict[str, list[tuple[str, dict[str, Value]]]] = defaultdict(list)  # to blocks that come later
         self.exits: list[str] = []  # of the loops around this place
-        self.lines: list[str] = []
-        self.memory: list[str] = []  # of what goes by address
-        self.calls: dict[str, int] = {}
-        self.count = 0
 
     def compiled(self) -> Compiled:
-        function = self.routines.written[self.name]
-        parameters = [Value(self.kind_of(each.annotation), f"%{each.arg}") for each in function.args.args]
-        self.variables = {value.text[1:]: value for value in parameters}
-        self.carry_out(function.body)
+        kinds = [self.kind_of(each.annotation) for each in self.function.args.args]
+        if _is_declaration(self.function):
+            return Compiled(f"declare {in_ir(self.result)} @{self.name}({','.join(map(in_ir, kinds))}) nounwind", {})
+        names = [each.arg for each in self.function.args.args]
+        self.variables = {name: Value(kind, f"%{name}") for name, kind in zip(names, kinds, strict=True)}
+        given = ",".join(value.typed for value in self.variables.values())
+        self.carry_out(self.function.body)
         if self.label is not None:
             self.lines.append(" ret void")
-        given = ",".join(value.typed for value in parameters)
-        head = f"define internal {_in_ir(self.result_of(function))} @{self.name}({given}) nounwind noinline {{"
-        return Compiled("\n".join([head, "entry:", *self.memory, *self.lines, "}"]), self.calls)
-
-    def result_of(self, function: ast.FunctionDef) -> str:
-        return "void" if function.returns is None else self.kind_of(function.returns)
-
-    def kind_of(self, annotation: ast.expr | None) -> str:
-        return self.kinds[annotation.id] if isinstance(annotation, ast.Name) else self.refuse(annotation)
-
-    def refuse(self, node: ast.AST | None) -> NoReturn:
-        written = "a parameter without a type" if node is None else ast.unparse(node)
-        raise LoweringError(f"{written!r} in the routine {self.name}", why="routines cannot say it", do="report it")
+        head = f"define internal {in_ir(self.result)} @{self.name}({given}) nounwind noinline {{"
+        return Compiled("\n".join([head, ".entry:", *self.memory, *self.lines, "}"]), self.calls)
 
     # blocks
 
@@ -159,7 +129,7 @@ class _Writer:
 
     def labels(self, *words: str) -> list[str]:
         self.count += 1
-        return [f"{word}{self.count}" for word in words]
+        return [f".{word}{self.count}" for word in words]
 
     # statements
 
@@ -186,7 +156,8 @@ class _Writer:
                 case ast.Break():
                     self.go(self.exits[-1])
                 case ast.Return(ast.expr() as value):
-                    self.lines.append(f" ret {self.value(value).typed}")
+                    found = self.value(value)
+                    self.lines.append(f" ret {(self.as_int32(found) if self.result == 'i32' else found).typed}")
                     self.label = None
                 case _:
                     self.refuse(statement)
@@ -249,152 +220,13 @@ class _Writer:
     def set(self, name: str, value: Value) -> None:
         self.variables = self.variables | {name: value}  # the ways to other blocks keep what they have
 
-    # values
-
-    def put(self, kind: str, text: str) -> Value:
-        """Write an operation down; return its value."""
-        self.count += 1
-        self.lines.append(f" %.{self.count}={text}")
-        return Value(kind, f"%.{self.count}")
-
-    def number(self, number: float) -> Value:
-        if isinstance(number, int):
-            return Value("i64", str(number))
-        return Value(self.scalar.type, self.scalar.constant(struct.pack(">d", number)))
-
-    def value(self, node: ast.expr) -> Value:
-        match node:
-            case ast.Name(name):
-                return self.variables[name] if name in self.variables else self.constants[name]
-            case ast.Constant(bool() as truth):
-                return Value("i1", str(truth).lower())
-            case ast.Constant(int() | float() as number):
-                return self.number(number)
-            case ast.Constant(str() as letter):
-                return Value("i8", str(ord(letter)))
-            case ast.UnaryOp(operation, operand):
-                return self.unary(operation, self.value(operand), node)
-            case ast.BinOp(left, operation, right):
-                return self.binary(operation, self.value(left), self.value(right), node)
-            case ast.BoolOp(operator, operands):
-                word = "and" if isinstance(operator, ast.And) else "or"
-                return reduce(lambda a, b: self.put("i1", f"{word} {a.typed},{b.text}"), map(self.value, operands))
-            case ast.Compare(left, [condition], [right]):
-                return self.compare(*_CONDITIONS[type(condition)], self.value(left), self.value(right))
-            case ast.IfExp(test, first, second):
-                chosen, *either = (self.value(each) for each in (test, first, second))
-                return self.put(either[0].type, f"select {chosen.typed},{either[0].typed},{either[1].typed}")
-            case ast.Subscript(array, ast.Slice(ast.expr() as start, None, None)):
-                return self.element(self.value(array), self.value(start))
-            case ast.Subscript(array, index):
-                return self.load(self.element(self.value(array), self.value(index)))
-            case ast.Call():
-                return self.call(node)
-        self.refuse(node)
-
-    def unary(self, operation: ast.unaryop, operand: Value, node: ast.expr) -> Value:
-        match operation, operand.type:
-            case ast.USub(), "i64":
-                return self.put("i64", f"sub i64 0,{operand.text}")
-            case ast.USub(), _:
-                return self.put(operand.type, f"fneg {operand.typed}")
-            case (ast.Invert(), "i64") | (ast.Not(), "i1"):
-                return self.put(operand.type, f"xor {operand.typed},-1")
-        self.refuse(node)
-
-    def binary(self, operation: ast.operator, left: Value, right: Value, node: ast.expr) -> Value:
-        word = _ARITHMETIC.get(type(operation), ("", ""))[left.type != "i64"]
-        if left.type != right.type or not word:
-            self.refuse(node)
-        return self.put(left.type, f"{word} {left.typed},{right.text}")
-
-    def compare(self, whole: str, real: str, left: Value, right: Value) -> Value:
-        word = f"icmp {whole}" if left.type == "i64" else f"fcmp {real}"
-        return self.put("i1", f"{word} {left.typed},{right.text}")
-
-    # memory and calls
-
-    def element(self, array: Value, index: Value) -> Value:
-        return self.put(array.type, f"getelementptr {array.type[1:]},{array.typed},{index.typed}")
-
-    def load(self, place: Value) -> Value:
-        kind = place.type[1:]
-        found = self.put(kind, f"load {kind},{place.typed}{_alignment(kind)}")
-        return self.put("i64", f"sext {found.typed} to i64") if kind == "i32" else found
-
-    def store(self, value: Value, place: Value) -> None:
-        self.lines.append(f" store {value.typed},{place.typed}{_alignment(value.type)}")
-
-    def call(self, node: ast.Call) -> Value:
-        given = [self.value(each) for each in node.args]
-        match node.func:
-            case ast.Name(word):
-                name = f"{self.name.split('.')[0]}.{word}"
-                return self.routine(name, given) if name in self.routines.written else self.word(word, given, node)
-            case ast.Attribute(ast.Name("blas" | "lapack" as library), word):
-                return self.fortran(f"{library}.{LETTERS[self.scalar.type]}{word}", given)
-            case ast.Attribute(ast.Name(library), word):
-                return self.routine(f"{library}.{word}", given)
-        self.refuse(node)
-
-    def routine(self, name: str, given: list[Value]) -> Value:
-        return self.put_call(self.result_of(self.routines.written[name]), name, *given)
-
-    def put_call(self, kind: str, name: str, *given: Value) -> Value:
-        self.calls[name] = len(given)
-        text = f"call {_in_ir(kind)} @{name}({','.join(value.typed for value in given)})"
-        if kind != "void":
-            return self.put(kind, text)
-        self.lines.append(f" {text}")
-        return Value("void", "")
-
-    def word(self, word: str, given: list[Value], node: ast.Call) -> Value:
-        """Carry out what any routine may call: conversions, functions, memory that is copied or cleared."""
-        kind, whole = self.scalar.type, f"i{8 * self.scalar.size}"
-        match word, given:
-            case "int", [number]:
-                return self.put("i64", f"fptosi {number.typed} to i64")
-            case "real", [number]:
-                return self.put(kind, f"sitofp {number.typed} to {kind}")
-            case "bits", [number]:
-                found = self.put(whole, f"bitcast {number.typed} to {whole}")
-                return found if whole == "i64" else self.put("i64", f"sext {found.typed} to i64")
-            case "below", [left, right]:
-                return self.compare("ult", "", left, right)
-            case "log", [number]:
-                return self.put_call(kind, "log" if kind == "double" else f"lanes.log.{self.scalar.suffix}", number)
-            case "fabs" | "copysign", _:
-                return self.put_call(kind, f"llvm.{word}.{self.scalar.suffix}", *given)
-            case "copy" | "clear", [to, *origin, count]:
-                size = self.put("i64", f"mul {count.typed},{8 if to.type == '*i64' else self.scalar.size}")
-                moved = [to, *(origin or [Value("i8", "0")]), size, Value("i1", "false")]
-                return self.put_call("void", COPIED if origin else CLEARED, *moved)
-        self.refuse(node)
-
-    def fortran(self, name: str, given: list[Value]) -> Value:
-        """Call a routine of BLAS or LAPACK; what is stored for it is at the same address in every call."""
-        places: dict[Value, Value] = {}
-        for value in given:
-            if not value.type.startswith("*") and value not in places:
-                stored = self.put("i32", f"trunc {value.typed} to i32") if value.type == "i64" else value
-                places[value] = self.reserved(stored.type)
-                self.lines.append(f" store {stored.typed},{places[value].typed}")
-        operands = [places.get(value, value) for value in given]
-        if name.startswith("blas."):
-            return self.put_call("void", name, *operands)
-        self.put_call("void", name, *operands, info := self.reserved("i32"))
-        return self.load(info)
-
-    def reserved(self, kind: str) -> Value:
-        self.count += 1
-        self.memory.append(f" %m{self.count}=alloca {kind}")
-        return Value(f"*{kind}", f"%m{self.count}")
-
-
-def _alignment(kind: str) -> str:
-    """Whole numbers of 64 bits also stand between floats of 32 bits."""
-    return ",align 4" if kind == "i64" else ""
-
 
 def _phi(name: str, kind: str, ways: list[tuple[str, dict[str, Value]]]) -> str:
-    return f"phi {_in_ir(kind)} " + ",".join(f"[{variables[name].text},%{label}]" for label, variables in ways)
+    return f"phi {in_ir(kind)} " + ",".join(f"[{variables[name].text},%{label}]" for label, variables in ways)
+
+
+def _is_declaration(function: ast.FunctionDef) -> bool:
+    match function.body:
+        case [ast.Expr(ast.Constant(value))]:
+            return value is ...
+    return False

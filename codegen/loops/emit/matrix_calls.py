@@ -9,7 +9,7 @@ from codegen.emission.lane_functions import lane_call
 from codegen.errors import LoweringError
 from codegen.functions.matrix_routines import ROUTINES
 from codegen.functions.order_routines import COUNTS
-from codegen.functions.routines import CLEARED, COPIED
+from codegen.functions.routines import MOVES
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation
 from codegen.lanes import SCALAR, Lanes
@@ -20,7 +20,6 @@ BLOCK = 64  # columns that LAPACK changes together
 INT = 4  # bytes of a whole number of C
 EXACT = 1 << 24  # up to which all whole numbers are floats of 4 bytes
 
-_MEMORY = {COPIED: f"declare void @{COPIED}(ptr,ptr,i64,i1)", CLEARED: f"declare void @{CLEARED}(ptr,i8,i64,i1)"}
 _UNDER: dict[MatrixKind, MatrixKind] = {"log_determinant": "determinant", "insertion_right": "insertion"}
 
 
@@ -35,8 +34,8 @@ def _symbols(routine: str, scalar: Lanes) -> dict[str, Symbol]:
             text, calls = ROUTINES.compiled(name, scalar)
             found[name] = Symbol(name, text)
             waiting |= {called: operands for called, operands in calls.items() if called not in found}
-        elif name in _MEMORY:
-            found[name] = Symbol(name, _MEMORY[name])
+        elif name in MOVES:
+            found[name] = Symbol(name, MOVES[name])
         elif name.startswith("lanes."):
             found |= {name: lane_call("log", 1, scalar), "log": symbol("log", 1)}
         else:

@@ -8,6 +8,8 @@ computes, and stores the same bits to the same place.
 
 from __future__ import annotations
 
+from codegen.functions.routine_values import Numbers
+from codegen.functions.routines import Routines
 from codegen.lanes import Lanes
 
 # int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
@@ -206,103 +208,56 @@ def _move_single(lanes: Lanes, name: str) -> list[str]:
 # elements stand side by side (DIRECT). Arrays that are too large for the caches are read and written in one sequence of
 # lines: the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
 DRIVER = """
-define internal void @arrays(i32 %mode,ptr %table,i64 %n,ptr %pointers,ptr %buffer,i64 %at,i64 %valid) nounwind {
-begin:
- %once=icmp eq i32 %mode,0
- br label %next
-next:
- %k=phi i64 [0,%begin],[%k.next,%done]
- %more=icmp ult i64 %k,%n
- br i1 %more,label %one,label %end
-one:
- %word=mul i64 %k,WORDS
- %entry=getelementptr i64,ptr %table,i64 %word
- %point.at=getelementptr i64,ptr %entry,i64 1
- %element.at=getelementptr i64,ptr %entry,i64 2
- %elements.at=getelementptr i64,ptr %entry,i64 3
- %offset.at=getelementptr i64,ptr %entry,i64 4
- %address=load ptr,ptr %entry,align 8
- %point=load i64,ptr %point.at,align 8
- %element=load i64,ptr %element.at,align 8
- %elements=load i64,ptr %elements.at,align 8
- %offset=load i64,ptr %offset.at,align 8
- %rows.at=getelementptr i64,ptr %entry,i64 5
- %rows=load i64,ptr %rows.at,align 8
- %through=icmp ne i64 %rows,0
- %copied=getelementptr i8,ptr %buffer,i64 %rows
- %bytes=mul i64 %point,%valid
- %moved=mul i64 %at,%point
- %user=getelementptr i8,ptr %address,i64 %moved
- %side=select i1 %through,ptr %copied,ptr %user
- %block=getelementptr i8,ptr %buffer,i64 %offset
- %direct=icmp eq i64 %element,DIRECT
- %pointer=select i1 %direct,ptr %user,ptr %block
- %pointer.at=getelementptr ptr,ptr %pointers,i64 %k
- store ptr %pointer,ptr %pointer.at,align 8
- %k.next=add i64 %k,1
- br i1 %direct,label %done,label %copy
-copy:
- switch i32 %mode,label %done [i32 0,label %inputs i32 1,label %inputs i32 3,label %results]
-inputs:
- %shared=icmp eq i64 %point,0
- %wanted=icmp eq i1 %shared,%once
- br i1 %wanted,label %go,label %done
-go:
- br i1 %through,label %fetch,label %spread
-fetch:
- call void @llvm.memcpy.p0.p0.i64(ptr %copied,ptr %user,i64 %bytes,i1 false)
- br label %spread
-spread:
- call void @gather(ptr %side,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
- br label %done
-results:
- call void @scatter(ptr %side,i64 %point,i64 %element,i64 %elements,ptr %block,i64 %valid)
- br i1 %through,label %flush,label %done
-flush:
- call void @stream(ptr %user,ptr %copied,i64 %bytes)
- br label %done
-done:
- br label %next
-end:
- ret void
-}
-define i32 @batch(ptr %kernel,ptr %table,i64 %inputs,i64 %outputs,ptr %buffer,i64 %first,i64 %count) nounwind {
-begin:
- %targets=getelementptr ptr,ptr %buffer,i64 %inputs
- %word=mul i64 %inputs,WORDS
- %results=getelementptr i64,ptr %table,i64 %word
- %last=add i64 %first,%count
- call void @arrays(i32 0,ptr %table,i64 %inputs,ptr %buffer,ptr %buffer,i64 %first,i64 1)
- br label %next
-next:
- %at=phi i64 [%first,%begin],[%at.next,%done]
- %left=sub i64 %last,%at
- %more=icmp ne i64 %left,0
- br i1 %more,label %block,label %good
-block:
- %short=icmp ult i64 %left,WIDTH
- %valid=select i1 %short,i64 %left,i64 WIDTH
- call void @arrays(i32 1,ptr %table,i64 %inputs,ptr %buffer,ptr %buffer,i64 %at,i64 %valid)
- call void @arrays(i32 2,ptr %results,i64 %outputs,ptr %targets,ptr %buffer,i64 %at,i64 %valid)
- %status=call i32 %kernel(ptr %buffer,ptr %targets)
- %bad=icmp ne i32 %status,0
- br i1 %bad,label %failed,label %done
-done:
- call void @arrays(i32 3,ptr %results,i64 %outputs,ptr %targets,ptr %buffer,i64 %at,i64 %valid)
- %at.next=add i64 %at,%valid
- br label %next
-good:
- fence seq_cst
- ret i32 0
-failed:
- ret i32 1
-}
+def gather(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
+def scatter(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
+def stream(to: bytes, origin: bytes, size: int): ...
+
+def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at: int, valid: int):
+    for k in range(n):
+        entry = table[k * WORDS:]
+        point, element, elements, rows = entry[1], entry[2], entry[3], entry[5]
+        user = bytes(pointers(entry)[0])[at * point:]
+        block = buffer[entry[4]:]
+        copied = buffer[rows:]
+        side = copied if rows != 0 else user
+        numbers[k] = user if element == DIRECT else block
+        if element != DIRECT:
+            if mode < 2:
+                if (point == 0) == (mode == 0):
+                    if rows != 0:
+                        copy(copied, user, point * valid)
+                    gather(side, point, element, elements, block, valid)
+            elif mode == 3:
+                scatter(side, point, element, elements, block, valid)
+                if rows != 0:
+                    stream(user, copied, point * valid)
+
+def batch(
+    kernel: pointer, table: ints, inputs: int, outputs: int, buffer: pointers, first: int, count: int
+) -> int32:
+    targets = buffer[inputs:]
+    results = table[inputs * WORDS:]
+    at = first
+    last = first + count
+    arrays(0, table, inputs, buffer, bytes(buffer), first, 1)
+    while at != last:
+        valid = last - at if last - at < WIDTH else WIDTH
+        arrays(1, table, inputs, buffer, bytes(buffer), at, valid)
+        arrays(2, results, outputs, targets, bytes(buffer), at, valid)
+        if kernel(buffer, targets) != 0:
+            return 1
+        arrays(3, results, outputs, targets, bytes(buffer), at, valid)
+        at += valid
+    fence()
+    return 0
 """
 
 
 def _driver(lanes: Lanes) -> str:
     direct = lanes.size if lanes.width == 1 else -(2**63)
-    return DRIVER.replace("WORDS", str(WORDS)).replace("WIDTH", str(lanes.width)).replace("DIRECT", str(direct))
+    numbers: Numbers = {"WORDS": WORDS, "WIDTH": lanes.width, "DIRECT": direct}
+    routines = Routines({"": DRIVER}, lambda scalar: numbers)
+    return routines.text(Lanes(1, lanes.scalar), public=["i32 @batch("], beside=["gather", "scatter", "stream"])
 
 
 STREAM = """
@@ -336,7 +291,6 @@ end:
  call void @llvm.memcpy.p0.p0.i64(ptr %last.target,ptr %last.source,i64 %left,i1 false)
  ret void
 }
-declare void @llvm.memcpy.p0.p0.i64(ptr,ptr,i64,i1)
 !0=!{i32 1}
 """
 

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from codegen.engine import Library, Once, compile_text
+from codegen.functions.routines import Routines
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
-from codegen.machine.calls.gate_text import DATA, GATE, NUMBER, OBJECTS, OVERLAPS, RUN, WIDENED
+from codegen.machine.calls.gate_text import GATE, GLOBALS, OFFSETS
 
 MOST_ARRAYS = 16  # inputs, and outputs, that the gate handles; more go through the slow path
 MOST_DIMENSIONS = 8
@@ -65,13 +66,14 @@ def describe(
 @Once
 def gate_library(table_offset: int, number: NumberType) -> Library:
     """Compile the gate for a type of numbers; `table_offset` is where instances keep the pointer to their table."""
-    scalar = number.scalar
-    text = OBJECTS + DATA + OVERLAPS + RUN + GATE
-    for name, value in (("ENTRY", ENTRY), ("READ", READ), ("WRITE", WRITE), ("TABLE", table_offset),
-                        ("HEADER", HEADER), ("MOST", MOST_ARRAYS), ("NUMBER", NUMBER[scalar]),
-                        ("WIDENED", WIDENED[scalar]), ("SCALAR", scalar)):  # fmt: skip
-        text = text.replace(name, str(value))
-    return compile_text(text, ("gate", "slow"), _addresses(number), 2)
+    known = OFFSETS | {name: f"@{name}" for name in GLOBALS} | {
+        "ENTRY": ENTRY, "READ": READ, "WRITE": WRITE, "HEADER": HEADER, "MOST": MOST_ARRAYS,
+        "TABLE": table_offset // POINTER,
+    }  # fmt: skip
+    routines = Routines({"": GATE}, lambda scalar: known)
+    names = "\n".join(f"@{name} = external global i8" for name in GLOBALS)
+    text = routines.text(number.lanes(), public=("ptr @gate(", "ptr @slow("))
+    return compile_text(f"{names}\n{text}", ("gate", "slow"), _addresses(number), 2)
 
 
 def _addresses(number: NumberType) -> dict[str, int]:

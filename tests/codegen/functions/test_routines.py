@@ -42,6 +42,8 @@ def early(x: real) -> real:
         return -x
     if x == 0.0:
         x += 7.0
+    elif x < 2.0:
+        x *= 3.0
     else:
         x -= 1.0
     return x
@@ -76,7 +78,7 @@ def test_variables_have_the_values_of_the_way_taken(n, in_python):
     assert own.tolist() == wanted
 
 
-@pytest.mark.parametrize("x", [-1.5, -0.0, 3.0, math.inf])
+@pytest.mark.parametrize("x", [-1.5, -0.0, 1.5, 3.0, math.inf])
 def test_what_follows_a_return_is_the_other_way(x, in_python):
     _, found = compiled("early", ctypes.c_double, ctypes.c_double)
     assert found(x) == in_python["early"](x)

@@ -1,0 +1,251 @@
+"""Values of routines (`codegen.functions.routines`): what their expressions become."""
+
+from __future__ import annotations
+
+import ast
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple, NoReturn
+
+from codegen.errors import LoweringError
+from codegen.lanes import Lanes
+
+LETTERS = {"double": "d", "float": "s"}  # of BLAS and LAPACK
+COPIED = "llvm.memcpy.p0.p0.i64"
+CLEARED = "llvm.memset.p0.i64"
+_ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {  # of whole numbers, and of real ones
+    ast.Add: ("add", "fadd"), ast.Sub: ("sub", "fsub"), ast.Mult: ("mul", "fmul"),
+    ast.BitAnd: ("and", ""), ast.BitOr: ("or", ""), ast.LShift: ("shl", ""), ast.RShift: ("lshr", ""),
+}  # fmt: skip
+_CONDITIONS: dict[type[ast.cmpop], tuple[str, str]] = {
+    ast.Eq: ("eq", "oeq"), ast.NotEq: ("ne", "une"), ast.Lt: ("slt", "olt"), ast.LtE: ("sle", "ole"),
+    ast.Gt: ("sgt", "ogt"), ast.GtE: ("sge", "oge"),
+}  # fmt: skip
+
+
+_SIZES = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8, "float": 4, "double": 8}
+
+
+Numbers = dict[str, float | str]  # that routines mention; a text is a global
+
+
+class Value(NamedTuple):
+    """A value: its IR type, or "*" and that of its elements for an array, and its text."""
+
+    type: str
+    text: str
+
+    @property
+    def typed(self) -> str:
+        """The value as an operand, with its type."""
+        return f"{in_ir(self.type)} {self.text}"
+
+
+def in_ir(kind: str) -> str:
+    """Return the IR type of values of a type."""
+    return "ptr" if kind.startswith("*") else kind
+
+
+class Expressions:
+    """A routine in the making: a variable is the value that was assigned to it last on the way to this place."""
+
+    def __init__(self, written: Mapping[str, ast.FunctionDef], name: str, scalar: Lanes, numbers: Numbers) -> None:
+        self.written, self.name, self.scalar = written, name, scalar
+        arrays = {"bytes": "*i8", "ints": "*i64", "ints32": "*i32", "doubles": "*double", "pointers": "*ptr"}
+        self.kinds = {"int": "i64", "int32": "i32", "bool": "i1", "double": "double", "pointer": "ptr", **arrays}
+        self.kinds |= {"real": scalar.type, "reals": f"*{scalar.type}"}
+        known = numbers | {"nan": math.nan, "inf": math.inf, "null": "null"}
+        self.constants = {given: self.number(number) for given, number in known.items()}
+        self.variables: dict[str, Value] = {}
+        self.lines: list[str] = []
+        self.memory: list[str] = []  # of what goes by address
+        self.calls: dict[str, int] = {}
+        self.count = 0
+
+    def result_of(self, function: ast.FunctionDef) -> str:
+        return "void" if function.returns is None else self.kind_of(function.returns)
+
+    def kind_of(self, annotation: ast.expr | None) -> str:
+        return self.kinds[annotation.id] if isinstance(annotation, ast.Name) else self.refuse(annotation)
+
+    def refuse(self, node: ast.AST | None) -> NoReturn:
+        written = "a parameter without a type" if node is None else ast.unparse(node)
+        raise LoweringError(f"{written!r} in the routine {self.name}", why="routines cannot say it", do="report it")
+
+    def put(self, kind: str, text: str) -> Value:
+        """Write an operation down; return its value."""
+        self.count += 1
+        self.lines.append(f" %.{self.count}={text}")
+        return Value(kind, f"%.{self.count}")
+
+    def number(self, number: float | str) -> Value:
+        if isinstance(number, str):
+            return Value("ptr", number)
+        if isinstance(number, int):
+            return Value("i64", str(number))
+        return Value(self.scalar.type, self.scalar.constant(struct.pack(">d", number)))
+
+    def value(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Name(name):
+                return self.variables[name] if name in self.variables else self.constants[name]
+            case ast.Constant(bool() as truth):
+                return Value("i1", str(truth).lower())
+            case ast.Constant(int() | float() as number):
+                return self.number(number)
+            case ast.Constant(str() as letter):
+                return Value("i8", str(ord(letter)))
+            case ast.UnaryOp(operation, operand):
+                return self.unary(operation, self.value(operand), node)
+            case ast.BinOp(left, operation, right):
+                return self.binary(operation, self.value(left), self.value(right), node)
+            case ast.BoolOp(operator, operands):
+                word = "and" if isinstance(operator, ast.And) else "or"
+                return reduce(lambda a, b: self.put("i1", f"{word} {a.typed},{b.text}"), map(self.value, operands))
+            case ast.Compare(left, [condition], [right]):
+                return self.compare(*_CONDITIONS[type(condition)], self.value(left), self.value(right))
+            case ast.IfExp(test, first, second):
+                chosen, *either = (self.value(each) for each in (test, first, second))
+                return self.put(either[0].type, f"select {chosen.typed},{either[0].typed},{either[1].typed}")
+            case ast.Subscript(array, ast.Slice(ast.expr() as start, None, None)):
+                return self.element(self.value(array), self.value(start))
+            case ast.Subscript(array, index):
+                return self.load(self.element(self.value(array), self.value(index)))
+            case ast.Call():
+                return self.call(node)
+        self.refuse(node)
+
+    def unary(self, operation: ast.unaryop, operand: Value, node: ast.expr) -> Value:
+        match operation, operand.type:
+            case ast.USub(), "i64":
+                return self.put("i64", f"sub i64 0,{operand.text}")
+            case ast.USub(), _:
+                return self.put(operand.type, f"fneg {operand.typed}")
+            case (ast.Invert(), "i64") | (ast.Not(), "i1"):
+                return self.put(operand.type, f"xor {operand.typed},-1")
+        self.refuse(node)
+
+    def binary(self, operation: ast.operator, left: Value, right: Value, node: ast.expr) -> Value:
+        word = _ARITHMETIC.get(type(operation), ("", ""))[left.type != "i64"]
+        if left.type != right.type or not word:
+            self.refuse(node)
+        return self.put(left.type, f"{word} {left.typed},{right.text}")
+
+    def compare(self, whole: str, real: str, left: Value, right: Value) -> Value:
+        word = f"fcmp {real}" if left.type in ("double", "float") else f"icmp {whole}"
+        return self.put("i1", f"{word} {left.typed},{right.text}")
+
+    # memory
+
+    def element(self, array: Value, index: Value) -> Value:
+        return self.put(array.type, f"getelementptr {array.type[1:]},{array.typed},{index.typed}")
+
+    def load(self, place: Value) -> Value:
+        kind = place.type[1:]
+        return self.as_int(self.put(kind, f"load {kind},{place.typed}{_alignment(kind)}"))
+
+    def store(self, value: Value, place: Value) -> None:
+        self.lines.append(f" store {value.typed},{place.typed}{_alignment(value.type)}")
+
+    # calls
+
+    def call(self, node: ast.Call) -> Value:
+        match node:
+            case ast.Call(ast.Name("room"), [ast.Name(kind), size]):
+                return self.reserved(self.kinds[kind][1:], self.value(size).text)
+        given = [self.value(each) for each in node.args]
+        match node.func:
+            case ast.Name(word) if word in self.variables:
+                return self.put_call_of("i32", self.variables[word].text, given)
+            case ast.Name(word):
+                name = f"{self.name.rpartition('.')[0]}.{word}".lstrip(".")
+                return self.routine(name, given) if name in self.written else self.word(word, given, node)
+            case ast.Attribute(ast.Name("blas" | "lapack" as library), word):
+                return self.fortran(f"{library}.{LETTERS[self.scalar.type]}{word}", given)
+            case ast.Attribute(ast.Name(library), word):
+                return self.routine(f"{library}.{word}", given)
+        self.refuse(node)
+
+    def routine(self, name: str, given: list[Value]) -> Value:
+        """Call another routine, or a function that is declared only; C's ints have 32 bits."""
+        function = self.written[name]
+        kinds = [self.kind_of(each.annotation) for each in function.args.args]
+        operands = [self.as_int32(value) if kind == "i32" else value for kind, value in zip(kinds, given, strict=True)]
+        return self.put_call(self.result_of(function), name, *operands)
+
+    def put_call(self, kind: str, name: str, *given: Value) -> Value:
+        self.calls[name] = len(given)
+        return self.put_call_of(kind, f"@{name}", given)
+
+    def put_call_of(self, kind: str, name: str, given: Sequence[Value]) -> Value:
+        text = f"call {in_ir(kind)} {name}({','.join(value.typed for value in given)})"
+        if kind != "void":
+            return self.as_int(self.put(kind, text))
+        self.lines.append(f" {text}")
+        return Value("void", "")
+
+    def word(self, word: str, given: list[Value], node: ast.Call) -> Value:
+        """Carry out what any routine may call: conversions, functions, memory that is copied or cleared."""
+        kind, whole = self.scalar.type, f"i{8 * self.scalar.size}"
+        match word, given:
+            case _, [array] if word in self.kinds and in_ir(array.type) == "ptr":
+                return Value(self.kinds[word], array.text)
+            case "address", [array]:
+                return self.put("i64", f"ptrtoint {array.typed} to i64")
+            case "int", [number]:
+                return self.put("i64", f"fptosi {number.typed} to i64")
+            case "real" | "double", [number]:
+                return self.as_real(number, kind if word == "real" else "double")
+            case "bits", [number]:
+                return self.as_int(self.put(whole, f"bitcast {number.typed} to {whole}"))
+            case "below", [left, right]:
+                return self.compare("ult", "", left, right)
+            case "log", [number]:
+                return self.put_call(kind, "log" if kind == "double" else f"lanes.log.{self.scalar.suffix}", number)
+            case "fabs" | "copysign", _:
+                return self.put_call(kind, f"llvm.{word}.{self.scalar.suffix}", *given)
+            case "copy" | "clear", [to, *origin, count]:
+                size = self.put("i64", f"mul {count.typed},{_SIZES[to.type[1:]]}")
+                moved = [to, *(origin or [Value("i8", "0")]), size, Value("i1", "false")]
+                return self.put_call("void", COPIED if origin else CLEARED, *moved)
+            case "fence", []:
+                self.lines.append(" fence seq_cst")
+                return Value("void", "")
+        self.refuse(node)
+
+    def fortran(self, name: str, given: list[Value]) -> Value:
+        """Call a routine of BLAS or LAPACK; what is stored for it is at the same address in every call."""
+        places: dict[Value, Value] = {}
+        for value in given:
+            if not value.type.startswith("*") and value not in places:
+                stored = self.as_int32(value)
+                places[value] = self.reserved(stored.type)
+                self.lines.append(f" store {stored.typed},{places[value].typed}")
+        operands = [places.get(value, value) for value in given]
+        if name.startswith("blas."):
+            return self.put_call("void", name, *operands)
+        self.put_call("void", name, *operands, info := self.reserved("i32"))
+        return self.load(info)
+
+    def reserved(self, kind: str, size: str = "1") -> Value:
+        self.count += 1
+        self.memory.append(f" %.m{self.count}=alloca [{size} x {kind}],align 8")
+        return Value(f"*{kind}", f"%.m{self.count}")
+
+    def as_int(self, value: Value) -> Value:
+        """Return what has 32 bits as a whole number of 64."""
+        return self.put("i64", f"sext {value.typed} to i64") if value.type == "i32" else value
+
+    def as_int32(self, value: Value) -> Value:
+        return self.put("i32", f"trunc {value.typed} to i32") if value.type == "i64" else value
+
+    def as_real(self, value: Value, kind: str) -> Value:
+        word = {"i64": "sitofp", "double": "fptrunc", "float": "fpext"}[value.type]
+        return value if value.type == kind else self.put(kind, f"{word} {value.typed} to {kind}")
+
+
+def _alignment(kind: str) -> str:
+    """Whole numbers of 64 bits also stand between floats of 32 bits."""
+    return ",align 4" if kind == "i64" else ""
