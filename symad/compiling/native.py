@@ -128,16 +128,14 @@ def carry_out(made: CompilationPlan, *, cache: Setting = None, **options: typing
     return _compiled(chosen.traced, chosen.program, kept, cache, options)
 
 
-def compile_trace(
-    traced: Trace, *, name: str = "kernel", cache: Setting = None, **options: typing.Unpack[OptionFields]
-) -> Kernel:
+def compile_trace(traced: Trace, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
     """Compile a trace; see `compile`.
 
     >>> from symad.tracing.trace import trace
     >>> compile_trace(trace(lambda x, y: x * y, 0.0, 0.0))(2.0, 3.0)
     6.0
     """
-    return _compiled(traced, to_program(traced, name), None, cache, options)
+    return _compiled(traced, to_program(traced), None, cache, options)
 
 
 def _compiled(

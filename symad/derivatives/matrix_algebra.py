@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from operator import add, mul, neg, sub, truediv
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -105,34 +106,19 @@ def _axes(n: int) -> tuple[Places, Places]:
     return row.ravel(), column.ravel()
 
 
-def _times(x: Any, y: Any) -> Any:
-    return x * y
-
-
-def _plus(x: Any, y: Any) -> Any:
-    return x + y
-
-
-def _minus(x: Any, y: Any) -> Any:
-    return x - y
-
-
-def _negative(x: Any) -> Any:
-    return -x
-
-
 def _weighted(x: Any, y: Any, first: Any, second: Any) -> Any:
     return x * first + y * second
 
 
-def _of_both(x: Any, y: Any, factor: Any) -> Any:
+def of_both(x: Any, y: Any, factor: Any) -> Any:
+    """Return a multiple of a sum."""
     return (x + y) * factor
 
 
 def _total(by: Algebra[Value], terms: Sequence[Value]) -> Value:
     found = terms[0]
     for term in terms[1:]:
-        found = by.each(_plus, found, term)
+        found = by.each(add, found, term)
     return found
 
 
@@ -147,7 +133,7 @@ def _factor(by: Algebra[Value], operation: MatrixOperation, lower: Value) -> Val
     """Return L, with NaN on its diagonal for a column that depends on those before it."""
     m, n = operation.sizes
     row, column = _axes(n)
-    squares = by.multiplied((n, n, 1), by.each(_times, lower, lower), by.known(np.ones(n)))
+    squares = by.multiplied((n, n, 1), by.each(mul, lower, lower), by.known(np.ones(n)))
     bound = np.where(row == column, (m * EPS) ** 2, -1.0)
     return by.each(_independent, lower, by.picked(squares, row), by.known(bound))
 
@@ -169,7 +155,7 @@ def _qr_forward(
     triangle = by.each(_weighted, inner, by.transposed(inner, n), first, second)
     found = dict[int, Value]()
     if 0 in wanted:
-        found[0] = by.each(_minus, moved, by.multiplied((n, n, m), triangle, q))
+        found[0] = by.each(sub, moved, by.multiplied((n, n, m), triangle, q))
     if 1 in wanted:
         found[1] = by.multiplied((n, n, n), lower, triangle)
     return found
@@ -183,14 +169,14 @@ def _qr_backward(
     row, column = _axes(n)
     terms = list[Value]()
     if 1 in cotangents:
-        kept = by.each(_times, cotangents[1], by.known(1.0 * (row >= column)))
+        kept = by.each(mul, cotangents[1], by.known(1.0 * (row >= column)))
         terms.append(by.multiplied((n, n, n), lower, kept, (True, False)))
     if 0 in cotangents:
-        terms.append(by.each(_negative, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
+        terms.append(by.each(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
     inner = by.picked(_total(by, terms), np.maximum(row, column) * n + np.minimum(row, column))
     moved = by.multiplied((n, n, m), inner, q)
     if 0 in cotangents:
-        moved = by.each(_plus, moved, cotangents[0])
+        moved = by.each(add, moved, cotangents[0])
     return _solved_columns(by, lower, moved, n, m, True), np.arange(m * n)
 
 
@@ -221,7 +207,7 @@ def _eigen_forward(
     if 0 in wanted:
         found[0] = by.picked(inner, np.arange(n) * (n + 1))
     if 1 in wanted:
-        turning = by.each(_times, _gaps(by, values, n, _reciprocal_gap), inner)
+        turning = by.each(mul, _gaps(by, values, n, _reciprocal_gap), inner)
         found[1] = by.multiplied(cube, turning, vectors)
     return found
 
@@ -234,15 +220,15 @@ def _eigen_backward(
     row, column = _axes(n)
     terms = list[Value]()
     if 0 in cotangents:
-        terms.append(by.each(_times, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
+        terms.append(by.each(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
     if 1 in cotangents:
         turning = by.multiplied(cube, cotangents[1], vectors, (False, True))
-        terms.append(by.each(_times, _gaps(by, values, n, _reciprocal_gap), turning))
+        terms.append(by.each(mul, _gaps(by, values, n, _reciprocal_gap), turning))
     whole = by.multiplied(cube, by.multiplied(cube, vectors, _total(by, terms), (True, False)), vectors)
     places = np.flatnonzero(row <= column)
     halved = by.known(np.where(row == column, 0.5, 1.0)[places])
     other = by.picked(whole, (column * n + row)[places])
-    return by.each(_of_both, by.picked(whole, places), other, halved), places
+    return by.each(of_both, by.picked(whole, places), other, halved), places
 
 
 # ---- singular values and vectors: B = V diag(s) P for the stored B, P = transpose(U) and V
@@ -312,14 +298,14 @@ def _tall_forward(
     gaps, other = _gaps(by, values, n, _squares_gap), by.transposed(inner, n)
     rows, columns = by.picked(values, row), by.picked(values, column)
     if 0 in wanted:
-        turning = by.each(_times, gaps, by.each(_weighted, inner, other, rows, columns))
+        turning = by.each(mul, gaps, by.each(_weighted, inner, other, rows, columns))
         found[0] = by.multiplied((n, n, m), turning, left)
         if m > n:
-            rest = by.each(_minus, moved, by.multiplied((n, n, m), inner, left))
-            found[0] = by.each(_plus, found[0], by.each(_times, rest, _reciprocals(by, values, n, m)))
+            rest = by.each(sub, moved, by.multiplied((n, n, m), inner, left))
+            found[0] = by.each(add, found[0], by.each(mul, rest, _reciprocals(by, values, n, m)))
     if 2 in wanted:
-        turning = by.each(_times, gaps, by.each(_weighted, other, inner, rows, columns))
-        found[2] = by.each(_negative, by.multiplied((n, n, n), right, turning))
+        turning = by.each(mul, gaps, by.each(_weighted, other, inner, rows, columns))
+        found[2] = by.each(neg, by.multiplied((n, n, n), right, turning))
     return found
 
 
@@ -331,19 +317,19 @@ def _tall_backward(
     rows, columns = by.picked(values, row), by.picked(values, column)
     terms, outside = list[Value](), None
     if 1 in cotangents:
-        terms.append(by.each(_times, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
+        terms.append(by.each(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
     gaps = _gaps(by, values, n, _squares_gap) if 0 in cotangents or 2 in cotangents else None
     if 0 in cotangents and gaps is not None:
-        turning = by.each(_times, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
-        terms.append(by.each(_of_both, turning, by.transposed(turning, n), rows))
+        turning = by.each(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
+        terms.append(by.each(of_both, turning, by.transposed(turning, n), rows))
         if m > n:
-            outside = by.each(_times, cotangents[0], _reciprocals(by, values, n, m))
-            terms.append(by.each(_negative, by.multiplied((n, m, n), outside, left, (False, True))))
+            outside = by.each(mul, cotangents[0], _reciprocals(by, values, n, m))
+            terms.append(by.each(neg, by.multiplied((n, m, n), outside, left, (False, True))))
     if 2 in cotangents and gaps is not None:
-        turning = by.each(_times, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
-        terms.append(by.each(_negative, by.each(_of_both, turning, by.transposed(turning, n), columns)))
+        turning = by.each(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
+        terms.append(by.each(neg, by.each(of_both, turning, by.transposed(turning, n), columns)))
     moved = by.multiplied((n, n, m), _total(by, terms), left)
-    moved = moved if outside is None else by.each(_plus, moved, outside)
+    moved = moved if outside is None else by.each(add, moved, outside)
     return by.multiplied((n, n, m), right, moved), np.arange(m * n)
 
 
@@ -361,16 +347,12 @@ def _derivative_along(by: Algebra[Value], n: int, matrix: Value, tangent: Value)
     everywhere = np.zeros(n * n, dtype=np.int64)
     length = by.each(_scale, by.multiplied((1, n * n, 1), tangent, tangent))
     scales = by.picked(length, everywhere)
-    parts = by.joined([matrix, by.each(_quotient, tangent, scales), by.known(np.zeros(1))])
+    parts = by.joined([matrix, by.each(truediv, tangent, scales), by.known(np.zeros(1))])
     inner = row % n * n + column % n
     places = np.where((row < n) == (column < n), inner, np.where(row < n, n * n + inner, 2 * n * n))
     found = by.exponential(2 * n, by.picked(parts, places))
     above = np.flatnonzero((row < n) & (column >= n))
-    return by.each(_times, by.picked(found, above), scales)
-
-
-def _quotient(x: Any, y: Any) -> Any:
-    return x / y
+    return by.each(mul, by.picked(found, above), scales)
 
 
 def _exponential_forward(

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from codegen.ir.region import Region
-from codegen.ir.tables import Affine, Indexed, Table
+from codegen.ir.tables import distances
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.workspace import Memory
 
@@ -68,22 +66,12 @@ def _laid_out(region: Region, memory: Memory, known: dict[int, Hashable]) -> tup
     tables = []
     for use in uses:
         number, first = origins.setdefault(use.buffer, (len(origins), use.table.first))
-        tables.append((number, use.table.first - first, _moves(use.table, known)))
+        tables.append((number, use.table.first - first, distances(use.table, known)))
     carries = tuple((carry.output, carry.lag) for carry in region.carries)
     results = tuple((use.output, use.kind) for use in region.results)
     rooms = tuple(map(memory.has_room, origins))
     key = id(region.body), region.count, tuple(tables), carries, results, region.stop, region.matrix, rooms
     return key, [(buffer, first) for buffer, (_, first) in origins.items()]
-
-
-def _moves(table: Table, known: dict[int, Hashable]) -> Hashable:
-    """Return what is equal for tables whose places are the same distance apart; `known` by the arrays of indices."""
-    if isinstance(table, Affine):
-        return table.step, table.count, table.shifts
-    key = id(table.index)
-    if key not in known:
-        known[key] = Indexed(np.ascontiguousarray(table.index - table.index[0])).key
-    return known[key], table.shifts
 
 
 def _together(members: Sequence[int], places: Sequence[Places], memory: Memory) -> list[Shared]:

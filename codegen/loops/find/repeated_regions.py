@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from codegen.ir.readdress import all_readdressed, each_region, moved, shifts_to
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
-from codegen.ir.tables import Affine, Indexed, Table
+from codegen.ir.tables import Table, distances
 from codegen.loops.find.periods import Run, runs
 from codegen.loops.optimise.draft import Draft
 
@@ -148,20 +148,10 @@ def _look(step: Step, known: dict[int, Hashable]) -> Hashable:
 
 
 def _look_of_region(region: Region, known: dict[int, Hashable]) -> Hashable:
-    tables = tuple(_distances(use.table, known) for use in _uses(region))
+    tables = tuple(distances(use.table, known) for use in _uses(region))
     carries = tuple((carry.output, carry.lag) for carry in region.carries)
     results = tuple((use.output, use.kind) for use in region.results)
     return id(region.body), region.count, tables, carries, results, region.stop, region.matrix, region.origin
-
-
-def _distances(table: Table, known: dict[int, Hashable]) -> Hashable:
-    """Return what is equal for tables whose places are the same distances apart; `known` by the arrays of indices."""
-    if isinstance(table, Affine):
-        return table.step, table.count, table.shifts
-    key = id(table.index)
-    if key not in known:
-        known[key] = Indexed(np.ascontiguousarray(table.index - table.index[0])).key
-    return known[key], table.shifts
 
 
 def _uses(region: Region) -> tuple[Gather | Result, ...]:

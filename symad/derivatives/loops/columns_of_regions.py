@@ -36,7 +36,7 @@ def hessian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None
     """Return the dense Hessian of a scalar program, forward over reverse; None for too many columns."""
     pushed = pushforward(gradient(program, [wrt]), [wrt], units=True)
     shape = program.inputs[wrt].shape
-    return by_rounds(pushed, len(program.inputs), 1, shape + shape, across=False)
+    return by_rounds(pushed, len(program.inputs), shape + shape, across=False)
 
 
 def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None:
@@ -45,21 +45,19 @@ def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | Non
         return None
     shape = program.outputs[0].shape + program.inputs[wrt].shape
     if program.outputs[0].size < program.inputs[wrt].size:
-        return by_rounds(pullback(program, [wrt], units=True), len(program.inputs), 1, shape, across=False)
-    return by_rounds(pushforward(program, [wrt], units=True), len(program.inputs), 1, shape, across=True)
+        return by_rounds(pullback(program, [wrt], units=True), len(program.inputs), shape, across=False)
+    return by_rounds(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True)
 
 
-def by_rounds(
-    program: RolledProgram, seed: int, output: int, shape: tuple[int, ...], *, across: bool
-) -> RolledProgram | None:
-    """Return an output at every unit vector of an input, the seed, as rows of one array, or as columns (`across`)."""
-    rounds, size = program.inputs[seed].size, program.outputs[output].size
-    program = _apart(program, program.first_output + output) if across else program
+def by_rounds(program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool) -> RolledProgram | None:
+    """Return the second output at every unit vector of an input, the seed, as rows or as columns (`across`)."""
+    rounds, size = program.inputs[seed].size, program.outputs[1].size
+    program = _apart(program, program.first_output + 1) if across else program
     active = dependent(program.steps, seed)
     numbers = sum(program.buffers[buffer].size for buffer in active) * rounds
     if rounds > MOST_ROUNDS or numbers > MOST_NUMBERS:
         return None
-    draft, target = Draft(program), program.first_output + output
+    draft, target = Draft(program), program.first_output + 1
     unit = np.zeros(2 * rounds - 1)
     unit[rounds - 1] = 1.0
     moves = {buffer: Move(buffer, 1, 0, program.buffers[buffer].size) for buffer in active}

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from operator import add, mul, neg, sub
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
-from symad.derivatives.matrix_algebra import Algebra, pulled, pushed
+from symad.derivatives.matrix_algebra import Algebra, of_both, pulled, pushed
 
 
 @cache
@@ -39,28 +40,8 @@ def _same(x: Any) -> Any:
     return x
 
 
-def _negative(x: Any) -> Any:
-    return -x
-
-
-def _minus(x: Any, y: Any) -> Any:
-    return x - y
-
-
-def _plus(x: Any, y: Any) -> Any:
-    return x + y
-
-
-def _times(x: Any, y: Any) -> Any:
-    return x * y
-
-
 def _times_both(x: Any, y: Any, z: Any) -> Any:
     return x * y * z
-
-
-def _sum_times(x: Any, y: Any, factor: Any) -> Any:
-    return (x + y) * factor
 
 
 def _often(use: Gather, count: int) -> Gather:
@@ -237,7 +218,7 @@ class MatrixRule(Algebra[Gather]):
 
     def masked(self, use: Gather) -> Gather:
         """Return the lower triangle of a matrix."""
-        return self.entries(_times, [use, self.numbers(np.tri(self.n))])
+        return self.entries(mul, [use, self.numbers(np.tri(self.n))])
 
     @property
     def inverse(self) -> Gather:
@@ -253,7 +234,7 @@ class MatrixRule(Algebra[Gather]):
         if len(pairs) == 1:
             self.product(sizes, *pairs[0], turned, target, kind)
         elif self.nested:  # where each round may store to the same places, none adds to them
-            self.entries(_plus, [self.product(sizes, *pair, turned) for pair in pairs], target, kind)
+            self.entries(add, [self.product(sizes, *pair, turned) for pair in pairs], target, kind)
         else:
             for pair in pairs:
                 self.product(sizes, *pair, turned, target, "add")
@@ -276,18 +257,18 @@ class MatrixRule(Algebra[Gather]):
         symmetric = self.at(tangents[0], np.maximum(row, column) * n + np.minimum(row, column))
         half = self.solved(symmetric, False)
         both = self.solved(self.turned(half), False)
-        inner = self.entries(_times, [both, self.numbers(self.halved)])
+        inner = self.entries(mul, [both, self.numbers(self.halved)])
         self.product((1, n, n, n), self.results[0], inner, (False, False), target, self.region.results[0].kind)
 
     def cholesky_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
         n, lower = self.n, self.lower
         found = self.product((1, n, n, n), self.results[0], self.masked(cotangent), (True, False))
-        inner = self.entries(_times, [found, self.numbers(self.halved)])
+        inner = self.entries(mul, [found, self.numbers(self.halved)])
         half = self.solved(self.turned(inner), True)
         both = self.solved(self.turned(half), True)
         kept = self.numbers(self.halved.ravel()[lower])
         reads = [self.at(both, lower), self.at(self.turned(both), lower), kept]
-        self.entries(_sum_times, reads, self.at(targets[0], lower), "add")
+        self.entries(of_both, reads, self.at(targets[0], lower), "add")
 
     def solution_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
         turned, kind, right = self.operation.transposed[0], self.region.results[0].kind, tangents.get(1)
@@ -295,7 +276,7 @@ class MatrixRule(Algebra[Gather]):
             sides = self.operation.sizes[1]
             matrix = self.masked(tangents[0]) if self.operation.kind == "triangular" else tangents[0]
             less = self.product((1, sides, self.n, self.n), self.results[0], matrix, (False, not turned))
-            right = self.entries(_negative, [less]) if right is None else self.entries(_minus, [right, less])
+            right = self.entries(neg, [less]) if right is None else self.entries(sub, [right, less])
         assert right is not None
         self.solved(right, turned, target, kind)
 
@@ -308,7 +289,7 @@ class MatrixRule(Algebra[Gather]):
             pair = (self.results[0], found) if turned else (found, self.results[0])
             outer = self.product((1, self.n, sides, self.n), *pair, (True, False))
             places = self.lower if self.operation.kind == "triangular" else np.arange(self.n**2)
-            self.entries(_negative, [self.at(outer, places)], self.at(targets[0], places), "add")
+            self.entries(neg, [self.at(outer, places)], self.at(targets[0], places), "add")
 
     def determinant_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
         count = self.n**2
@@ -316,14 +297,14 @@ class MatrixRule(Algebra[Gather]):
         sum_of = target if logarithm else self.whole(1)
         if not logarithm and self.nested:  # each round begins the sum anew
             self.steps.append(zeros(sum_of.buffer, 1))
-        self.entries(_times, [self.inverse, tangents[0]], _often(sum_of, count), "add")
+        self.entries(mul, [self.inverse, tangents[0]], _often(sum_of, count), "add")
         if not logarithm:
-            self.entries(_times, [sum_of, self.results[0]], target, self.region.results[0].kind)
+            self.entries(mul, [sum_of, self.results[0]], target, self.region.results[0].kind)
 
     def determinant_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
         count = self.n**2
         if self.operation.kind == "log_determinant":
-            self.entries(_times, [self.inverse, _often(cotangent, count)], targets[0], "add")
+            self.entries(mul, [self.inverse, _often(cotangent, count)], targets[0], "add")
             return
         reads = [self.inverse, _often(self.results[0], count), _often(cotangent, count)]
         self.entries(_times_both, reads, targets[0], "add")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,12 +106,6 @@ class Array(Traced, NDArrayOperatorsMixin):
     def mT(self) -> Array:  # noqa: N802 (NumPy's name)
         """The array with its last two axes swapped, a view."""
         return Array(self.nodes.mT, self.scope)
-
-    @property
-    def real(self) -> Array:
-        """The array itself: traced values are real."""
-        check_real(".real")
-        return self
 
     @property
     def imag(self) -> Array:
@@ -256,11 +250,6 @@ class Array(Traced, NDArrayOperatorsMixin):
     def __deepcopy__(self, memo: object) -> Array:
         return self.__copy__()
 
-    def __reduce__(self) -> NoReturn:
-        raise TraceError(
-            "a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace", do="return it"
-        )
-
     def copy(self, order: str = "C") -> Array:
         """Return an independent array of the same nodes."""
         return self.__copy__()
@@ -294,13 +283,6 @@ class Array(Traced, NDArrayOperatorsMixin):
     def flatten(self, order: Any = "C") -> Array:
         """Return a 1-D copy."""
         return Array(self.nodes.flatten(order), self.scope)
-
-    def conjugate(self) -> Array:
-        """Return the array: traced values are real."""
-        check_real(".conjugate()")
-        return self
-
-    conj = conjugate
 
     def astype(self, dtype: Any, *, copy: bool = True, **keywords: Any) -> Array:
         """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""

@@ -6,13 +6,12 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
 import sympy.core.cache
 
-from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
@@ -299,11 +298,6 @@ class Scalar(Traced):
     def __deepcopy__(self, memo: object) -> Scalar:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise TraceError(
-            "a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace", do="return it"
-        )
-
     @property
     def T(self) -> Scalar:  # noqa: N802 (NumPy's name)
         """The scalar itself."""
@@ -324,12 +318,6 @@ class Scalar(Traced):
     def is_integer(self) -> Any:
         """Return whether it is a whole number: a traced truth value."""
         return np.isfinite(self) & np.equal(np.floor(self), self)
-
-    @property
-    def real(self) -> Scalar:
-        """The scalar itself: traced values are real."""
-        check_real(".real")
-        return self
 
     @property
     def imag(self) -> Scalar:
@@ -354,13 +342,6 @@ class Scalar(Traced):
         return np.ravel(self).item(*index) if index else self
 
     tolist = copy = item
-
-    def conjugate(self) -> Scalar:
-        """Return the scalar: traced values are real."""
-        check_real(".conjugate()")
-        return self
-
-    conj = conjugate
 
     def astype(self, dtype: Any, **keywords: Any) -> Scalar:
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import sympy as sp
@@ -13,6 +13,7 @@ from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, source_segment, user_frame, user_place
 from symad.tracing.numpy.registry import FUNCTIONS, UFUNC_METHODS
+from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
 
@@ -74,6 +75,24 @@ class Traced:
     def device(self) -> str:
         """Where NumPy's arrays and numbers are; libraries for several kinds of arrays ask it (the array API)."""
         return "cpu"
+
+    @property
+    def real(self) -> Self:
+        """The value itself: traced values are real."""
+        check_real(".real")
+        return self
+
+    def conjugate(self) -> Self:
+        """Return the value itself: traced values are real."""
+        check_real(".conjugate()")
+        return self
+
+    conj = conjugate
+
+    def __reduce__(self) -> NoReturn:
+        raise TraceError(
+            "a traced value cannot be pickled", where=user_place(), why="it belongs to a running trace", do="return it"
+        )
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
