@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count as counting
 from math import prod
 from typing import Literal, TypeAlias
@@ -94,10 +95,21 @@ class Region:
     origin: str = ""
     matrix: MatrixOperation | None = None
 
-    @property
+    @cached_property
     def reads(self) -> tuple[Gather, ...]:
         """All that is read: by slots in every repetition, then the initial values of carries."""
         return (*self.gathers, *(use for carry in self.carries for use in carry.initial))
+
+    @cached_property
+    def filled(self) -> frozenset[int]:
+        """The buffers in which there are results."""
+        return frozenset([use.buffer for use in self.results])
+
+    @cached_property
+    def touched(self) -> frozenset[int]:
+        """The buffers that are read, or stored into."""
+        stored = (use.buffer for use in self.results if use.kind != "add")
+        return frozenset([*(use.buffer for use in self.reads), *stored])
 
     @property
     def parallel(self) -> bool:

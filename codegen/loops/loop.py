@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
@@ -72,10 +73,10 @@ class Loop:
     inside: tuple[Loop, ...] = ()
     sums: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
-    @property
-    def nodes_read(self) -> list[Nodes]:
+    @cached_property
+    def nodes_read(self) -> tuple[Nodes, ...]:
         """The columns of nodes that slots read, and the initial nodes of the carries."""
-        return [*filter(is_nodes, self.reads), *(carry.initial for carry in self.carries)]
+        return (*filter(is_nodes, self.reads), *(carry.initial for carry in self.carries))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

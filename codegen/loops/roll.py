@@ -82,8 +82,8 @@ def roll_program(program: Program) -> RolledProgram:
     outputs = [_filled(output, zero) for output in program.outputs]
     rows = plain_rows(table, _side_by_side(inputs), _side_by_side(outputs), [])
     arrays = Arrays(
-        [(a.name, rows.row_of[nodes].reshape(a.shape)) for a, nodes in zip(program.inputs, inputs, strict=True)],
-        [(rows.row_of[nodes].reshape(o.shape), o.pattern) for o, nodes in zip(program.outputs, outputs, strict=True)],
+        [(a.name, rows.rows_of(nodes).reshape(a.shape)) for a, nodes in zip(program.inputs, inputs, strict=True)],
+        [(rows.rows_of(nodes).reshape(o.shape), o.pattern) for o, nodes in zip(program.outputs, outputs, strict=True)],
     )
     return roll_rows(rows, arrays, (), lambda row: None, program.name)[1]
 

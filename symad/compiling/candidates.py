@@ -207,7 +207,7 @@ def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
 
 def _without_value(traced: StructuredTrace) -> StructuredTrace:
     """Return a trace whose derivatives are NaN too where the function raises; StraightError where a body does."""
-    if traced.in_body or traced.raised is None or len(traced.whole.flat) > FEW_OUTPUTS:
+    if traced.in_body or traced.raised is None or traced.whole.size > FEW_OUTPUTS:
         raise StraightError(RAISES)
     made = copy(traced)
     made.outputs = times_nan(traced.graph, traced.whole, traced.raised)
@@ -218,14 +218,14 @@ def _arrays(traced: StructuredTrace, rows: PlainRows) -> Arrays:
     inputs = zip(input_arrays(traced), traced.inputs.arrays, strict=True)
     outputs = zip(traced.outputs.arrays, patterns_of(traced), strict=True)
     return Arrays(
-        [(array.name, rows.row_of[nodes]) for array, nodes in inputs],
-        [(rows.row_of[nodes], pattern) for nodes, pattern in outputs],
+        [(array.name, rows.rows_of(nodes)) for array, nodes in inputs],
+        [(rows.rows_of(nodes), pattern) for nodes, pattern in outputs],
     )
 
 
 def _line(traced: StructuredTrace, plain: PlainRows, row: int) -> tuple[str, int] | None:
-    place = written_place(traced.graph, int(plain.node_of[row])) if row < len(plain.node_of) else ""
-    file, _, line = place.rpartition(":")
+    node = plain.node_of(row)
+    file, _, line = ("", "", "") if node is None else written_place(traced.graph, node).rpartition(":")
     return (file, int(line)) if file else None
 
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 import symad.tracing.values.node_builders as op
 from codegen.evaluation.matrix_numbers import matrix_numbers
 from codegen.ir.matrix_operation import MatrixOperation
+from symad.graph.absent_numbers import ABSENT, there
+from symad.graph.array_operands import ArrayNode, Kind, Reading, result_of
 from symad.graph.builder import Builder
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.array_graph import LEAST
@@ -24,8 +26,6 @@ from symad.tracing.values.node_arrays import accumulate, constants, elementwise,
 from symad.tracing.values.node_operands import nodes_of
 
 Carriers: TypeAlias = NDArray[Any]  # nodes, or numbers
-
-_MARK = np.int64(0x7FF8_5A5A_0000_0001)  # the bits of a NaN that no operation makes
 
 
 class Arithmetic(ABC):
@@ -41,6 +41,10 @@ class Arithmetic(ABC):
     @abstractmethod
     def number(self, value: float) -> Carriers:
         """Return a number."""
+
+    def settled(self, values: Carriers) -> Carriers:
+        """Return values of which none is a structural zero by its place, as the number 0 where it is one by number."""
+        return values
 
     @abstractmethod
     def plus(self, left: Carriers, right: Carriers) -> Carriers:
@@ -159,15 +163,80 @@ class NodeArithmetic(Arithmetic):
         return writer is not None and writer.on_numbers
 
 
+class GuardedArithmetic(NodeArithmetic):
+    """Operations that add nodes whose numbers may turn out to be absent (`absent_numbers`), where a guard fails."""
+
+    def __init__(self, build: Builder) -> None:
+        super().__init__(build)
+        self._guarded = set[int]()  # array nodes, by their first, of which some numbers may be absent
+
+    def present(self, guard: Carriers, values: Carriers) -> Carriers:
+        """Return values where a guard holds, absent elsewhere."""
+        return self._add("present", np.broadcast_shapes(guard.shape, values.shape), guard, values)
+
+    def shares(self, terms: Reading, array: ArrayNode) -> Carriers:
+        """Return by how much each term counts for the extremum that an array node is."""
+        found = self.graph.arrays.add("shares", terms.shape, [terms, result_of(array)])
+        return self._noted(found)
+
+    def settled(self, values: Carriers) -> Carriers:
+        """Return values with the number 0 for what turns out to be absent."""
+        return self.graph.arrays.add("settled", values.shape, [values]) if self._may_lack(values) else values
+
+    def plus(self, left: Carriers, right: Carriers) -> Carriers:
+        """Return sums."""
+        lacks = self._may_lack(left), self._may_lack(right)
+        kind: Kind = "plus" if any(lacks) else "add"
+        found = self.graph.arrays.add(kind, np.broadcast_shapes(left.shape, right.shape), [left, right])
+        return self._noted(found) if all(lacks) else found
+
+    def times(self, coefficient: Carriers, values: Carriers) -> Carriers:
+        """Return products."""
+        if coefficient.size == 1 and int(coefficient.flat[0]) == self.build.one:
+            return values
+        shape = np.broadcast_shapes(coefficient.shape, values.shape)
+        if not (self._may_lack(coefficient) or self._may_lack(values)):
+            return self.graph.arrays.add("multiply", shape, [coefficient, values])
+        return self._add("times", shape, coefficient, values)
+
+    def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
+        """Return the sums along axes."""
+        kept = tuple([n for k, n in enumerate(terms.shape) if k not in axes])
+        return self._added(terms, lambda part: self.graph.arrays.add("total", kept, [part], places=np.array(axes)))
+
+    def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
+        """Return as many sums, to which each value is added at its place."""
+        return self._added(values, lambda values: super(GuardedArithmetic, self).scattered(values, places, count))
+
+    def _added(self, values: Carriers, add: Callable[[Carriers], Carriers]) -> Carriers:
+        """Return sums of what is there; absent where nothing is."""
+        if not self._may_lack(values):
+            return add(values)
+        counts = add(self.graph.arrays.add("there", values.shape, [values]))
+        return self.present(counts, add(self.settled(values)))
+
+    def _add(self, kind: Kind, shape: tuple[int, ...], *operands: Carriers) -> Carriers:
+        return self._noted(self.graph.arrays.add(kind, shape, operands))
+
+    def _noted(self, made: Carriers) -> Carriers:
+        self._guarded.add(int(made.flat[0]))
+        return made
+
+    def _may_lack(self, values: Carriers) -> bool:
+        if not (self._guarded and values.size):
+            return False
+        return any(node.first in self._guarded for node in self.graph.arrays.reading(values).array_nodes)
+
+
 class NumberArithmetic(Arithmetic):
     """NumPy's operations."""
 
-    absent = _MARK.view(np.float64)
+    absent = ABSENT
     of_numbers = True
 
     def there(self, values: Carriers) -> NDArray[np.bool_]:
         """Return which elements are no structural zeros."""
-        return np.asarray(np.asarray(values).view(np.int64) != _MARK)
+        return there(values)
 
     def number(self, value: float) -> Carriers:
         """Return a number."""

@@ -333,9 +333,9 @@ class Carried:
 
     def filled(self, values: Carriers, *, complete: bool = False) -> Carriers:
         """Return an array with the number 0 for its structural zeros."""
-        if complete or (there := self.by.there(values)).all():
-            return values
-        return np.where(there, values, self.by.number(0))
+        if not complete and not (there := self.by.there(values)).all():
+            values = np.where(there, values, self.by.number(0))
+        return self.by.settled(values)
 
 
 def _different(places: Nodes, size: int) -> tuple[Nodes | None, Nodes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -32,7 +33,7 @@ from symad.derivatives.array_rows import (
     SumRow,
 )
 from symad.errors import RuleError
-from symad.graph.array_operands import ArrayNode, Nodes, Reading, result_of, spread
+from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -87,7 +88,7 @@ class ArrayLinear:
     def image(self, by: Arithmetic, seeds: Carriers) -> Carriers:
         """Return the same with the number 0 for structural zeros."""
         found = self.apply(by, seeds)
-        return np.where(by.there(found), found, by.number(0))
+        return by.settled(np.where(by.there(found), found, by.number(0)))
 
 
 class Dependence:
@@ -113,24 +114,6 @@ class Dependence:
         return self._described[array.first]
 
 
-def array_linearize(dependence: Dependence, values: Values, *, in_numbers: bool = False) -> ArrayLinear:
-    """Return the derivative of outputs with respect to parameters as a linear map, with nodes or numbers in it.
-
-    RuleError when an active operand has no derivative.
-    """
-    if in_numbers:
-        compute(dependence.build.graph, [dependence.outputs], values)
-    linearization = (_InNumbers if in_numbers else _Linearization)(dependence, values)
-    rows = tuple([row for item, array in dependence.between if (row := linearization.row(item, array)) is not None])
-    return ArrayLinear(
-        dependence.inputs,
-        dependence.outputs,
-        linearization.finished(rows),
-        linearization.active,
-        of_numbers=in_numbers,
-    )
-
-
 def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
     """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
     found, stack = set[int](), graph.arrays.roots(outputs)
@@ -142,14 +125,21 @@ def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
     return sorted(found)
 
 
-class _Linearization:
-    """Makes rows whose coefficients are nodes."""
+class Linearization:
+    """The derivative of outputs with respect to parameters, made row by row; here its coefficients are nodes."""
 
     number_of: Callable[[Reading], Carriers] | None = None
 
     def __init__(self, dependence: Dependence, values: Values) -> None:
         self.dependence, self.build, self.graph = dependence, dependence.build, dependence.build.graph
         self.active, self.values = dependence.activity(), values
+
+    def linear(self) -> ArrayLinear:
+        """Return the linear map; RuleError when an active operand has no derivative."""
+        between = self.dependence.between
+        rows = tuple([row for item, array in between if (row := self.row(item, array)) is not None])
+        ends = self.dependence.inputs, self.dependence.outputs
+        return ArrayLinear(*ends, self.finished(rows), self.active, of_numbers=self.number_of is not None)
 
     def row(self, item: int, array: ArrayNode | None) -> ArrayRow | None:
         """Return the row of an array node or another node; None where it does not depend on the parameters."""
@@ -171,12 +161,16 @@ class _Linearization:
         if not any(map(self._moves, self.graph.operands[node])):
             return None
         found = edges(self.build, node, self._moves)
-        kept = [(c, source) for c, source, guard in found if guard is None or self._holds(guard)]
+        kept = [edge for edge in found if edge[2] is None or self._holds(edge[2])]
         if not kept:
             return None
         self.active.singles.add(node)
         kept.sort(key=itemgetter(1))
-        return SingleRow(node, tuple((None if c is None else np.array(c), self._source(source)) for c, source in kept))
+        return SingleRow(node, tuple([(self._multiplier(c, guard), self._source(s)) for c, s, guard in kept]))
+
+    def _multiplier(self, coefficient: int | None, guard: int | None) -> Carriers | None:
+        """Return what an edge of a node that is no element multiplies by; its guard holds."""
+        return None if coefficient is None else np.array(coefficient)
 
     def _moves(self, node: int) -> bool:
         array = self.graph.arrays.at(node)
@@ -196,7 +190,8 @@ class _Linearization:
         """Return the row of an array node, and note which of its elements are active."""
         if not any(map(self.active.any_of, array.operands)):
             return None
-        return _ROWS[array.kind](self, array, *array.operands)
+        name = _ROWS.get(array.kind)  # a factorization as a whole has no derivative, its results have
+        return None if name is None else getattr(self, name)(array, *array.operands)
 
     def _moving(self, reading: Reading) -> NDArray[np.bool_]:
         """Return which elements of an operand are active, in its whole shape."""
@@ -259,6 +254,15 @@ class _Linearization:
         """Return the numbers of an operand."""
         return values_of_array(self.graph, reading.ids, self.values)
 
+    def ask(self, reading: Reading, question: Question) -> None:
+        """Ask something of the numbers of an operand that may raise an error."""
+
+        def asked(numbers: NDArray[np.float64]) -> bool:
+            question(numbers)
+            return True
+
+        values_of_array(self.graph, reading.ids, self.values, asked)
+
     def constants(self, numbers: NDArray[np.float64]) -> Carriers:
         """Return numbers as what a row multiplies by."""
         return constants(self.graph, numbers)
@@ -313,7 +317,7 @@ class _Linearization:
         readings = [result_of(node) for node in nodes if node is not None]
         vectors = {"eigen": (0, (1,)), "singular": (1, (0, 2))}.get(array.matrix.kind)
         if vectors is not None and array.number in vectors[1]:
-            check_values(array.matrix, self.numbers(readings[vectors[0]]))
+            self.ask(readings[vectors[0]], partial(check_values, array.matrix))
         self.active.note(array, np.ones((), dtype=bool))
         read = [operand] if array.matrix.kind == "exponential" else readings
         return FactorRow(array, operand, tuple([self.carriers(reading).ravel() for reading in read]))
@@ -337,57 +341,8 @@ def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] 
     return *both, np.concatenate([np.ones(len(rows)), shares[more, which]])
 
 
-class _InNumbers(_Linearization):
-    """Makes rows whose coefficients are numbers: those of array nodes at once, of other nodes in the end."""
-
-    def number_of(self, reading: Reading) -> Carriers:
-        """Return the numbers of an operand, as they are kept."""
-        view = reading.view
-        if view is not None and (its := self.graph.arrays.values.get(view.node.first)) is not None:
-            return view.of(its, reading.kept)
-        if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
-            node not in self.values for node in reading.single_nodes
-        ):
-            compute(self.graph, [reading], self.values)
-        return np.asarray(read(self.graph, reading, self.values))
-
-    def finished(self, rows: tuple[ArrayRow, ...]) -> tuple[ArrayRow, ...]:
-        """Return all rows with numbers."""
-        nodes = [node for row in rows if isinstance(row, SingleRow) for node in row.coefficients()]
-        numbers = iter(map(np.array, values_of_nodes(self.graph, [int(node) for node in nodes], self.values)))
-        return tuple([row.with_coefficients(numbers) if isinstance(row, SingleRow) else row for row in rows])
-
-    def carriers(self, reading: Reading) -> Carriers:
-        """Return what a row multiplies by, in the whole shape of an operand."""
-        return spread(self.number_of(reading), reading.shape)
-
-    def _where(
-        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
-    ) -> ArrayEdge | None:
-        if guard.all():
-            return ArrayEdge(coefficient, source)
-        return ArrayEdge(coefficient, source, holds=guard) if guard.any() else None
-
-    def numbers(self, reading: Reading) -> NDArray[Any]:
-        """Return the numbers of an operand."""
-        return self.number_of(reading)
-
-    def constants(self, numbers: NDArray[np.float64]) -> Carriers:
-        """Return numbers as what a row multiplies by."""
-        return numbers
-
-
-_ROWS: dict[str, Callable[..., ArrayRow | None]] = {
-    "each": _Linearization.each,
-    "sum": _Linearization.sum,
-    "extremum": _Linearization.extremum,
-    "running": _Linearization.running,
-    "product": _Linearization.product,
-    "scatter": _Linearization.scatter,
-    "solve": _Linearization.solve,
-    "determinant": _Linearization.determinant,
-    "log_determinant": _Linearization.determinant,
-    "cholesky": _Linearization.cholesky,
-    "matrix": lambda linearization, array, operand: None,
-    "result": _Linearization.result,
-}
+_ROWS = {
+    "each": "each", "sum": "sum", "extremum": "extremum", "running": "running", "product": "product",
+    "scatter": "scatter", "solve": "solve", "determinant": "determinant", "log_determinant": "determinant",
+    "cholesky": "cholesky", "result": "result",
+}  # fmt: skip

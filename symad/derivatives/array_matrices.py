@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from codegen.limits import check
 from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Dependence, array_linearize
+from symad.derivatives.array_linear import ArrayLinear, Dependence, Linearization
+from symad.derivatives.array_linearizations import InNumbers
 from symad.derivatives.level import Level
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_trees import Nodes, Tree
@@ -46,7 +47,7 @@ def array_hessian(level: Level, gradient: Tree) -> Nodes:
 def _linear(level: Level, result: Tree) -> ArrayLinear:
     at_the_outside = level.scope.parent is None
     dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
-    return array_linearize(dependence, level.scope.values, in_numbers=at_the_outside)
+    return (InNumbers if at_the_outside else Linearization)(dependence, level.scope.values).linear()
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:

@@ -155,6 +155,26 @@ class SumRow(ArrayRow):
 
 
 @dataclass(frozen=True)
+class ExtremumRow(ArrayRow):
+    """The largest or smallest elements along the first axis; `shares` says by how much each term counts."""
+
+    MULTIPLIERS = ("shares",)
+    target: ArrayNode
+    terms: Reading
+    shares: Carriers
+
+    def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
+        found = tangents.times(self.shares, tangents.at(self.terms), self.terms.shape)
+        tangents.put(self.target, tangents.summed(found))
+
+    def pull(self, cotangents: Carried) -> None:
+        """Give the terms what they have of the node's cotangents."""
+        found = cotangents.times(self.shares, cotangents.of(self.target), self.terms.shape)
+        cotangents.add(self.terms, found)
+
+
+@dataclass(frozen=True)
 class RunningRow(ArrayRow):
     """Running sums along the first axis; those of cotangents run back."""
 

@@ -183,7 +183,7 @@ class _Rule:
         build, graph = Builder(self._graph), self._graph
         with open_scope(graph=graph) as scope:
             tangents = self._arguments.refill([graph.alias(build.zero) for _ in self._arguments.flat])
-            scope.parameters = frozenset(tangents.flat)  # a jvp inside the rule keeps what depends on them
+            scope.parameters = tangents.nodes  # a jvp inside the rule keeps what depends on them
             derivative = self._derivative
             found = followed(
                 scope, derivative,

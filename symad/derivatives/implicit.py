@@ -138,7 +138,7 @@ class Equation:
         return self.start.refill(nodes)
 
     def _traced(self, y: Tree) -> Tree:
-        self.scope.parameters = frozenset(y.flat)  # derivatives inside f keep what depends on y
+        self.scope.parameters = y.nodes  # derivatives inside f keep what depends on y
         made = call(self.f, lambda: (wrap(self.scope, y), *wrap(self.scope, self.arguments)))
         result = lift_result(self.scope, made, name_of(self.f))
         self._check(result)

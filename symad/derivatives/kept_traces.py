@@ -1,7 +1,7 @@
 """Kept traces: a function that is called on numbers again, with arguments of the same shapes, is not run again.
 
-Its trace has no numbers in it but those of the arguments: with others, the same operations are carried out, and the
-same derivatives are taken of them, to the last bit. That holds where running the function would do the same again:
+Its trace has no numbers in it but those of the arguments, and its gradient is a part of it: with others, the same
+operations are carried out, one call of NumPy each. That holds where running the function would do the same again:
 
 - it has no side effects (`symad.tracing.control.side_effects`), and nothing that it reads has changed since
   (`symad.tracing.control.surroundings`, as for `jit`);
@@ -14,7 +14,6 @@ Else it is run, as at the first call. The second call with the same shapes keeps
 from __future__ import annotations
 
 import logging
-import math
 import random
 import sys
 from collections import OrderedDict
@@ -23,17 +22,16 @@ from threading import Lock, RLock
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.limits import bytes_are_limited
 from symad.derivatives import modes
-from symad.derivatives.array_arithmetic import NumberArithmetic
-from symad.derivatives.array_linear import Dependence, array_linearize
 from symad.derivatives.level import Level, in_level, is_noting, open_level
 from symad.derivatives.selection import Selection
 from symad.errors import RuleError
-from symad.graph.array_operands import Asked
-from symad.graph.array_values import schedule, values_of_array
+from symad.graph.array_operands import Asked, Reading
+from symad.graph.array_values import read, schedule_once, values_of_array
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgive
@@ -115,16 +113,16 @@ class KeptTraces:
                 level.scope.graph.arrays.asked = asked
                 try:
                     result = called(level)
+                    arrays, nodes = len(level.scope.graph.arrays.nodes), len(level.scope.graph)
+                    trees = result, (modes.gradient_for_any_numbers if arrays else modes.gradient)(level, result)
                 finally:
                     level.scope.graph.arrays.asked = None
-                trees = result, modes.gradient(level, result)
                 found = level.close(*trees)
         except SymbolMetArraysError as error:
             forgive(error)
             self._note(key, "it has symbols")
             return None
         size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
-        arrays, nodes = len(level.scope.graph.arrays.nodes), len(level.scope.graph)
         if not (read.complete and read.unchanged() and _generators() == generators) or read.runs_out:
             self._note(key, "it changes what it reads")
         elif size > COMPARED * (arrays or nodes // ROWS):
@@ -153,13 +151,10 @@ class _Kept:
         self._lock = Lock()
         self._forget()
         self._enter([np.zeros(shape) for shape in level.parameters.shapes])
-        self._dependence: Dependence | None = None  # where there are array nodes: else the gradient is in the graph
-        if self._graph.arrays.nodes:
-            self._dependence = Dependence(level.build, self._result.nodes, level.parameters.nodes)
-            outputs = self._dependence.outputs
-            self._schedule = schedule(self._graph, outputs.single_nodes, outputs.array_nodes, self._values)
-        else:
-            self._schedule = schedule(self._graph, [node for tree in trees for node in tree.flat], (), self._values)
+        self._schedule = schedule_once(
+            self._graph, [*(tree.nodes for tree in trees), *(nodes.ravel() for nodes, *_ in asked)], self._values
+        )
+        self._readings = [[self._graph.arrays.reading(nodes) for nodes in tree.arrays] for tree in trees]
         self._forget()
 
     def gradient(self, leaves: Leaves, others: Leaves) -> tuple[Any, Any] | None:
@@ -187,17 +182,14 @@ class _Kept:
         for nodes, question, answer in self._asked:
             if not _same(values_of_array(self._graph, nodes, self._values, question), answer):
                 return None
-        value = values_of_array(self._graph, self._result.arrays[0], self._values).item()
-        return self._result.filled([value]), self._gradient.filled(self._cotangents())
+        value, gradient = (
+            tree.filled([part if part.ndim else part.item() for part in map(self._numbers_of, readings)])
+            for tree, readings in zip((self._result, self._gradient), self._readings, strict=True)
+        )
+        return value, gradient
 
-    def _cotangents(self) -> Leaves:
-        if self._dependence is None:
-            found = [values_of_array(self._graph, array, self._values) for array in self._gradient.arrays]
-            return [part if part.ndim else part.item() for part in found]
-        linear = array_linearize(self._dependence, self._values, in_numbers=True).transpose()
-        flat, shapes = linear.image(NumberArithmetic(), np.ones(1)), self._gradient.shapes
-        parts = np.split(flat, np.cumsum([math.prod(shape) for shape in shapes])[:-1])
-        return [part.reshape(shape).copy() if shape else part.item() for part, shape in zip(parts, shapes, strict=True)]
+    def _numbers_of(self, reading: Reading) -> NDArray[np.float64]:
+        return np.array(np.broadcast_to(read(self._graph, reading, self._values), reading.shape), dtype=np.float64)
 
     def _enter(self, leaves: Leaves) -> None:
         """Give the parameters their numbers."""

@@ -173,7 +173,7 @@ class Level:
         self.arrays_before = len(scope.graph.arrays.nodes)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
-        scope.parameters = frozenset(scope.graph.arrays.roots(self.parameters.nodes))
+        scope.parameters = scope.graph.arrays.roots(self.parameters.nodes)
         note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)
 

@@ -18,8 +18,9 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Dependence, array_linearize
+from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
+from symad.derivatives.array_linear import ArrayLinear, Dependence, Linearization
+from symad.derivatives.array_linearizations import ForAnyNumbers, InNumbers
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
@@ -140,7 +141,7 @@ def linear_map(level: Level, result: Tree, *, again: bool = False) -> Linear | A
     if in_numbers and level.scope.graph.arrays.closed:
         raise symbol_met_arrays("a symbol")
     dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
-    return array_linearize(dependence, level.scope.values, in_numbers=in_numbers)
+    return (InNumbers if in_numbers else Linearization)(dependence, level.scope.values).linear()
 
 
 def derivative_of(level: Level, result: Tree) -> Linear:
@@ -171,6 +172,15 @@ def gradient(level: Level, result: Tree, *, again: bool = False) -> Tree:
     """Return the gradient of a scalar by reverse mode, in the structure of the parameters (`again`: see `push`)."""
     pullback = linear_map(level, result, again=again).transpose()
     return level.parameters.refill(push(level.scope, pullback, np.array([level.build.one]), again=again))
+
+
+def gradient_for_any_numbers(level: Level, result: Tree) -> Tree:
+    """Return the gradient of a scalar as nodes, of array nodes too, that have it for any numbers."""
+    by = GuardedArithmetic(level.build)
+    level.scope.graph.arrays.derivative_from = len(level.scope.graph)
+    dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
+    pullback = ForAnyNumbers(dependence, level.scope.values, by).linear().transpose()
+    return level.parameters.refill(pullback.image(by, np.array([level.build.one])))
 
 
 def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:

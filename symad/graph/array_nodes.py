@@ -9,6 +9,7 @@ differentiates it.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ class ArrayNodes:
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     closed: bool = False
     asked: list[Asked] | None = None  # of numbers, where somebody listens
+    derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
     composed: dict[int, tuple[ReferenceType[Nodes], tuple[Block, ...]]] = field(default_factory=dict)  # joined parts
     _checks: bool = field(default_factory=strict)
@@ -334,7 +336,8 @@ class ArrayNodes:
         parts = []
         for k in (np.flatnonzero(np.bincount(at + 1)[1:])).tolist():
             where = np.flatnonzero(at == k)
-            parts.append(Part(self.nodes[k], where, flat[where] - self.firsts[k]))
+            places = flat[where] - self.firsts[k]
+            parts.append(Part(self.nodes[k], where, places, _spans(where, places)))
         where = np.flatnonzero(at < 0)
         if not len(where):
             return Reading(whole, ids.shape, None, tuple(parts), ids=ids)
@@ -348,6 +351,14 @@ def _owner(ids: Nodes) -> Nodes:
     while found is not None:
         ids, found = found if isinstance(found, np.ndarray) else ids, getattr(found, "base", None)
     return ids
+
+
+def _spans(where: Nodes, places: Nodes) -> tuple[slice, slice] | None:
+    """Return places as slices, where they are one after the other."""
+    n = len(where)
+    if where[-1] - where[0] != n - 1 or places[-1] - places[0] != n - 1 or (places[1:] <= places[:-1]).any():
+        return None
+    return slice(int(where[0]), int(where[-1]) + 1), slice(int(places[0]), int(places[-1]) + 1)
 
 
 def once(ids: Nodes) -> Nodes:

@@ -85,6 +85,7 @@ class Part:
     node: ArrayNode
     where: Nodes  # in the flat operand
     places: Nodes  # in the flat values of the array node
+    spans: tuple[slice, slice] | None = None  # the same, where both are one after the other
 
 
 @dataclass(eq=False, slots=True)
@@ -177,6 +178,7 @@ class Reading:
 Kind: TypeAlias = Literal[
     "each", "sum", "extremum", "running", "product", "scatter", "given", "solve", "determinant", "log_determinant",
     "cholesky", "matrix", "result",
+    "add", "multiply", "total", "present", "there", "plus", "times", "settled", "shares",
 ]  # fmt: skip
 
 
@@ -192,6 +194,8 @@ class ArrayNode:
     lower factor): of a matrix.
     "matrix": all results of an operation on a `matrix`, side by side, without derivatives. "result": one of them,
     `number`, which has some; `results` are the first nodes of all of these.
+    Without derivatives: "add" and "multiply", each rounded for itself; "total": the sums along the axes `places`;
+    "present", "there", "plus", "times", "settled", "shares": what `absent_numbers` computes.
     """
 
     kind: Kind

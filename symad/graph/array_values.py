@@ -5,8 +5,9 @@ Only what is needed, and was not computed before, is computed, in the order in w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.evaluation.matrix_numbers import matrix_numbers
 from codegen.limits import check
+from symad.graph.absent_numbers import plus, present_where, settled, shares, there, times
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]
-_Step = tuple[ArrayNode, Callable[..., Any] | None, tuple[Reading, ...]]  # what computes it from what
+_Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[Reading, ...]]  # what computes it, flat, from what
 
 
 def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
@@ -84,20 +86,23 @@ class Schedule:
 
     known: list[tuple[ArrayNode, list[int]]]
     parts: list[tuple[list[int], _Step | None, list[int]]]
+    last: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the arrays that a part is the last to read
 
     def carry_out(self, graph: Graph, values: Values) -> None:
         """Compute the numbers."""
         for array, elements in self.known:
             values.update(_numbers_at(graph, array, elements))
         with np.errstate(all="ignore"):
-            for nodes, step, elements in self.parts:
+            for number, (nodes, step, elements) in enumerate(self.parts):
                 if nodes:
                     carry_out(graph, nodes, values, FLOATS)
                 if step is not None:
                     check("computing arrays", graph.heads)
-                    _compute(graph, step, values)
+                    graph.arrays.values[step[0].first] = step[1](values)
                     if elements:
                         values.update(_numbers_at(graph, step[0], elements))
+                    for first in self.last.get(number, ()):
+                        del graph.arrays.values[first]
 
 
 def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> Schedule:
@@ -116,6 +121,24 @@ def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], va
         before = []
     assert not elements
     return Schedule(known, [*parts, (before, None, [])] if before else parts)
+
+
+def schedule_once(graph: Graph, wanted: Sequence[Nodes], values: Values) -> Schedule:
+    """Return what computes nodes alone: the numbers of other arrays are let go where they have been read last."""
+    readings = [graph.arrays.reading(nodes) for nodes in wanted if nodes.size]
+    arrays = [array for reading in readings for array in reading.array_nodes]
+    made = schedule(graph, [node for reading in readings for node in reading.single_nodes], arrays, values)
+    kept = {array.first for array in arrays}
+    reader: dict[int, int] = {}
+    for number, (_, step, _) in enumerate(made.parts):
+        if step is not None:
+            read_here = [array.first for reading in step[2] for array in reading.array_nodes]
+            reader.update(dict.fromkeys([step[0].first, *read_here], number))
+    last: dict[int, list[int]] = {}
+    for first, number in reader.items():
+        if first not in kept:
+            last.setdefault(number, []).append(first)
+    return replace(made, last=last)
 
 
 def _needed(
@@ -151,20 +174,59 @@ def _needed(
 
 
 def _step(graph: Graph, array: ArrayNode) -> _Step:
-    """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once."""
+    """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once.
+
+    What a derivative makes of a power of the function is a product, as it is in numbers.
+    """
+    return array, *_call(graph, array, *_function(graph, array))
+
+
+def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None, tuple[Reading, ...]]:
+    """Return a function of each element, if it is one, and the operands."""
+    since = graph.arrays.derivative_from
     if array.head is sp.Add or array.head is sp.Mul:
         left, right = array.operands
         for one, other in ((left, right), (right, left)):
             inner = None if other.view is None or not other.view.whole else other.view.node
-            if inner is None or inner.shape != other.kept or inner.kind != "each":
+            if inner is None or inner.shape != other.kept or inner.kind != "each" or inner.first < since <= array.first:
                 continue
             if array.head is sp.Add and inner.head is sp.Mul:
                 factors = [part for part in inner.operands if not _is_minus_one(graph, part)]
                 if len(factors) == 1:
-                    return array, np.subtract, (one, factors[0])
+                    return np.subtract, (one, factors[0])
             if array.head is sp.Mul and inner.head is sp.Pow and _is_minus_one(graph, inner.operands[1]):
-                return array, np.divide, (one, inner.operands[0])
-    return array, FUNCTIONS[array.head] if array.kind == "each" else None, array.operands  # type: ignore[index]
+                return np.divide, (one, inner.operands[0])
+    return FUNCTIONS[array.head] if array.kind == "each" else None, array.operands  # type: ignore[index]
+
+
+def _call(
+    graph: Graph, array: ArrayNode, function: Callable[..., Any] | None, readings: tuple[Reading, ...]
+) -> tuple[Callable[[Values], NDArray[Any]], tuple[Reading, ...]]:
+    """Return what computes an array node from the numbers of nodes, and of what."""
+    of_each, shape = function is not None, array.shape
+    carried_out = function if function is not None else partial(_CARRIED_OUT[array.kind], array)
+    operands = [_reader(graph, reading, whole=not of_each) for reading in readings]
+
+    def call(values: Values) -> NDArray[Any]:
+        found = np.asarray(carried_out(*[operand(values) for operand in operands]))
+        if found.dtype != bool and found.dtype != np.float64:
+            found = found.astype(np.float64)
+        return spread(found, shape).ravel()
+
+    return call, readings
+
+
+def _reader(graph: Graph, reading: Reading, whole: bool) -> Callable[[Values], Any]:
+    """Return what reads an operand: as `read` does, or in its whole shape."""
+    computed, view, kept, shape = graph.arrays.values, reading.view, reading.kept, reading.shape
+    if whole and (view is None or kept != shape):
+        return lambda values: spread(np.asarray(read(graph, reading, values)), shape)
+    if view is None:
+        return lambda values: read(graph, reading, values)
+    first, of = view.node.first, view.of
+    if view.whole:
+        return lambda values: computed[first].reshape(kept)
+    return lambda values: of(computed[first], kept)
 
 
 def _is_minus_one(graph: Graph, reading: Reading) -> bool:
@@ -200,23 +262,9 @@ def read(graph: Graph, reading: Reading, values: Values) -> Any:
     if singles is not None and numbers is not None:
         found[singles.where] = numbers[singles.numbers]
     for part in reading.parts:
-        found[part.where] = computed[part.node.first][part.places]
+        where, places = part.spans or (part.where, part.places)
+        found[where] = computed[part.node.first][places]
     return found.reshape(reading.kept)
-
-
-def _compute(graph: Graph, step: _Step, values: Values) -> None:
-    """Compute an array node from the values of its operands."""
-    array, function, readings = step
-    operands = [read(graph, reading, values) for reading in readings]
-    if function is not None:
-        found = function(*operands)
-    else:
-        whole = [spread(np.asarray(part), reading.shape) for part, reading in zip(operands, readings, strict=True)]
-        found = _CARRIED_OUT[array.kind](array, *whole)
-    found = np.asarray(found)
-    if found.dtype != bool and found.dtype != np.float64:
-        found = found.astype(np.float64)
-    graph.arrays.values[array.first] = spread(found, array.shape).ravel()
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
@@ -260,4 +308,13 @@ _CARRIED_OUT: dict[str, Callable[..., Any]] = {
     "cholesky": lambda array, matrix: np.linalg.cholesky(matrix),
     "matrix": _factorized,
     "result": _result,
+    "add": lambda array, left, right: np.add(left, right),
+    "multiply": lambda array, left, right: np.multiply(left, right),
+    "total": lambda array, terms: np.add.reduce(terms, axis=tuple(array.places.tolist())),
+    "present": lambda array, holds, values: present_where(holds, values),
+    "there": lambda array, values: np.multiply(there(values), 1.0),
+    "plus": lambda array, left, right: plus(left, right),
+    "times": lambda array, left, right: times(left, right),
+    "settled": lambda array, values: settled(values),
+    "shares": lambda array, terms, best: shares(terms, best),
 }

@@ -131,9 +131,10 @@ class LoopReport(Shown):
                 found = np.flatnonzero(use.nodes == row)
                 if found.size:
                     return f"out{use.output}{f'[{found[0]}]' if use.nodes.size > 1 else ''} of loop {number}"
-        if row >= len(rows.node_of):
+        node = rows.node_of(row)
+        if node is None:
             return "a sum"
-        graph, node = primal.traced.graph, int(rows.node_of[row])
+        graph = primal.traced.graph
         if rows.operands[row]:
             return f"a value of {written_place(graph, node).rpartition('/')[2]}".removesuffix(" of ")
         atom = graph.atoms[node]

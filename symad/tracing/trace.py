@@ -105,7 +105,7 @@ class Trace(Shown):
         return (head, Table(("name", "is"), (*replacements, *zip(results, reduced, strict=True))))
 
     def __repr__(self) -> str:
-        inputs, outputs, operations = len(self.inputs.flat), len(self.outputs.flat), self.count_ops()
+        inputs, outputs, operations = self.inputs.size, self.outputs.size, self.count_ops()
         parts = (f"{inputs} input{'s'[: inputs != 1]}", f"{outputs} output{'s'[: outputs != 1]}")
         return f"<Trace: {', '.join(parts)}, {operations} operation{'s'[: operations != 1]}>"
 
@@ -191,7 +191,7 @@ def _traced(
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
-        scope.parameters, scope.loops, scope.carried_out = frozenset(inputs.flat), loops, carried_out
+        scope.parameters, scope.loops, scope.carried_out = inputs.nodes, loops, carried_out
         scope.differentiate, scope.arrays = differentiate, None if arrays is None else arrays(scope)
         scope.graph.place_all(0, user_frame)
         scope.paths = paths = Paths(scope, max_paths, name_of(f))

@@ -23,6 +23,7 @@ from tests.support.fuzzing import cause, counted
 from tests.support.large_fuzz import STEEP, Case, case_of, flat, last_digits, oracles, transform_of
 
 THIRD = "gradient along the gradient"
+ROUNDED = 1e-12  # of sums in another order
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def _checked(name: str, case: Case, right: list[Numbers], v: Numbers) -> str:
 
 
 def _check_kept(case: Case, given: list[Numbers]) -> None:
-    """Compare calls of one gradient, which keeps its trace, with those of others, to the bit."""
+    """Compare calls of one gradient, which keeps its trace, with those of others: to the bit, or as sums may differ."""
     gradient, called = sa.value_and_grad(case.f), KeptTraces.gradient
     answers = list[Any]()
     with patch.object(KeptTraces, "gradient", lambda *args: answers.append(called(*args)) or answers[-1]):
@@ -87,8 +88,12 @@ def _check_kept(case: Case, given: list[Numbers]) -> None:
             if isinstance(found, str) or isinstance(wanted, str):
                 assert str(found) == str(wanted), f"{found}, and {wanted} at the first call, at {x.tolist()}"
             else:
-                same = np.array_equal(found, wanted, equal_nan=True)
-                assert same, f"{found}, and {wanted} at the first call, at {x.tolist()}"
+                if np.array_equal(found, wanted, equal_nan=True):
+                    continue
+                steep = STEEP * last_digits(sa.value_and_grad(case.f), x, wanted)
+                right = near(found, wanted, ROUNDED) or np.all(np.abs(found - wanted) <= steep)
+                assert right, f"{found}, and {wanted} at the first call, at {x.tolist()}"
+                counted("kept, with other last digits")
     for answer in answers[2::2]:
         counted("run again" if answer is None else "kept")
 

@@ -38,12 +38,12 @@ def straight_values(rows: Rows, flat: Flat, inputs: Nodes, numbers: Numbers, wan
     """
     values, given, asked = np.zeros(len(flat)), np.zeros(len(flat), dtype=bool), np.zeros(len(flat), dtype=bool)
     values[inputs], given[inputs], asked[wanted] = numbers, True, True
-    todo = needed(rows, flat, asked, given) & ~given
-    leaves = np.nonzero(todo & (flat.arity == 0))[0].tolist()
+    todo = needed(flat, asked, given) & ~given
+    leaves = np.nonzero(todo & ~flat.is_operation)[0].tolist()
     values[leaves] = [leaf_number(rows.atoms[row]) for row in leaves]
     is_truth = [issubclass(head, Boolean) and not issubclass(head, sp.Symbol) for head in flat.heads]
     truth = np.array(is_truth, dtype=bool)[flat.codes]
-    *many, rest = waves(flat, todo & (flat.arity > 0), np.zeros(len(flat), dtype=bool))
+    *many, rest = waves(flat, todo & flat.is_operation, np.zeros(len(flat), dtype=bool))
     with np.errstate(all="ignore"):
         for wave in many:
             check("comparing loops with their rows")

@@ -66,7 +66,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], 
     wanted = _marked(size, [outputs, *(nodes for loop in done for nodes in loop.nodes_read)])
     kind = _kinds(rows, inputs, given, arity, codes, heads)
     check("looking for chains")
-    live = needed(rows, flat, wanted, given) & (kind == OPERATION)
+    live = needed(flat, wanted, given) & (kind == OPERATION)
     place = np.where(live, np.cumsum(live) - 1, -1)
     nodes = np.nonzero(live)[0]
     operand = flat.operands[np.repeat(live, arity)]

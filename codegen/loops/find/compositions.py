@@ -256,16 +256,16 @@ class _Loops:
 
     def straight(self, outputs: Nodes, flat: Flat) -> list[int]:
         """Return the rows of straight lines that may be compositions."""
-        if not ((self.output[: len(flat)] >= 0) & (flat.arity > 0)).any():
+        if not (self.output[flat.rows] >= 0).any():
             return []
         wanted, owned = np.zeros(len(self.owner), dtype=bool), self.owner >= 0
         for nodes in (outputs, *(nodes for loop in self.loops for nodes in loop.nodes_read)):
             wanted[nodes] = True
-        likely = np.array([head in (sp.Pow, sp.log, log1p) for head in flat.heads], dtype=bool)[flat.codes]
-        twice = np.nonzero((flat.arity == 2) & np.array([head is sp.Mul for head in flat.heads])[flat.codes])[0]
-        likely[twice] = flat.operands[flat.start[twice]] == flat.operands[flat.start[twice] + 1]
-        left = needed(self.rows, flat, wanted, owned) & ~owned
-        found: list[int] = np.nonzero(left[: len(flat)] & likely & (flat.arity > 0))[0].tolist()
+        likely, start = flat.has_head(sp.Pow, sp.log, log1p), np.cumsum(flat.counts) - flat.counts
+        twice = np.flatnonzero((flat.counts == 2) & flat.has_head(sp.Mul))
+        likely[twice] = flat.operands[start[twice]] == flat.operands[start[twice] + 1]
+        left = needed(flat, wanted, owned) & ~owned
+        found: list[int] = flat.rows[left[flat.rows] & likely].tolist()
         return found
 
     def let_one_out(self, node: int) -> None:

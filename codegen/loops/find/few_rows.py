@@ -67,12 +67,11 @@ def few_rows(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Seq
     >>> few.kept.tolist()[-2:], few.operands[-1], few.written[0].results[0].nodes
     ([20, 100], (7,), array([20]))
     """
-    operations = np.flatnonzero(flat.arity)
-    if FEW * len(operations) > len(flat):
+    if FEW * len(flat.rows) > len(flat):
         return None
     top = max([len(flat), *(int(use.nodes.max()) + 1 for loop in written for use in loop.results if use.nodes.size)])
     read = np.zeros(top, dtype=bool)
-    read[operations] = read[flat.operands] = True
+    read[flat.rows] = read[flat.operands] = True
     for loop in written:
         for carry in loop.carries:
             read[carry.initial] = True
@@ -97,14 +96,14 @@ def _made(
     heads = [rows.heads[row] for row in old[old < len(flat)].tolist()]
     heads += [sp.Symbol] * (len(old) - len(heads))  # results of loops beyond the rows
     operands: list[tuple[int, ...]] = [()] * len(old)
-    for row in np.flatnonzero(flat.arity).tolist():
+    for row in flat.rows.tolist():
         operands[new[row]] = tuple(new[list(rows.operands[row])].tolist())
     named = kept.copy()  # leaves that are no results of loops, nor inputs
     named[arrays[0]] = False
     for loop in written:
         for use in loop.results:
             named[use.nodes] = False
-    leaves = np.flatnonzero(named[: len(flat)] & (flat.arity == 0)).tolist()
+    leaves = np.flatnonzero(named[: len(flat)] & ~flat.is_operation).tolist()
     atoms = {int(new[row]): rows.atoms[row] for row in leaves if row in rows.atoms}
 
     def column(nodes: Nodes) -> Nodes:

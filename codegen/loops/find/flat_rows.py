@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
 
@@ -25,20 +26,58 @@ SLOTS = 20  # bits of the table in which equal keys meet
 
 @dataclass(frozen=True, eq=False)
 class Flat:
-    """The operands of row r are `operands[start[r] : start[r + 1]]`, its head is `heads[codes[r]]`."""
+    """The operations among some rows: row `rows[k]` has the head `heads[kinds[k]]` and `counts[k]` of the operands.
 
-    start: Nodes
+    All other rows are leaves. Whole arrays have many: nothing is as long as they are before it is asked for.
+    """
+
+    size: int
+    rows: Nodes
+    counts: Nodes
     operands: Nodes
-    codes: Nodes
+    kinds: Nodes
     heads: list[Head]
+    stretches: list[tuple[range, Nodes | int]]  # of rows, with the codes of their heads: one for all, or one for each
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return self.size
 
-    @property
+    @cached_property
+    def is_operation(self) -> Flags:
+        """Which of all rows are operations."""
+        found = np.zeros(self.size, dtype=bool)
+        found[self.rows] = True
+        return found
+
+    @cached_property
     def arity(self) -> Nodes:
-        """The number of operands of each row."""
-        return np.diff(self.start)
+        """The number of operands of each of all rows."""
+        found = np.zeros(self.size, dtype=np.int64)
+        found[self.rows] = self.counts
+        return found
+
+    @cached_property
+    def start(self) -> Nodes:
+        """Where the operands of each of all rows start."""
+        return np.concatenate([[0], np.cumsum(self.arity)])
+
+    @cached_property
+    def codes(self) -> Nodes:
+        """The head of each of all rows is `heads[codes[row]]`."""
+        found = np.empty(self.size, dtype=np.int64)
+        for rows, codes in self.stretches:
+            found[rows.start : rows.stop] = codes
+        return found
+
+    def has_head(self, *heads: Head) -> Flags:
+        """Return which operations have one of these heads."""
+        return np.array([head in heads for head in self.heads], dtype=bool)[self.kinds]
+
+    def without(self, rows: Sequence[int]) -> Flat:
+        """Return the same with some operations, which nothing reads, as leaves."""
+        kept = ~np.isin(self.rows, rows)
+        operands = self.operands[np.repeat(kept, self.counts)]
+        return replace(self, rows=self.rows[kept], counts=self.counts[kept], operands=operands, kinds=self.kinds[kept])
 
     def parts(self, rows: Nodes) -> tuple[Nodes, Nodes]:
         """Return the operands of some rows side by side, and how many each has."""
@@ -48,63 +87,73 @@ class Flat:
 
 
 def flattened(rows: Rows) -> Flat:
-    """Return the operands and heads of rows as arrays.
+    """Return the operations among rows as arrays.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> flat = flattened(program_from_sympy([x], [sp.sin(x) * x]))
-    >>> flat.start, flat.operands, [flat.heads[code].__name__ for code in flat.codes]
-    (array([0, 0, 1, 3]), array([0, 0, 1]), ['Symbol', 'sin', 'Mul'])
+    >>> flat.rows, flat.counts, flat.operands, [flat.heads[kind].__name__ for kind in flat.kinds]
+    (array([1, 2]), array([1, 2]), array([0, 0, 1]), ['sin', 'Mul'])
     """
     return flat_of(rows.heads, rows.operands, leaf_ranges(rows))
 
 
 def leaf_ranges(rows: Rows) -> Sequence[range]:
-    """Return ranges of rows that are known to be leaves of one head."""
+    """Return ranges of rows that are known to be leaves."""
     return rows.blocks.leaves if isinstance(rows, Table) else ()
 
 
 def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: Sequence[range] = ()) -> Flat:
-    """Return the operands and heads of rows that are given as lists; ranges of leaves of one head are not read.
+    """Return the operations among rows that are given as lists; ranges of leaves are not read.
 
     >>> import sympy as sp
     >>> flat = flat_of([sp.Symbol] * 9 + [sp.sin], [()] * 9 + [(4,)], [range(2, 9)])
-    >>> flat.start[-3:], flat.operands, len(flat.heads)
-    (array([0, 0, 1]), array([4]), 2)
+    >>> flat.rows, flat.operands, len(flat)
+    (array([9]), array([4]), 10)
     """
     edges = [0, *(end for block in leaves for end in (block.start, block.stop)), len(operands)]
-    between = [slice(*ends) for ends in zip(edges[::2], edges[1::2], strict=True) if ends[0] < ends[1]]
-    counts, identities = np.zeros(len(operands), dtype=np.int64), np.empty(len(heads), dtype=np.int64)
-    for block in leaves:
-        identities[block.start : block.stop] = id(heads[block.start])
-    for rows in between:
-        size = rows.stop - rows.start
-        counts[rows] = np.fromiter(map(len, operands[rows]), np.int64, size)
-        identities[rows] = np.fromiter(map(id, heads[rows]), np.int64, size)
-    start = np.concatenate([[0], np.cumsum(counts)])
-    parts = chain.from_iterable(chain.from_iterable(operands[rows] for rows in between))
-    flat = np.fromiter(parts, np.int64, int(start[-1]))
-    named = {heads[block.start] for block in leaves}.union(*(heads[rows] for rows in between))
+    between = [range(*ends) for ends in zip(edges[::2], edges[1::2], strict=True) if ends[0] < ends[1]]
+    inside = [slice(rows.start, rows.stop) for rows in between]
+    arity = [np.fromiter(map(len, operands[rows]), np.int64, rows.stop - rows.start) for rows in inside]
+    some = [np.flatnonzero(counts) for counts in arity]
+    counts = _joined(each[chosen] for each, chosen in zip(arity, some, strict=True))
+    parts = chain.from_iterable(chain.from_iterable(operands[rows] for rows in inside))
+    flat = np.fromiter(parts, np.int64, int(counts.sum()))
+    named = {heads[block.start] for block in leaves}.union(*(heads[rows] for rows in inside))
     different = sorted(named, key=id)  # by identity, which is faster than their hash
-    codes = np.searchsorted(np.array(list(map(id, different)), dtype=np.int64), identities)
-    return Flat(start, flat, codes, different)
+    known = np.array(list(map(id, different)), dtype=np.int64)
+    codes = [
+        np.searchsorted(known, np.fromiter(map(id, heads[rows]), np.int64, rows.stop - rows.start)) for rows in inside
+    ]
+    stretches: list[tuple[range, Nodes | int]] = list(zip(between, codes, strict=True))
+    stretches += [(block, int(np.searchsorted(known, id(heads[block.start])))) for block in leaves]
+    rows = _joined(chosen + first.start for chosen, first in zip(some, between, strict=True))
+    kinds = _joined(each[chosen] for each, chosen in zip(codes, some, strict=True))
+    return Flat(len(operands), rows, counts, flat, kinds, different, stretches)
 
 
-def needed(rows: Rows, flat: Flat, wanted: Flags, given: Flags) -> Flags:
+def _joined(parts: Iterable[Nodes]) -> Nodes:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def needed(flat: Flat, wanted: Flags, given: Flags) -> Flags:
     """Return which rows the wanted ones need; what only given ones need is not.
 
     Where each row is used by a later one, or wanted, all are needed; else they are looked at one by one.
     """
-    used = flat.operands if not given.any() else flat.operands[np.repeat(~given[: len(flat)], flat.arity)]
+    stop = given[flat.rows]
     found = wanted.copy()
-    found[used] = True
-    if (found[: len(flat)] | given[: len(flat)] | (flat.arity == 0)).all():
+    found[flat.operands if not stop.any() else flat.operands[np.repeat(~stop, flat.counts)]] = True
+    if (found[flat.rows] | stop).all():
         return found
-    operands, flags, stop = rows.operands, bytearray(wanted.tobytes()), given.tobytes()
-    for row in range(len(operands) - 1, -1, -1):
-        if flags[row] and not stop[row]:
-            for part in operands[row]:
+    flags, ends = bytearray(wanted.tobytes()), np.cumsum(flat.counts)
+    left = ~stop
+    rows, begins, stops = (each[left].tolist()[::-1] for each in (flat.rows, ends - flat.counts, ends))
+    operands = flat.operands.tolist()
+    for row, begin, end in zip(rows, begins, stops, strict=True):
+        if flags[row]:
+            for part in operands[begin:end]:
                 flags[part] = 1
     return np.frombuffer(flags, dtype=bool).copy()
 
@@ -115,7 +164,8 @@ def waves(flat: Flat, todo: Flags, late: Flags) -> Iterator[Nodes]:
     That last wave may have rows that are operands of others in it; rows are in ascending order. What is late is done
     after all waves but that one.
 
-    >>> flat = Flat(np.array([0, 0, 1, 2]), np.array([0, 1]), np.zeros(3, dtype=np.int64), [])
+    >>> import sympy as sp
+    >>> flat = flat_of([sp.Symbol, sp.sin, sp.sin], [(), (0,), (1,)])
     >>> [wave.tolist() for wave in waves(flat, np.array([False, True, True]), np.zeros(3, dtype=bool))]
     [[1, 2]]
     """
@@ -137,8 +187,8 @@ def waves(flat: Flat, todo: Flags, late: Flags) -> Iterator[Nodes]:
 def links(flat: Flat, rows: Nodes) -> list[slice]:
     """Return the long stretches of some rows in which each is a pair of something and the row before.
 
-    >>> pairs = np.array([0, 1] + [part for row in range(2, 500) for part in (0, row)])
-    >>> flat = Flat(np.concatenate([[0, 0], 2 * np.arange(500)]), pairs, np.zeros(501, dtype=np.int64), [])
+    >>> import sympy as sp
+    >>> flat = flat_of([sp.Symbol] * 2 + [sp.Add] * 499, [(), (), (0, 1), *((0, row) for row in range(2, 500))])
     >>> links(flat, np.arange(2, 501))
     [slice(0, 499, None)]
     """

@@ -23,23 +23,32 @@ from codegen.loops.loop import Loop, Nodes, between
 
 @dataclass(frozen=True, eq=False)
 class PlainRows:
-    """Rows in topological order: inputs first; `node_of[row]` is the graph's node, `row_of[node]` the row or -1."""
+    """Rows in topological order: inputs first. Without aliases in the graph, a row is the node of its number."""
 
     heads: list[Head]
     operands: list[tuple[int, ...]]
     atoms: dict[int, sp.Basic]
-    node_of: Nodes
-    row_of: Nodes
     flat: Flat
+    renumbered: tuple[Nodes, Nodes] | None  # the rows of all nodes, -1 for none; the nodes of all rows
+
+    def rows_of(self, nodes: Nodes) -> Nodes:
+        """Return the rows of nodes of the graph."""
+        return nodes if self.renumbered is None else self.renumbered[0][nodes]
+
+    def node_of(self, row: int) -> int | None:
+        """Return the node of a row; None for a row that was made since."""
+        if row >= len(self.heads):
+            return None
+        return row if self.renumbered is None else int(self.renumbered[1][row])
 
     def loop(self, loop: Loop) -> Loop:
         """Return a loop between nodes of the graph as one between rows."""
-        return between(loop, self.row_of.__getitem__)
+        return loop if self.renumbered is None else between(loop, self.rows_of)
 
 
 def operations_of(rows: Rows) -> int:
     """Return how many rows are operations."""
-    return int(np.count_nonzero(rows.flat.arity)) if isinstance(rows, PlainRows) else sum(map(bool, rows.operands))
+    return len(rows.flat.rows) if isinstance(rows, PlainRows) else sum(map(bool, rows.operands))
 
 
 def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]) -> PlainRows:
@@ -51,8 +60,8 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
     >>> x = table.leaf(sp.Symbol("x"))
     >>> sine = table.row(sp.sin, (table.row(Alias, (x,)),))
     >>> plain = plain_rows(table, np.array([x]), np.array([sine]), [])
-    >>> plain.heads, plain.operands, plain.node_of
-    ([<class 'sympy.core.symbol.Symbol'>, sin], [(), (0,)], array([0, 2]))
+    >>> plain.heads, plain.operands, plain.node_of(1)
+    ([<class 'sympy.core.symbol.Symbol'>, sin], [(), (0,)], 2)
     """
     made = [result.nodes for loop in loops for result in loop.results]
     leaves = np.concatenate([inputs, *made])
@@ -66,24 +75,22 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
 def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     """Return the rows of a graph under their own numbers, None where it has aliases; what nothing needs is a leaf."""
     flat = flattened(graph)
-    heads, operands, size, arity = list(graph.heads), list(graph.operands), len(flat), flat.arity
-    if Alias in flat.heads or arity[leaves].any():
+    if Alias in flat.heads or flat.is_operation[leaves].any():
         return None
+    heads, operands, size = list(graph.heads), list(graph.operands), len(flat)
     if sp.Abs in flat.heads and _smoothed(heads, operands, graph.atoms):
         flat = flat_of(heads, operands, leaf_ranges(graph))
     uses = np.bincount(flat.operands, minlength=size)
     uses[wanted] += 1
-    constant = arity == 0
-    constant[leaves] = False
-    atoms = atoms_of(graph.atoms, np.nonzero(constant & (uses > 0))[0])
-    unneeded = _unneeded(operands, uses, np.nonzero((uses == 0) & (arity > 0))[0].tolist())
+    constant = np.zeros(size, dtype=bool)
+    constant[flat.operands] = constant[wanted] = True
+    constant[flat.rows] = constant[leaves] = False
+    atoms = atoms_of(graph.atoms, np.flatnonzero(constant))
+    unneeded = _unneeded(operands, uses, flat.rows[uses[flat.rows] == 0].tolist())
     for node in unneeded:
         heads[node], operands[node] = sp.Symbol, ()
-    same = np.arange(size)
-    if unneeded:
-        flat = flat_of(heads, operands, leaf_ranges(graph))
     atoms.update(dict.fromkeys(unneeded, _LEAF))
-    return PlainRows(heads, operands, atoms, same, same, flat)
+    return PlainRows(heads, operands, atoms, flat.without(unneeded) if unneeded else flat, None)
 
 
 def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int]) -> list[int]:
@@ -111,7 +118,7 @@ def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
     node_of[at[there][::-1]] = there[::-1]  # of several nodes in one row the first
     _smoothed(table.heads, table.operands, table.atoms)
     flat = flat_of(table.heads, table.operands)
-    return PlainRows(table.heads, table.operands, table.atoms, node_of, at, flat)
+    return PlainRows(table.heads, table.operands, table.atoms, flat, (at, node_of))
 
 
 def _smoothed(heads: Sequence[Head], operands: list[tuple[int, ...]], atoms: Mapping[int, sp.Basic]) -> bool:

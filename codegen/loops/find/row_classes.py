@@ -131,12 +131,12 @@ def classify(
     kinds, flat = _Kinds(), flattened(rows) if flat is None else flat
     of = _given(rows, flat, inputs, wanted, done, ragged, kinds)
     size = len(of)
-    needs = needed(rows, flat, _flags(size, wanted), of >= 0) & (of < 0)
-    zeros = _leaves(rows, np.nonzero(needs[: len(flat)] & (flat.arity == 0))[0], of, kinds)
+    needs = needed(flat, _flags(size, wanted), of >= 0) & (of < 0)
+    zeros = _leaves(rows, np.nonzero(needs[: len(flat)] & ~flat.is_operation)[0], of, kinds)
     making = _Making(rows, flat, kinds, of, np.arange(size), flat.operands.copy())
-    set_apart = making.run(needs[: len(flat)] & (flat.arity > 0), ragged)
+    set_apart = making.run(needs[: len(flat)] & flat.is_operation, ragged)
     of, parts = making.of, making.parts
-    inner = np.repeat(needs[: len(flat)], flat.arity)
+    inner = np.repeat(needs[flat.rows], flat.counts)
     uses = np.bincount(parts[inner], minlength=size) + np.bincount(wanted, minlength=size)
     members = np.bincount(of[of >= 0], minlength=len(kinds.heads))
     return Classes(
@@ -179,8 +179,8 @@ def _stages(
     operands = rows.operands
     stages = np.where(owner < 0, 0, 1)
     owner[inputs] = len(done)
-    needs = needed(rows, flat, _flags(size, wanted), owner >= 0) & (owner < 0)
-    rows_needed = np.nonzero(needs[: len(flat)] & (flat.arity > 0))[0].tolist()
+    needs = needed(flat, _flags(size, wanted), owner >= 0) & (owner < 0)
+    rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0].tolist()
     reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])) for loop in done]
     loop_stages, changed = [1] * len(done), True
     while changed:

@@ -77,27 +77,27 @@ def _fits(first: Region, second: Region) -> bool:
         or len(first.results) + len(second.results) > MOST_RESULTS
     ):
         return False
+    read = {use.buffer for use in second.gathers}
+    if first.touched.isdisjoint(read):  # nothing is read by both, or passed on
+        return False
     stored = {key_of(use) for use in first.results if use.kind == "store"}
     reads = {key_of(use) for use in first.gathers}
     asked = {key_of(use) for use in second.gathers}
-    filled = {use.buffer for use in first.results}
-    late = [use for use in second.gathers if use.buffer in filled and key_of(use) not in stored]
+    late = [use for use in second.gathers if use.buffer in first.filled and key_of(use) not in stored]
     waits = bool(late) and _meet(first.results, late)
     return bool(asked & (stored | reads)) and not waits and _writes_pass(first, second)
 
 
 def _passes(earlier: Region, region: Region, *, apart: bool = False) -> bool:
     """Return whether a region may as well run before an earlier one; `apart` if that is in a nest, and it is not."""
-    filled = {use.buffer for use in earlier.results}
-    late = [use for use in region.reads if use.buffer in filled]
+    late = [use for use in region.reads if use.buffer in earlier.filled]
     return not (late and (apart or _meet(earlier.results, late))) and _writes_pass(earlier, region, apart=apart)
 
 
 def _writes_pass(earlier: Region, region: Region, *, apart: bool = False) -> bool:
     """Return whether a region writes nothing that an earlier one reads, or stores."""
-    touched = {use.buffer for use in earlier.reads} | {use.buffer for use in earlier.results if use.kind != "add"}
-    added = {use.buffer for use in earlier.results}
-    over = [use for use in region.results if use.buffer in touched or (use.kind != "add" and use.buffer in added)]
+    touched, filled = earlier.touched, earlier.filled
+    over = [use for use in region.results if use.buffer in touched or (use.kind != "add" and use.buffer in filled)]
     if not over or apart:
         return not over
     adds = [use for use in over if use.kind == "add"]

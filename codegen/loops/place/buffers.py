@@ -46,9 +46,9 @@ class Buffers:
         shown = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
         target = np.full(len(self.buffer), -1)
         target[shown] = np.arange(len(shown))
-        counts = np.bincount(shown, minlength=len(target))
-        target[counts > 1] = -1
-        self.shown = counts > 0
+        target[shown[target[shown] != np.arange(len(shown))]] = -1
+        self.shown = np.zeros(len(self.buffer), dtype=bool)
+        self.shown[shown] = True
         sizes = [nodes.size for nodes, _ in self.arrays.outputs]
         self.begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return target

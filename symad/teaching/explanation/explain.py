@@ -104,7 +104,7 @@ def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
     with open_scope(apart=True) as scope:
         lifted = lift(scope, args, paths, differentiable=True)
         inputs = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
-        scope.parameters = frozenset(inputs.flat)
+        scope.parameters = inputs.nodes
         outputs = lift_result(scope, call(f, lambda: wrap(scope, inputs)), name_of(f))
         symbols = [
             symbol

@@ -6,10 +6,13 @@ closed is refused, so that a traced value kept after its level closed never give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from codegen.loops.loop import Loop
 from symad.errors import EscapedValueError, TraceError
@@ -67,6 +70,7 @@ class Scope:
 
     __slots__ = (
         "__weakref__",
+        "_parameters",
         "arrays",
         "carried_out",
         "depth",
@@ -75,7 +79,6 @@ class Scope:
         "graph",
         "loops",
         "open",
-        "parameters",
         "parent",
         "paths",
         "raises",
@@ -90,7 +93,7 @@ class Scope:
         self.parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open = True
-        self.parameters: frozenset[int] = frozenset()
+        self._parameters: Sequence[int] | NDArray[np.int64] | frozenset[int] = ()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbolic: dict[int, bool] = {} if parent is None else parent.symbolic  # which nodes depend on symbols
@@ -102,6 +105,17 @@ class Scope:
         self.arrays: Any = None
         self.gather: Callable[[Any, Any], Any] | None = None if parent is None else parent.gather
         self.differentiate: Any = None if parent is None else parent.differentiate
+
+    @property
+    def parameters(self) -> frozenset[int]:
+        """The nodes that stand for the arguments; given as an array, of which a set is made when it is asked for."""
+        if not isinstance(self._parameters, frozenset):
+            self._parameters = frozenset(np.asarray(self._parameters, dtype=np.int64).tolist())
+        return self._parameters
+
+    @parameters.setter
+    def parameters(self, nodes: Sequence[int] | NDArray[np.int64] | frozenset[int]) -> None:
+        self._parameters = nodes
 
     def deciding(self) -> Following | None:
         """Return what answers a condition on values of this scope that has no number, at this point of the code."""

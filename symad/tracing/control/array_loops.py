@@ -204,7 +204,7 @@ class ArrayLoops:
         reads = tuple(self.column(column) for column in rows[1:].T)
 
         def made() -> Loop:
-            nodes = np.array(leaves(graph, terms * places), dtype=np.int64).reshape(places, terms)
+            nodes = leaves(graph, terms * places).reshape(places, terms)
             results = [LoopResult(k, "last", nodes[k, -1:]) for k in range(places)]
             results += [LoopResult(k, "each", nodes[k, :-1]) for k in range(places)]
             carries = tuple(LoopCarry(k, rows[0, k : k + 1].copy()) for k in range(places))
@@ -310,7 +310,7 @@ class ArrayLoops:
             if key not in self.programs:
                 self.programs[key] = make()
             program = self.programs[key]
-            outputs = [_numbered(leaves(graph, output.size)) for output in program.outputs]
+            outputs = [leaves(graph, output.size) for output in program.outputs]
             results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
             return Block(NOTHING, 1, reads, results, origin=origin(), program=program)
 
@@ -350,7 +350,7 @@ class ArrayLoops:
 
         def made() -> Loop:
             number = size if kind == "each" else 1 if places is None else int(places.max()) + 1
-            nodes = _numbered(leaves(graph, number))
+            nodes = leaves(graph, number)
             result = LoopResult(0, kind, nodes if places is None else nodes[places])
             return Loop(body, size, tuple(columns), (result,), origin=origin())
 
@@ -363,11 +363,6 @@ class ArrayLoops:
         while its is not None:
             its.least, its.written_down, its = SMALL, its.written_down + 1, its.around
         return keep(self.scope, key, make)
-
-
-def _numbered(nodes: Sequence[int]) -> Nodes:
-    """Return nodes that are numbered one after the other."""
-    return np.arange(nodes[0], nodes[0] + len(nodes), dtype=np.int64)
 
 
 @cache

@@ -125,7 +125,7 @@ class Inner:
             raise NotABlockError
         if not all(buffer.size for buffer in program.buffers):
             raise NotABlockError
-        made = [np.array(leaves(self.graph, array.size), dtype=np.int64) for array in program.outputs]
+        made = [leaves(self.graph, array.size) for array in program.outputs]
         results = tuple(LoopResult(number, "each", nodes) for number, nodes in enumerate(made))
         assert self.scope.loops is not None
         self.scope.loops[object()] = Block(
@@ -192,8 +192,8 @@ def _traced(
     given = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
     start = len(graph)
     with open_scope() as inner:
-        parameters = given.refill(leaves(graph, len(given.flat)))
-        inner.parameters, inner.loops = frozenset(parameters.flat), {}
+        parameters = given.refill(leaves(graph, given.size))
+        inner.parameters, inner.loops = parameters.nodes, {}
         inner.arrays = None if scope.arrays is None else scope.arrays.within(inner)
         result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)), of_captured=True)
         loops = tuple(inner.loops.values())
@@ -215,7 +215,7 @@ def _needed(
 ) -> tuple[NDArray[np.bool_], Nodes]:
     """Return which nodes a function needs, and those that it captures: numbers of its own aside."""
     flat = flattened(graph)
-    is_leaf, given = flat.arity == 0, np.zeros(len(flat), dtype=bool)
+    is_leaf, given = ~flat.is_operation, np.zeros(len(flat), dtype=bool)
     for nodes in (parameters, *(use.nodes for loop in loops for use in loop.results)):
         given[nodes] = True
     wave = distinct(np.concatenate([results, *(nodes for loop in loops for nodes in loop.nodes_read)]))

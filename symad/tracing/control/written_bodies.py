@@ -82,7 +82,7 @@ class Body:
         arrays = []
         for leaf in carry.leaves:
             initial = nodes_of(leaf, self.scope)
-            slots = leaves(self.scope.graph, initial.size)
+            slots = leaves(self.scope.graph, initial.size).tolist()
             self.carries |= dict(zip(slots, initial.ravel().tolist(), strict=True))
             arrays.append(np.array(slots, dtype=np.int64).reshape(initial.shape))
         return lambda: carry.refill([from_nodes(nodes, self.inner) for nodes in arrays])
@@ -104,14 +104,14 @@ class Body:
         """Return the slot that reads some nodes; an old one if there is one."""
         key = digest(column)
         if key not in self.gathers:
-            (self.gathers[key],) = leaves(self.scope.graph, 1)
+            (self.gathers[key],) = leaves(self.scope.graph, 1).tolist()
             self.reads[self.gathers[key]] = column
         return self.gathers[key]
 
     def _slots(self, leaf: Any, reverse: bool) -> Nodes:
         graph = self.scope.graph
         columns, truths = _columns(leaf, self.scope)
-        slots = list(leaves(graph, len(columns)))
+        slots = leaves(graph, len(columns)).tolist()
         columns = [column[::-1] if reverse else column for column in columns]
         self.reads |= dict(zip(slots, columns, strict=True))
         if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iu":
@@ -327,9 +327,10 @@ def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
     return list(np.ascontiguousarray(flat.T)), truths
 
 
-def leaves(graph: Graph, count: int) -> Sequence[int]:
+def leaves(graph: Graph, count: int) -> Nodes:
     """Return leaves for slots and results."""
-    return graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
+    made = graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
+    return np.arange(made.start, made.stop, dtype=np.int64)
 
 
 def read_by(loop: Loop) -> list[int]:

@@ -120,7 +120,7 @@ def _places(use: LoopResult, count: int) -> Nodes:
 
 
 def _result(graph: Graph, loop: Loop, use: LoopResult, place: Nodes, shape: tuple[int, int]) -> LoopResult:
-    made = np.array(leaves(graph, shape[0] * (int(place.max()) + 1)), dtype=np.int64).reshape(-1, shape[0])
+    made = leaves(graph, shape[0] * (int(place.max()) + 1)).reshape(-1, shape[0])
     nodes = _ordered(loop, made[place].T)
     return LoopResult(use.output, "each" if use.kind in ("each", "last") else "add", nodes.astype(np.int64))
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_forms import can_be_input
@@ -64,7 +65,7 @@ def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tupl
     arrays = []
     for shape, name in zip(shapes, given, strict=True):
         nodes = _leaves(graph, name, prod(shape))
-        arrays.append(np.array(nodes, dtype=np.int64).reshape(shape))
+        arrays.append(nodes.reshape(shape))
     single = {symbol for name in given if isinstance(name, list) for symbol in name}
     lazy = [name for name in given if isinstance(name, InputNames)]
     return Tree(structure, arrays), lambda symbol: symbol in single or any(name.has(symbol) for name in lazy)
@@ -92,10 +93,11 @@ def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
     return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
 
 
-def _leaves(graph: Graph, name: Names, size: int) -> Sequence[int]:
+def _leaves(graph: Graph, name: Names, size: int) -> NDArray[np.int64]:
     if isinstance(name, InputNames):
-        return graph.own_leaves(size, name.symbol)
-    return [graph.own_leaf(symbol) for symbol in name]
+        made = graph.own_leaves(size, name.symbol)
+        return np.arange(made.start, made.stop, dtype=np.int64)
+    return np.array([graph.own_leaf(symbol) for symbol in name], dtype=np.int64)
 
 
 def _names(leaves: Sequence[Any], paths: Sequence[str]) -> list[Names]:

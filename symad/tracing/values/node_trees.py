@@ -41,6 +41,11 @@ class Tree:
         return np.concatenate([np.empty(0, dtype=np.int64), *(array.ravel() for array in self.arrays)])
 
     @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return sum(array.size for array in self.arrays)
+
+    @property
     def shapes(self) -> list[tuple[int, ...]]:
         """The shape of each leaf."""
         return [array.shape for array in self.arrays]

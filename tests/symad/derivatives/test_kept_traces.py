@@ -1,4 +1,4 @@
-"""A gradient that is called again takes the trace that it has, with the same bits, and only where that is safe."""
+"""A gradient that is called again takes the trace that it has, and only where that is safe."""
 
 from __future__ import annotations
 
@@ -83,6 +83,44 @@ def test_a_kept_trace_has_the_bits_of_a_run(f: Callable[..., Any]) -> None:
         assert found[0] == right[0]
         assert type(found[0]) is type(right[0])
         np.testing.assert_array_equal(found[1], right[1])
+
+
+PLACES = np.array([3, 3, 0, 7, 11, 5, 5, 5, 2, 19, 18, 4, 1, 1, 6, 8])
+WEIGHTS = rng.normal(size=(20, 3))
+
+GUARDED: dict[str, Callable[[Any], Any]] = {
+    "a branch that is not taken": lambda x: np.sum(np.where(x > 0.0, np.log(x), x) ** 2),
+    "an infinite slope behind a branch": lambda x: np.sum(np.where(x > 0.0, np.sqrt(np.abs(x)), -x)),
+    "a product": lambda x: np.sum(np.maximum(x, 0.0).reshape(1, 20) @ WEIGHTS),
+    "a sum that is broadcast": lambda x: np.sum((np.where(x > 1.0, x, 0.0).reshape(20, 1) * WEIGHTS) ** 2),
+    "a sum of nothing": lambda x: np.sum(np.where(x > 1e9, np.log(x * 0.0), x[:1])) + np.sum(x[1:]),
+    "places that come again": lambda x: np.sum(np.where(x[PLACES] > 0.0, x[PLACES], 0.0) * np.arange(16)),
+    "parts of an array": lambda x: np.sum(np.abs(x[2:]) * x[:-2]) + np.max(x[3:9]) * x[0],
+    "running sums": lambda x: np.sum(np.cumsum(np.clip(x, -0.5, 0.5)) ** 2),
+    "the largest": lambda x: np.sum(np.max(x.reshape(4, 5), axis=0) * np.arange(5.0)) + np.min(x) ** 2,
+    "the largest logarithm": lambda x: np.max(np.log(np.abs(x))) + np.sum(x),
+    "equal ones": lambda x: np.max(np.round(x) + 0.0 * x) + np.max(np.concatenate([x, x, x])) + np.max(np.abs(x)),
+    "logsumexp": lambda x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x),
+    "a solution": lambda x: np.sum(np.linalg.solve(MATRIX, np.where(x[:6] > 0.0, x[:6], 0.0)) * x[6:12]),
+    "one number": lambda x: np.where(x[0] > 0.0, np.sqrt(x[0]), x[1]) * np.sum(x) + abs(x[3]) * np.max(x),
+    "eigenvectors": lambda x: np.sum(np.linalg.eigh(MATRIX + MATRIX.T + np.outer(x[:6], x[:6]))[1][0] ** 3),
+}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_guards_are_those_of_the_numbers(name: str, runs: list[int]) -> None:
+    f = GUARDED[name]
+    gradient = sa.value_and_grad(f)
+    points = [rng.normal(size=20) for _ in range(4)]
+    points += [np.zeros(20), -np.ones(20), np.where(np.arange(20) % 3, points[0], 0.0), np.repeat([2.0, -1.0], 10)]
+    for number, x in enumerate(points):
+        with np.errstate(all="ignore"):
+            right = sa.value_and_grad(f)(x)
+            before = len(runs)
+            found = gradient(x)
+        assert len(runs) - before == (number < 2)
+        np.testing.assert_allclose(found[0], right[0], rtol=1e-14)
+        np.testing.assert_allclose(found[1], right[1], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("f", [network, solved, small, chain], ids=lambda f: f.__name__)

@@ -31,9 +31,9 @@ def test_the_last_digits_of_steep_functions_are_no_disagreement():
 def test_a_wrong_table_is_seen(f):
     traced = sa.trace(f, np.ones(60))
     rows = plain_rows(traced.graph, traced.inputs.nodes, traced.outputs.nodes, [])
-    x = rows.row_of[traced.inputs.nodes]
-    arrays = Arrays([("x", x)], [(rows.row_of[traced.outputs.nodes.reshape(())], None)])
-    found = find(rows, x, rows.row_of[traced.outputs.nodes].ravel(), [], lambda row: None)
+    x = rows.rows_of(traced.inputs.nodes)
+    arrays = Arrays([("x", x)], [(rows.rows_of(traced.outputs.nodes.reshape(())), None)])
+    found = find(rows, x, rows.rows_of(traced.outputs.nodes).ravel(), [], lambda row: None)
     assert agree(place(rows, arrays, found.loops, found.sums, "f"), rows, arrays)
     number = next(k for k, loop in enumerate(found.loops) if any(np.isin(column, x).any() for column in loop.reads))
     loop = found.loops[number]

@@ -93,11 +93,11 @@ def test_needed_rows_do_not_go_through_what_is_given():
     rows, nothing = flattened(program), np.zeros(5, dtype=bool)
     wanted, given = nothing.copy(), nothing.copy()
     wanted[3] = True
-    assert needed(program, rows, wanted, nothing).tolist() == [True, True, True, True, False]
+    assert needed(rows, wanted, nothing).tolist() == [True, True, True, True, False]
     given[2] = True
-    assert needed(program, rows, wanted, given).tolist() == [True, False, True, True, False]
+    assert needed(rows, wanted, given).tolist() == [True, False, True, True, False]
     wanted[4] = True
-    assert needed(program, rows, wanted, given).all()
+    assert needed(rows, wanted, given).all()
 
 
 def test_different_keys_in_one_slot_are_told_apart(monkeypatch):

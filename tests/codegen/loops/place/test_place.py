@@ -26,9 +26,9 @@ def rolled_of(f, *args):
     traced = sa.trace(f, *args)
     inputs, outputs = np.array(traced.inputs.flat), np.array(traced.outputs.flat)
     rows = plain_rows(traced.graph, inputs, outputs, [])
-    found = find(rows, rows.row_of[inputs], rows.row_of[outputs], [], lambda row: None)
-    named = [(f"x{k}", rows.row_of[nodes]) for k, nodes in enumerate(traced.inputs.arrays)]
-    arrays = Arrays(named, [(rows.row_of[nodes], None) for nodes in traced.outputs.arrays])
+    found = find(rows, rows.rows_of(inputs), rows.rows_of(outputs), [], lambda row: None)
+    named = [(f"x{k}", rows.rows_of(nodes)) for k, nodes in enumerate(traced.inputs.arrays)]
+    arrays = Arrays(named, [(rows.rows_of(nodes), None) for nodes in traced.outputs.arrays])
     return place(rows, arrays, found.loops, found.sums, "f"), rows, arrays, found
 
 

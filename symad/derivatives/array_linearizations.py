@@ -1,0 +1,99 @@
+"""Ways to take the linear map of a function that is called on numbers: in numbers, or in nodes for any numbers.
+
+In numbers, a guard is known: an edge is only where it holds. In nodes, for a trace that is kept, it is a part of the
+coefficient, which is absent where it fails (`symad.graph.absent_numbers`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from symad.derivatives.array_arithmetic import Carriers, GuardedArithmetic
+from symad.derivatives.array_linear import ArrayLinear, Dependence, Linearization
+from symad.derivatives.array_rows import ArrayEdge, ArrayRow, ExtremumRow, SingleRow
+from symad.graph.array_operands import ArrayNode, Question, Reading, spread
+from symad.graph.array_values import Values, compute, read, values_of_nodes
+
+
+class InNumbers(Linearization):
+    """Makes rows whose coefficients are numbers: those of array nodes at once, of other nodes in the end."""
+
+    def linear(self) -> ArrayLinear:
+        """Return the linear map; RuleError when an active operand has no derivative."""
+        compute(self.graph, [self.dependence.outputs], self.values)
+        return super().linear()
+
+    def number_of(self, reading: Reading) -> Carriers:
+        """Return the numbers of an operand, as they are kept."""
+        view = reading.view
+        if view is not None and (its := self.graph.arrays.values.get(view.node.first)) is not None:
+            return view.of(its, reading.kept)
+        if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
+            node not in self.values for node in reading.single_nodes
+        ):
+            compute(self.graph, [reading], self.values)
+        return np.asarray(read(self.graph, reading, self.values))
+
+    def finished(self, rows: tuple[ArrayRow, ...]) -> tuple[ArrayRow, ...]:
+        """Return all rows with numbers."""
+        nodes = [node for row in rows if isinstance(row, SingleRow) for node in row.coefficients()]
+        numbers = iter(map(np.array, values_of_nodes(self.graph, [int(node) for node in nodes], self.values)))
+        return tuple([row.with_coefficients(numbers) if isinstance(row, SingleRow) else row for row in rows])
+
+    def carriers(self, reading: Reading) -> Carriers:
+        """Return what a row multiplies by, in the whole shape of an operand."""
+        return spread(self.number_of(reading), reading.shape)
+
+    def _where(
+        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+    ) -> ArrayEdge | None:
+        if guard.all():
+            return ArrayEdge(coefficient, source)
+        return ArrayEdge(coefficient, source, holds=guard) if guard.any() else None
+
+    def numbers(self, reading: Reading) -> NDArray[Any]:
+        """Return the numbers of an operand."""
+        return self.number_of(reading)
+
+    def constants(self, numbers: NDArray[np.float64]) -> Carriers:
+        """Return numbers as what a row multiplies by."""
+        return numbers
+
+    def ask(self, reading: Reading, question: Question) -> None:
+        """Ask something of the numbers of an operand, which may raise an error."""
+        question(np.asarray(self.number_of(reading)))
+
+
+class ForAnyNumbers(Linearization):
+    """Makes rows whose coefficients are nodes, with their guards in them."""
+
+    def __init__(self, dependence: Dependence, values: Values, by: GuardedArithmetic) -> None:
+        super().__init__(dependence, values)
+        self.by = by
+
+    def _holds(self, guard: int) -> bool:
+        return True
+
+    def _multiplier(self, coefficient: int | None, guard: int | None) -> Carriers | None:
+        found = super()._multiplier(coefficient, guard)
+        return found if guard is None else self._guarded(found, np.array(guard))
+
+    def _where(
+        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+    ) -> ArrayEdge | None:
+        return ArrayEdge(self._guarded(coefficient, guard), source)
+
+    def _guarded(self, coefficient: Carriers | None, guard: Carriers) -> Carriers:
+        return self.by.present(guard, self.by.number(1) if coefficient is None else coefficient)
+
+    def extremum(self, array: ArrayNode, terms: Reading) -> ArrayRow | None:
+        """Return the row of the largest or smallest elements."""
+        if array.head not in (sp.Max, sp.Min):
+            return None
+        moves = np.broadcast_to(self.active.of(terms), terms.shape).any(axis=0)
+        self.active.note(array, np.asarray(moves))
+        return ExtremumRow(array, terms, self.by.shares(terms, array))

@@ -1,0 +1,73 @@
+"""Absent numbers: elements of arrays of tangents or cotangents that are structural zeros, which nothing is done with.
+
+Whether an element is one may depend on numbers: the derivative of a branch that is not taken is absent, and stays so in
+products, where a number 0 would meet an infinite coefficient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+_MARK = np.int64(0x7FF8_5A5A_0000_0001)  # the bits of a NaN that no operation makes
+ABSENT: np.float64 = _MARK.view(np.float64)
+
+
+def there(values: Any) -> NDArray[np.bool_]:
+    """Return which elements are there.
+
+    >>> there(np.array([1.0, ABSENT, np.nan]))
+    array([ True, False,  True])
+    """
+    return np.asarray(np.asarray(values).view(np.int64) != _MARK)
+
+
+def present_where(holds: Any, values: Any) -> Numbers:
+    """Return values where something holds, absent elsewhere."""
+    found: Numbers = np.where(holds, values, ABSENT)
+    return found
+
+
+def plus(left: Any, right: Any) -> Numbers:
+    """Return sums; of one that is there and one that is absent, the one.
+
+    >>> plus(np.array([1.0, ABSENT, ABSENT]), np.array([2.0, 2.0, ABSENT])).tolist()[:2]
+    [3.0, 2.0]
+    """
+    first, second = there(left), there(right)
+    found: Numbers = np.where(first & second, np.add(left, right), np.where(first, left, right))
+    return found
+
+
+def times(left: Any, right: Any) -> Numbers:
+    """Return products; absent where a factor is.
+
+    >>> there(times(np.array([np.inf, 2.0]), np.array([ABSENT, 3.0])))
+    array([False,  True])
+    """
+    return present_where(there(left) & there(right), np.multiply(left, right))
+
+
+def settled(values: Any) -> Numbers:
+    """Return values with the number 0 for what is absent."""
+    found: Numbers = np.where(there(values), values, 0.0)
+    return found
+
+
+def shares(terms: Any, best: Any) -> Numbers:
+    """Return by how much each term counts for the largest or smallest one along the first axis, absent for others.
+
+    Of equal ones each takes half of those before it.
+
+    >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
+    [0.5, 0.5]
+    """
+    equal = terms == best
+    if (np.count_nonzero(equal, axis=0) <= 1).all():
+        return present_where(equal, 1.0)
+    before = np.cumsum(equal, axis=0)
+    return present_where(equal, 0.5 ** (before[-1:] - np.maximum(before - 1, 1)))
