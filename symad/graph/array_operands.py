@@ -31,9 +31,6 @@ class TruthElement(sp.logic.boolalg.Boolean):  # type: ignore[misc]
     """The head of a truth value that is an element of an array node."""
 
 
-ELEMENTS = frozenset({Element, TruthElement})
-
-
 @dataclass(eq=False, slots=True)
 class View:
     """Where an array of nodes is in the values of one array node: from `offset` on, in steps; a copy has `places`."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 
 import numpy as np
 
+import symad as sa
 from codegen.ir.region import RolledProgram
-from codegen.ir.unroll import unroll
-from symad.derivatives.loops.body_derivatives import function_of
 
 Arrays = list[np.ndarray]
 
@@ -22,16 +20,11 @@ def points(program: RolledProgram, seed: int = 1) -> Arrays:
 
 def flat_function(program: RolledProgram) -> Callable[..., tuple[object, ...]]:
     """Return the unrolled program as a function of arrays that gives a tuple of arrays."""
-    flat = unroll(program)
-    apply, sizes = function_of(flat), [output.size for output in flat.outputs]
+    formula = sa.from_program(program)
 
     def function(*arrays: object) -> tuple[object, ...]:
-        values = apply(*[value for array in arrays for value in np.ravel(array)])
-        parts = (values[a:b] for a, b in pairwise(np.cumsum([0, *sizes])))
-        return tuple(
-            np.stack(list(part)).reshape(output.shape) if output.shape else part[0]
-            for part, output in zip(parts, program.outputs, strict=True)
-        )
+        found = formula(*arrays)
+        return found if isinstance(found, tuple) else (found,)
 
     return function
 

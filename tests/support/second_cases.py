@@ -8,7 +8,8 @@ from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import table
 from codegen.ir.unroll import unroll
-from symad.derivatives.loops.body_derivatives import body_program, function_of
+from symad.derivatives.loops.body_derivatives import body_program
+from tests.support.derive_flat import flat_function as flat_of
 
 
 class Rolled:
@@ -70,13 +71,12 @@ def numbers_of(rolled, arguments):
 
 def flat_function(rolled, wrt, arguments):
     """The rolled program as a function of one array, all in straight lines: a list of its flat outputs."""
-    function = function_of(unroll(rolled))
+    function = flat_of(rolled)
 
     def of_array(x):
-        slots = []
-        for k, argument in enumerate(arguments):
-            slots += list(np.ravel(x)) if k == wrt else np.ravel(argument).tolist()
-        return function(*slots)
+        given = [x if k == wrt else argument for k, argument in enumerate(arguments)]
+        found = function(*(np.reshape(a, array.shape) for a, array in zip(given, rolled.inputs, strict=True)))
+        return [value for array in found for value in np.ravel(array)]
 
     return of_array
 

@@ -22,45 +22,11 @@ from symad.derivatives.linear import Linear, linearize
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
-from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.trace import Trace, to_program, trace
-from symad.tracing.values.known_numbers import values_of
-from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.node_trees import Tree
 
 Function = Callable[..., tuple[Any, ...]]
 T = TypeVar("T")
-
-
-def function_of(body: Program) -> Function:
-    """Return a program as a function of its scalar inputs, which gives a tuple of its outputs' rows, one by one.
-
-    On traced values it gives traced values, so every transform works on it; on numbers it gives numbers.
-
-    >>> import symad as sa
-    >>> body = body_program(lambda x, y: (x * y, x + 1), 2)
-    >>> function_of(body)(2.0, 3.0), sa.jvp(function_of(body), (2.0, 3.0), (1.0, 0.0))[1]
-    ((6.0, 3.0), (3.0, 1.0))
-    """
-    wanted = [row for output in body.outputs for row in output.rows]
-
-    def apply(*slots: Any) -> tuple[Any, ...]:
-        if len(slots) != body.input_count:
-            raise ArgumentError(f"{len(slots)} arguments of a body of {body.input_count} slots")
-        scope = innermost_scope()
-        if scope is not None:
-            nodes = _replayed(body, wanted, scope, slots)
-            return tuple(containers.from_nodes(np.array(node), scope) for node in nodes)
-        with open_scope() as scope:
-            nodes = _replayed(body, wanted, scope, slots)
-            return tuple(values_of(scope, np.array(node)).item() for node in nodes)
-
-    return apply
-
-
-def _replayed(body: Program, wanted: Sequence[int], scope: Scope, slots: Sequence[Any]) -> list[int]:
-    given = {k: int(nodes_of(slot, scope)) for k, slot in enumerate(slots)}
-    return copied(body, wanted, scope.graph, given)
 
 
 def body_program(function: Function, number_of_slots: int) -> Program:

@@ -35,10 +35,11 @@ def body_pushforward(
     `guarded` ones. Its outputs are those of the body, then the tangents of those that have one (that of any other is
     structurally zero), then the guards of the `asked` ones. Slots that may be `infinite` are named.
 
-    >>> from symad.derivatives.loops.body_derivatives import body_program, function_of
+    >>> import symad as sa
+    >>> from symad.derivatives.loops.body_derivatives import body_program
     >>> body = body_program(lambda x, y: (x * y, y), 2)
     >>> made, tangents = body_pushforward(Replay(body, [0]))
-    >>> function_of(made)(2.0, 3.0, 1.0), tangents
+    >>> sa.from_program(made)(2.0, 3.0, 1.0), tangents
     ((6.0, 3.0, 3.0), (0,))
     """
     key = "pushforward", tuple(guarded), tuple(asked), frozenset(infinite)
@@ -74,10 +75,11 @@ def body_pullback(
     which are numbers of entries of `outputs`. Its outputs are those of the body, then the cotangents of the slots, then
     the guards of the `asked` slots. Slots that may be `infinite` are named.
 
-    >>> from symad.derivatives.loops.body_derivatives import body_program, function_of
+    >>> import symad as sa
+    >>> from symad.derivatives.loops.body_derivatives import body_program
     >>> body = body_program(lambda x, y: (x * y, y), 2)
     >>> made, slots = body_pullback(Replay(body, [0, 1]), [0])
-    >>> function_of(made)(2.0, 3.0, 1.0), slots
+    >>> sa.from_program(made)(2.0, 3.0, 1.0), slots
     ((6.0, 3.0, 3.0, 2.0), (0, 1))
     """
     key = "pullback", tuple(outputs), tuple(ones), tuple(guarded), tuple(asked), frozenset(infinite)

@@ -14,7 +14,7 @@ from codegen.ir.copy_rows import body_of
 from codegen.ir.region import Carry, Nest, RolledProgram
 from codegen.ir.row_table import Table
 from codegen.ir.tables import Affine
-from symad.derivatives.loops.body_derivatives import Replay, body_program, function_of
+from symad.derivatives.loops.body_derivatives import Replay, body_program
 from symad.derivatives.loops.body_linear import body_pullback, outputs_infinite
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.pullback import gradient, pullback
@@ -145,7 +145,7 @@ def test_sums_of_cotangents_ask_for_no_guards() -> None:
     assert len(made.outputs) == 2
     needed = slots_behind(made, [1])
     assert needed == [1, 2]
-    assert function_of(made)(5.0, 0.0, 3.0, 0.0, 1.0)[1] == 3.0
+    assert sa.from_program(made)(5.0, 0.0, 3.0, 0.0, 1.0)[1] == 3.0
 
 
 @pytest.mark.parametrize(
