@@ -42,6 +42,7 @@ def with_nests(program: RolledProgram) -> RolledProgram:
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.ir.program import Input, Output
+    >>> from codegen.ir.tables import Affine
     >>> import sympy as sp
     >>> x, whole = sp.Symbol("x"), Affine(0, 1, 9)
     >>> body = program_from_sympy([x], [sp.sin(x)])
