@@ -42,7 +42,6 @@ Part: TypeAlias = NDArray[Any]  # nodes, or numbers
 def array_edges(
     graph: Graph,
     array: ArrayNode,
-    described: Described,
     is_active: Callable[[Reading], bool],
     number_of: Callable[[Reading], Part] | None = None,
 ) -> list[tuple[Part | None, Reading, Part | None]]:
@@ -51,7 +50,8 @@ def array_edges(
     All of them broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds.
     Coefficients and guards are nodes, or numbers where `number_of` gives those of operands.
     """
-    rule = described.rule(tuple([is_active(slot) for slot in described.slots]))
+    described = _Described(graph, array)
+    rule = _rule(described.form, tuple(described.kinds), tuple([is_active(slot) for slot in described.slots]))
     if number_of is None:
         found = _nodes_of(graph, array, described, rule)
     else:
@@ -63,7 +63,7 @@ def array_edges(
     ]
 
 
-def _nodes_of(graph: Graph, array: ArrayNode, described: Described, rule: _Rule) -> dict[int, Part]:
+def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _Rule) -> dict[int, Part]:
     """Return the nodes of the rows of a rule."""
     found = {rule.rows[part]: reading for part, reading in described.readings.items()}
     found[rule.result] = result_of(array)
@@ -72,7 +72,7 @@ def _nodes_of(graph: Graph, array: ArrayNode, described: Described, rule: _Rule)
 
 
 def _numbers_of(
-    array: ArrayNode, described: Described, rule: _Rule, number_of: Callable[[Reading], Part]
+    array: ArrayNode, described: _Described, rule: _Rule, number_of: Callable[[Reading], Part]
 ) -> dict[int, Part]:
     """Return the numbers of the rows of a rule."""
     values = dict(rule.constants)
@@ -84,7 +84,7 @@ def _numbers_of(
     return values
 
 
-class Described:
+class _Described:
     """What the operands of an array node are made of, as far as rules look at it; equal operands are one slot."""
 
     def __init__(self, graph: Graph, array: ArrayNode) -> None:
@@ -92,14 +92,7 @@ class Described:
         self.slots: list[Reading] = []
         self.kinds: list[str] = []
         self.readings: dict[Form, Reading] = {}
-        self._rules: dict[tuple[bool, ...], _Rule] = {}  # by which slots are active
         self.form = self.node(array, 0)
-
-    def rule(self, active: tuple[bool, ...]) -> _Rule:
-        """Return the rule for the slots that are active."""
-        if active not in self._rules:
-            self._rules[active] = _rule(self.form, tuple(self.kinds), active)
-        return self._rules[active]
 
     def node(self, array: ArrayNode, depth: int) -> Form:
         looks = array.head in _OUTER if depth == 0 else depth < _DEPTH

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from codegen.heads import Alias
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
-from symad.derivatives.array_edges import Described, array_edges
+from symad.derivatives.array_edges import array_edges
 from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, FactorRow, SolveRow, check_values
 from symad.derivatives.array_rows import (
     ArrayEdge,
@@ -91,29 +91,6 @@ class ArrayLinear:
         return by.settled(np.where(by.there(found), found, by.number(0)))
 
 
-class Dependence:
-    """How outputs depend on parameters, whatever their numbers are: what is in between, in order."""
-
-    def __init__(self, build: Builder, outputs: Nodes, parameters: Nodes) -> None:
-        arrays = build.graph.arrays
-        self.build = build
-        self.inputs, self.outputs = arrays.reading(parameters), arrays.reading(outputs)
-        self.given = {*(node.first for node in self.inputs.array_nodes), *self.inputs.single_nodes}
-        between = _needed(build.graph, outputs, min(self.given))
-        self.between = [(item, arrays.at(item)) for item in between if item not in self.given]
-        self._described: dict[int, Described] = {}
-
-    def activity(self) -> Activity:
-        """Return what is active before anything has been looked at: the parameters."""
-        return Activity(dict.fromkeys(node.first for node in self.inputs.array_nodes), set(self.inputs.single_nodes))
-
-    def described(self, array: ArrayNode) -> Described:
-        """Return what the operands of an array node are made of."""
-        if array.first not in self._described:
-            self._described[array.first] = Described(self.build.graph, array)
-        return self._described[array.first]
-
-
 def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
     """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
     found, stack = set[int](), graph.arrays.roots(outputs)
@@ -130,16 +107,20 @@ class Linearization:
 
     number_of: Callable[[Reading], Carriers] | None = None
 
-    def __init__(self, dependence: Dependence, values: Values) -> None:
-        self.dependence, self.build, self.graph = dependence, dependence.build, dependence.build.graph
-        self.active, self.values = dependence.activity(), values
+    def __init__(self, build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> None:
+        self.build, self.graph, self.values = build, build.graph, values
+        self.inputs, self.outputs = (self.graph.arrays.reading(nodes) for nodes in (parameters, outputs))
+        firsts = [node.first for node in self.inputs.array_nodes]
+        self.active = Activity(dict.fromkeys(firsts), set(self.inputs.single_nodes))  # so far: the parameters
+        self._given = {*firsts, *self.inputs.single_nodes}
 
     def linear(self) -> ArrayLinear:
         """Return the linear map; RuleError when an active operand has no derivative."""
-        between = self.dependence.between
-        rows = tuple([row for item, array in between if (row := self.row(item, array)) is not None])
-        ends = self.dependence.inputs, self.dependence.outputs
-        return ArrayLinear(*ends, self.finished(rows), self.active, of_numbers=self.number_of is not None)
+        between = _needed(self.graph, self.outputs.ids, min(self._given))
+        items = [(item, self.graph.arrays.at(item)) for item in between if item not in self._given]
+        rows = tuple([row for item, array in items if (row := self.row(item, array)) is not None])
+        of_numbers = self.number_of is not None
+        return ArrayLinear(self.inputs, self.outputs, self.finished(rows), self.active, of_numbers=of_numbers)
 
     def row(self, item: int, array: ArrayNode | None) -> ArrayRow | None:
         """Return the row of an array node or another node; None where it does not depend on the parameters."""
@@ -203,8 +184,7 @@ class Linearization:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
         found = []
-        described = self.dependence.described(array)
-        for coefficient, source, guard in array_edges(self.graph, array, described, self.active.any_of, self.number_of):
+        for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
             if guard is None:
                 found.append(ArrayEdge(coefficient, source))
                 self.active.note(array, self.active.of(source))

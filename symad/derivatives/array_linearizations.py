@@ -13,9 +13,9 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Carriers, GuardedArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Dependence, Linearization
+from symad.derivatives.array_linear import ArrayLinear, Linearization
 from symad.derivatives.array_rows import ArrayEdge, ArrayRow, ExtremumRow, SingleRow
-from symad.graph.array_operands import ArrayNode, Question, Reading, spread
+from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.array_values import Values, compute, read, values_of_nodes
 
 
@@ -24,7 +24,7 @@ class InNumbers(Linearization):
 
     def linear(self) -> ArrayLinear:
         """Return the linear map; RuleError when an active operand has no derivative."""
-        compute(self.graph, [self.dependence.outputs], self.values)
+        compute(self.graph, [self.outputs], self.values)
         return super().linear()
 
     def number_of(self, reading: Reading) -> Carriers:
@@ -71,8 +71,8 @@ class InNumbers(Linearization):
 class ForAnyNumbers(Linearization):
     """Makes rows whose coefficients are nodes, with their guards in them."""
 
-    def __init__(self, dependence: Dependence, values: Values, by: GuardedArithmetic) -> None:
-        super().__init__(dependence, values)
+    def __init__(self, outputs: Nodes, parameters: Nodes, values: Values, by: GuardedArithmetic) -> None:
+        super().__init__(by.build, outputs, parameters, values)
         self.by = by
 
     def _holds(self, guard: int) -> bool:

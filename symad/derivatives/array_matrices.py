@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.limits import check
 from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Dependence, Linearization
+from symad.derivatives.array_linear import ArrayLinear, Linearization
 from symad.derivatives.array_linearizations import InNumbers
 from symad.derivatives.level import Level
 from symad.tracing.values.node_arrays import constants
@@ -45,9 +45,8 @@ def array_hessian(level: Level, gradient: Tree) -> Nodes:
 
 
 def _linear(level: Level, result: Tree) -> ArrayLinear:
-    at_the_outside = level.scope.parent is None
-    dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
-    return (InNumbers if at_the_outside else Linearization)(dependence, level.scope.values).linear()
+    made = InNumbers if level.scope.parent is None else Linearization
+    return made(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:

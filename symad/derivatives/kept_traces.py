@@ -31,7 +31,8 @@ from symad.derivatives.level import Level, in_level, is_noting, open_level
 from symad.derivatives.selection import Selection
 from symad.errors import RuleError
 from symad.graph.array_operands import Asked, Reading
-from symad.graph.array_values import read, schedule_once, values_of_array
+from symad.graph.array_values import read, values_of_array
+from symad.graph.repeated_schedules import schedule_again
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgive
@@ -151,9 +152,8 @@ class _Kept:
         self._lock = Lock()
         self._forget()
         self._enter([np.zeros(shape) for shape in level.parameters.shapes])
-        self._schedule = schedule_once(
-            self._graph, [*(tree.nodes for tree in trees), *(nodes.ravel() for nodes, *_ in asked)], self._values
-        )
+        wanted = [*(tree.nodes for tree in trees), *(nodes.ravel() for nodes, *_ in asked)]
+        self._schedule = schedule_again(self._graph, wanted, level.parameters.arrays, self._values)
         self._readings = [[self._graph.arrays.reading(nodes) for nodes in tree.arrays] for tree in trees]
         self._forget()
 

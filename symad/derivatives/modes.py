@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Dependence, Linearization
+from symad.derivatives.array_linear import ArrayLinear, Linearization
 from symad.derivatives.array_linearizations import ForAnyNumbers, InNumbers
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
@@ -140,8 +140,8 @@ def linear_map(level: Level, result: Tree, *, again: bool = False) -> Linear | A
     in_numbers = level.scope.parent is None and not again
     if in_numbers and level.scope.graph.arrays.closed:
         raise symbol_met_arrays("a symbol")
-    dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
-    return (InNumbers if in_numbers else Linearization)(dependence, level.scope.values).linear()
+    made = InNumbers if in_numbers else Linearization
+    return made(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
 
 
 def derivative_of(level: Level, result: Tree) -> Linear:
@@ -178,8 +178,8 @@ def gradient_for_any_numbers(level: Level, result: Tree) -> Tree:
     """Return the gradient of a scalar as nodes, of array nodes too, that have it for any numbers."""
     by = GuardedArithmetic(level.build)
     level.scope.graph.arrays.derivative_from = len(level.scope.graph)
-    dependence = Dependence(level.build, result.nodes, level.parameters.nodes)
-    pullback = ForAnyNumbers(dependence, level.scope.values, by).linear().transpose()
+    taken = ForAnyNumbers(result.nodes, level.parameters.nodes, level.scope.values, by)
+    pullback = taken.linear().transpose()
     return level.parameters.refill(pullback.image(by, np.array([level.build.one])))
 
 

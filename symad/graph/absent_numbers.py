@@ -67,7 +67,7 @@ def shares(terms: Any, best: Any) -> Numbers:
     [0.5, 0.5]
     """
     equal = terms == best
-    if (np.count_nonzero(equal, axis=0) <= 1).all():
+    if (np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) <= 1).all():
         return present_where(equal, 1.0)
     before = np.cumsum(equal, axis=0)
     return present_where(equal, 0.5 ** (before[-1:] - np.maximum(before - 1, 1)))

@@ -6,7 +6,7 @@ Only what is needed, and was not computed before, is computed, in the order in w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,8 @@ from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spre
 from symad.graph.graph import Graph
 
 Values = dict[int, Any]
-_Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[Reading, ...]]  # what computes it, flat, from what
+Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[Reading, ...]]  # what computes it, flat, from what
+Part = tuple[list[int], Step | None, list[int]]  # nodes, then an array node, and elements of it that nodes read
 
 
 def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
@@ -85,11 +86,16 @@ class Schedule:
     """
 
     known: list[tuple[ArrayNode, list[int]]]
-    parts: list[tuple[list[int], _Step | None, list[int]]]
+    parts: list[Part]
+    constants: tuple[Values, Values] = field(
+        default_factory=lambda: ({}, {})
+    )  # numbers of nodes and arrays that are known already
     last: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the arrays that a part is the last to read
 
     def carry_out(self, graph: Graph, values: Values) -> None:
         """Compute the numbers."""
+        values.update(self.constants[0])
+        graph.arrays.values.update(self.constants[1])
         for array, elements in self.known:
             values.update(_numbers_at(graph, array, elements))
         with np.errstate(all="ignore"):
@@ -110,7 +116,7 @@ def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], va
     single, wanted, elements = _needed(graph, nodes, arrays, values)
     computed = [array for first in elements.keys() & graph.arrays.values if (array := graph.arrays.at(first))]
     known = [(array, sorted(elements.pop(array.first))) for array in computed]
-    parts = list[tuple[list[int], _Step | None, list[int]]]()
+    parts = list[Part]()
     before = list[int]()
     for item in sorted(single | wanted.keys()):
         if item not in wanted:
@@ -123,30 +129,12 @@ def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], va
     return Schedule(known, [*parts, (before, None, [])] if before else parts)
 
 
-def schedule_once(graph: Graph, wanted: Sequence[Nodes], values: Values) -> Schedule:
-    """Return what computes nodes alone: the numbers of other arrays are let go where they have been read last."""
-    readings = [graph.arrays.reading(nodes) for nodes in wanted if nodes.size]
-    arrays = [array for reading in readings for array in reading.array_nodes]
-    made = schedule(graph, [node for reading in readings for node in reading.single_nodes], arrays, values)
-    kept = {array.first for array in arrays}
-    reader: dict[int, int] = {}
-    for number, (_, step, _) in enumerate(made.parts):
-        if step is not None:
-            read_here = [array.first for reading in step[2] for array in reading.array_nodes]
-            reader.update(dict.fromkeys([step[0].first, *read_here], number))
-    last: dict[int, list[int]] = {}
-    for first, number in reader.items():
-        if first not in kept:
-            last.setdefault(number, []).append(first)
-    return replace(made, last=last)
-
-
 def _needed(
     graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values
-) -> tuple[set[int], dict[int, _Step], dict[int, set[int]]]:
+) -> tuple[set[int], dict[int, Step], dict[int, set[int]]]:
     """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
     operands, computed = graph.operands, graph.arrays.values
-    single, wanted, elements = set[int](), dict[int, _Step](), dict[int, set[int]]()
+    single, wanted, elements = set[int](), dict[int, Step](), dict[int, set[int]]()
     stack, waiting = list(nodes), list(arrays)
     while stack or waiting:
         while waiting:
@@ -173,7 +161,7 @@ def _needed(
     return single, wanted, elements
 
 
-def _step(graph: Graph, array: ArrayNode) -> _Step:
+def _step(graph: Graph, array: ArrayNode) -> Step:
     """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once.
 
     What a derivative makes of a power of the function is a product, as it is in numbers.
