@@ -48,6 +48,10 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "object arrays are not supported",
     "array type dtype('O') not supported",
     "array type not supported",
+    "data type not supported",
+    "Unsupported array type",
+    "input type 'object' not supported",
+    "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
 )
 _STORES = (  # how NumPy words a store or an index that it could not do
