@@ -13,7 +13,8 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
-from codegen.errors import ArgumentError
+from codegen.errors import ArgumentError, InvariantError
+from codegen.ir.check import check_program, check_rolled
 from codegen.ir.program import Head, Program, Rows
 from codegen.ir.region import RolledProgram
 from codegen.machine.storage.portable_program import program_data, program_of
@@ -67,7 +68,10 @@ def decode(data: bytes, where: str = "the program") -> Portable:
         arrays.reverse()
         program = rolled_of(header["rolled"], arrays) if "rolled" in header else program_of(header, arrays)
         require(not arrays, "arrays that nothing needs")
+        check_rolled(program) if isinstance(program, RolledProgram) else check_program(program)
         return Portable(program, _options(header["options"]), header["containers"])
+    except InvariantError as error:  # of a pass where we have made the program
+        raise refused(where, f"its checksum is right and its content is not ({error.what}: {error.why})") from error
     except MALFORMED as error:
         raise refused(where, f"its checksum is right and its content is not ({error})") from error
 
