@@ -14,8 +14,8 @@ import numpy as np
 import sympy as sp
 
 import codegen.heads as h
+from codegen.evaluation.bitwise_choice import select
 from codegen.evaluation.interpret import Arithmetic, Functions, carry_out, leaf_number
-from codegen.evaluation.selection import select
 from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
 from codegen.ir.program import Head, Rows
@@ -61,8 +61,14 @@ def _plain(columns: Sequence[Any]) -> list[Any]:
 
 
 def _expit(u: Any) -> Any:
-    e = np.exp(-np.abs(u))
-    return np.where(u >= 0, 1.0, np.where(u < 0, e, u)) / (1.0 + e)
+    if np.ndim(u) == 0:
+        return np.exp(np.minimum(u, 0.0)) / (1.0 + np.exp(-np.abs(u)))
+    below, above = np.minimum(u, 0.0), np.abs(u)  # for each u one of exp(0) and exp(-|u|), over 1 + exp(-|u|)
+    np.exp(np.negative(above, out=above), out=above)
+    above += 1.0
+    np.exp(below, out=below)
+    below /= above
+    return below
 
 
 def _softplus(u: Any) -> Any:

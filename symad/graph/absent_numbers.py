@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.evaluation.selection import select
+from codegen.evaluation.bitwise_choice import select
 
 Numbers = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from codegen.evaluation.bitwise_choice import FEW, select
 from codegen.evaluation.column_functions import FUNCTIONS
-from codegen.evaluation.selection import FEW, select
 from symad.graph.absent_numbers import ABSENT, present_where, settled, shares, there, times
 
 RANDOM = np.random.default_rng(11)
