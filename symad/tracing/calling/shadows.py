@@ -252,7 +252,9 @@ def _explain(error: BaseException) -> None:
             why="SymPy does not know the values of traced values in it",
             do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
         ) from error
-    if isinstance(error, TraceError) or not _is_conversion(error) or "read-only" in str(error):
+    if isinstance(error, TraceError) or not _is_conversion(error):
+        return
+    if "read-only" in str(error) and "<traced " not in str(error):
         return  # an array may be read-only because the user wants it so
     name = library_function(error)
     if name:

@@ -55,6 +55,28 @@ def test_what_c_code_does_after_an_error_does_not_matter(then):
         sa.grad(f)(X)
 
 
+UPDATING = """
+def updating(x):
+    if not x.flags.writeable:
+        raise ValueError(f"Can't update read-only array {x}")
+"""
+
+
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+def test_an_array_that_is_read_only_because_it_is_traced(made):
+    """As `at` of array_api_extra says it, which is part of SciPy."""
+    names = {"__name__": "scipy.stats._updating"}
+    exec(compile(UPDATING, optimize.__file__.replace("__init__", "_updating"), "exec"), names)
+
+    def f(x):
+        names["updating"](np.array([x[0], x[1]], dtype=object))
+        names["updating"](np.asarray(x[:2], dtype=object))
+        return x[0]
+
+    with pytest.raises(TraceError, match=r"test_scipy_refusals\.py:\d+: scipy\.stats\.updating got a traced value"):
+        made(f)(X)
+
+
 def test_what_does_not_converge_is_said_as_scipy_says_it():
     def f(x):
         optimize.brentq(lambda t: t**3 - 2, 0, 10, maxiter=2)
