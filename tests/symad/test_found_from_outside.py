@@ -67,7 +67,7 @@ def test_an_error_that_is_caught() -> None:
         assert found == pytest.approx((math.exp(3.0), math.exp(3.0)), rel=1e-15)
 
 
-@pytest.mark.parametrize("f", [np.max, np.min, np.maximum.reduce, largest_of_scalars], ids=str)
+@pytest.mark.parametrize("f", [np.max, np.min, np.maximum.reduce, largest_of_scalars], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("place", range(3))
 def test_nan_among_traced_scalars(f: Any, place: int) -> None:
     x = X.copy()
