@@ -7,7 +7,7 @@ where it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -18,10 +18,11 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.heads import Alias
+from codegen.ir.matrix_operation import MatrixOperation
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
-from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, FactorRow, SolveRow, check_values
+from symad.derivatives.array_factorizations import MatrixRow, check_values
 from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
@@ -32,6 +33,7 @@ from symad.derivatives.array_rows import (
     SingleRow,
     SumRow,
 )
+from symad.derivatives.matrix_derivatives import what_is_read
 from symad.errors import RuleError
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
@@ -171,7 +173,7 @@ class Linearization:
         """Return the row of an array node, and note which of its elements are active."""
         if not any(map(self.active.any_of, array.operands)):
             return None
-        name = _ROWS.get(array.kind)  # a factorization as a whole has no derivative, its results have
+        name = _ROWS.get(array.kind)
         return None if name is None else getattr(self, name)(array, *array.operands)
 
     def _moving(self, reading: Reading) -> NDArray[np.bool_]:
@@ -273,34 +275,28 @@ class Linearization:
         self.active.note(array, moves)
         return ScatterRow(array, terms, array.places)
 
-    def solve(self, array: ArrayNode, matrix: Reading, right: Reading) -> ArrayRow:
-        """Return the row of the solutions of a linear system."""
-        moves = self.active.any_of(matrix)
-        self.active.note(array, np.broadcast_to(moves | self._moving(right).any(axis=0), array.shape))
-        return SolveRow(array, matrix, right, self.carriers(matrix), self.carriers(result_of(array)), moves)
-
-    def determinant(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
-        """Return the row of a determinant, or of its logarithm."""
-        self.active.note(array, np.ones((), dtype=bool))
-        factor = self.carriers(result_of(array)) if array.kind == "determinant" else None
-        return DeterminantRow(array, matrix, self.carriers(matrix), factor)
-
-    def cholesky(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
-        """Return the row of a factor of a positive definite matrix."""
-        self.active.note(array, np.tri(array.shape[0], dtype=bool))
-        return CholeskyRow(array, matrix, self.carriers(result_of(array)))
-
-    def result(self, array: ArrayNode, operand: Reading, whole: Reading) -> ArrayRow:
-        """Return the row of one result of a factorization."""
+    def matrix(self, array: ArrayNode, *parts: Reading) -> ArrayRow | None:
+        """Return the row of one result of an operation on whole matrices."""
         assert array.matrix is not None
+        operands, operation = parts[: len(array.matrix.operands)], array.matrix
+        if not array.results or (operation.kind == "log_determinant" and array.number == 1):
+            return None  # all results side by side; the sign
         nodes = [self.graph.arrays.at(first) for first in array.results]
-        readings = [result_of(node) for node in nodes if node is not None]
-        vectors = {"eigen": (0, (1,)), "singular": (1, (0, 2))}.get(array.matrix.kind)
+        results = [result_of(node) for node in nodes if node is not None]
+        vectors = {"eigen": (0, (1,)), "singular": (1, (0, 2))}.get(operation.kind)
         if vectors is not None and array.number in vectors[1]:
-            self.ask(readings[vectors[0]], partial(check_values, array.matrix))
-        self.active.note(array, np.ones((), dtype=bool))
-        read = [operand] if array.matrix.kind == "exponential" else readings
-        return FactorRow(array, operand, tuple([self.carriers(reading).ravel() for reading in read]))
+            self.ask(results[vectors[0]], partial(check_values, operation))
+        self.active.note(array, self._moving_results(operation, operands))
+        read = [self.carriers(reading).ravel() for reading in what_is_read(operation, operands, results)]
+        return MatrixRow(array, operands, tuple(map(self.active.any_of, operands)), tuple(read))
+
+    def _moving_results(self, operation: MatrixOperation, operands: Sequence[Reading]) -> NDArray[np.bool_]:
+        n = operation.sizes[0]
+        if operation.kind == "cholesky":
+            return np.tri(n, dtype=bool).ravel()
+        if len(operands) == 2 and not self.active.any_of(operands[0]):  # each right-hand side has its solution
+            return np.repeat(self._moving(operands[1]).reshape(-1, n).any(axis=1), n)
+        return np.ones((), dtype=bool)
 
 
 def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:
@@ -323,6 +319,5 @@ def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] 
 
 _ROWS = {
     "each": "each", "sum": "sum", "extremum": "extremum", "running": "running", "product": "product",
-    "scatter": "scatter", "solve": "solve", "determinant": "determinant", "log_determinant": "determinant",
-    "cholesky": "cholesky", "result": "result",
+    "scatter": "scatter", "matrix": "matrix", "result": "matrix",
 }  # fmt: skip

@@ -105,14 +105,19 @@ class ArrayNodes:
         element = TruthElement if truths else sp.Float if kind == "given" else Element
         return self.handed_out(self.made(ArrayNode(kind, shape, element, readings, head, places, numbers)))
 
-    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
-        """Add the array nodes of an operation on a whole matrix; return the nodes of its results, which are flat."""
-        read = self.reading(operand)
-        whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, (read,), matrix=operation))
-        found = [
-            self.made(ArrayNode("result", (size,), Element, (read, result_of(whole)), matrix=operation, number=k))
-            for k, size in enumerate(operation.results)
-        ]
+    def matrices(self, operation: MatrixOperation, operands: Sequence[Nodes]) -> list[Nodes]:
+        """Add the array nodes of an operation on whole matrices; return the nodes of its results, which are flat."""
+        read = tuple(map(self.reading, operands))
+        whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, read, matrix=operation))
+        parts = (*read, result_of(whole))
+        found = (
+            [
+                self.made(ArrayNode("result", (size,), Element, parts, matrix=operation, number=k))
+                for k, size in enumerate(operation.results)
+            ]
+            if len(operation.results) > 1
+            else [whole]
+        )
         for node in found:
             node.results = tuple([each.first for each in found])
         return list(map(self.handed_out, found))

@@ -81,7 +81,7 @@ def _factors(name: str, a: Any) -> tuple[Any, Any]:
     size = min(m, n)
     first = a[:, :size]
     _check_rank(name, first)
-    q, r = _whole(a).factors(MatrixOperation("qr", (m, size)), first.nodes.T)
+    q, r = _whole(a).carried_out(MatrixOperation("qr", (m, size)), first.nodes.T)
     q, r = np.reshape(wrap(q, a.scope), (size, m)).T, np.triu(np.reshape(wrap(r, a.scope), (size, size)).T)
     return q, r if n == size else np.concatenate([r, q.T @ a[:, size:]], axis=1)
 

@@ -96,7 +96,7 @@ def slogdet(a: Any) -> Any:
 def _slogdet_one(a: Any) -> tuple[Any, Any]:
     _check("slogdet", a)
     if (arrays := arrays_for(a)) is not None and (known := values_of(a.scope, a.nodes, _sign_of_determinant)):
-        return float(known), wrap(arrays.log_determinant(a.nodes), a.scope)
+        return float(known), wrap(arrays.signed_log_determinant(a.nodes)[0], a.scope)
     if (loops := loops_for(a)) is not None:
         logarithm, sign = loops.signed_log_determinant(a.nodes)
         return wrap(sign, a.scope), wrap(logarithm, a.scope)
@@ -236,12 +236,10 @@ def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -
     if known is not None and len(known) < n:
         place = next(k for k in range(n) if k not in known)
         raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
-    if (loops := loops_for(a, right, least=least)) is not None:
-        return wrap(loops.triangular(a.nodes, right.nodes, turned), a.scope)
-    lower = np.tril(a)
-    if arrays_for(a, right) is not None:
-        return np.linalg.solve(lower.T if turned else lower, right)
+    if (writer := arrays_for(a, right) or loops_for(a, right, least=least)) is not None:
+        return wrap(writer.triangular(a.nodes, right.nodes, turned), a.scope)
     check_size("solve_triangular", a)
+    lower = np.tril(a)
     if turned:
         return back_substituted(np.concatenate([lower.T, right], axis=1))
     return back_substituted(np.concatenate([lower[::-1, ::-1], right[::-1]], axis=1))[::-1] if n else right
