@@ -45,8 +45,7 @@ def _product(operation: MatrixOperation, left: Numbers, right: Numbers) -> list[
 
 def _cholesky(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     n = operation.sizes[0]
-    lower = np.tril(matrix.reshape(n, n))
-    return [np.asarray(np.linalg.cholesky(lower + np.tril(lower, -1).T), dtype=np.float64)]
+    return [np.asarray(np.linalg.cholesky(matrix.reshape(n, n)), dtype=np.float64)]  # reads the lower triangle
 
 
 def _solve(operation: MatrixOperation, matrix: Numbers, right: Numbers) -> list[Numbers]:
