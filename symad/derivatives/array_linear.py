@@ -27,6 +27,7 @@ from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
     EachRow,
+    ExtremumRow,
     ProductRow,
     RunningRow,
     ScatterRow,
@@ -35,6 +36,7 @@ from symad.derivatives.array_rows import (
 )
 from symad.derivatives.matrix_derivatives import what_is_read
 from symad.errors import RuleError
+from symad.graph.absent_numbers import ties
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
@@ -192,23 +194,16 @@ class Linearization:
                 self.active.note(array, self.active.of(source))
                 continue
             edge = self._where(array, coefficient, source, guard)
-            if edge is not None and edge.source.size and self.active.any_of(edge.source):
+            if edge is not None:
                 found.append(edge)
-                self.active.note(array, self.active.of(edge.source), edge.where)
+                self.active.note(array, self.active.of(source))
         return EachRow(array, tuple(found)) if found else None
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
     ) -> ArrayEdge | None:
         """Return an edge for the elements for which its guard holds."""
-        holds = values_of_array(self.graph, guard, self.values)
-        if holds.all():
-            return ArrayEdge(coefficient, source)
-        where = np.flatnonzero(np.broadcast_to(holds, array.shape))
-        if coefficient is not None and coefficient.size > 1:
-            coefficient = np.broadcast_to(coefficient, array.shape).ravel()[where]
-        sources = np.broadcast_to(source.ids, array.shape).ravel()[where]
-        return ArrayEdge(coefficient, self.graph.arrays.reading(sources), where)
+        return where_holds(coefficient, source, values_of_array(self.graph, guard, self.values))
 
     def sum(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums."""
@@ -221,16 +216,13 @@ class Linearization:
         """Return the row of the largest or smallest elements: their tangents, those of equal ones by halves in turn."""
         if array.head not in (sp.Max, sp.Min):
             return None
-        values, best = self.numbers(terms), self.numbers(result_of(array))
-        ties = (np.broadcast_to(values, terms.shape) == best).reshape(len(values), -1)
-        rows, columns, shares = _chosen(ties)
-        if not len(rows):
-            return None
-        index = np.unravel_index(rows * ties.shape[1] + columns, terms.shape)
-        source = self.graph.arrays.picked(terms, index)
-        coefficient = None if shares is None else self.constants(shares)
-        self.active.note(array, self.active.of(source), columns)
-        return EachRow(array, (ArrayEdge(coefficient, source, columns),))
+        self.active.note(array, np.asarray(self._moving(terms).any(axis=0)))
+        return self.shared(array, terms)
+
+    def shared(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+        """Return the row of the largest or smallest elements, with the shares of all."""
+        equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)))
+        return ExtremumRow(array, terms, None if found is None else self.constants(found), equal)
 
     def numbers(self, reading: Reading) -> NDArray[Any]:
         """Return the numbers of an operand."""
@@ -299,22 +291,11 @@ class Linearization:
         return np.ones((), dtype=bool)
 
 
-def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:
-    """Return where the largest elements of columns are, and by how much each counts; None where each is alone.
-
-    Of equal ones each takes half of those before it.
-    """
-    counts = np.count_nonzero(ties, axis=0)
-    alone = np.flatnonzero(counts == 1)
-    rows = ties[:, alone].argmax(axis=0) if len(alone) < len(counts) else ties.argmax(axis=0)
-    if len(alone) == len(counts):
-        return rows, alone, None
-    several = np.flatnonzero(counts > 1)
-    before = np.cumsum(ties[:, several], axis=0)
-    shares = 0.5 ** (before[-1:] - np.maximum(before - 1, 1)) if len(several) else np.empty((0, 0))
-    more, which = np.nonzero(ties[:, several])
-    both = np.concatenate([rows, more]), np.concatenate([alone, several[which]])
-    return *both, np.concatenate([np.ones(len(rows)), shares[more, which]])
+def where_holds(coefficient: Carriers | None, source: Reading, holds: NDArray[np.bool_]) -> ArrayEdge | None:
+    """Return an edge under a guard that is known; None where it holds nowhere."""
+    if holds.all():
+        return ArrayEdge(coefficient, source)
+    return ArrayEdge(coefficient, source, holds) if holds.any() else None
 
 
 _ROWS = {

@@ -66,8 +66,14 @@ def shares(terms: Any, best: Any) -> Numbers:
     >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
     [0.5, 0.5]
     """
-    equal = terms == best
+    equal, found = ties(terms, best)
+    return present_where(equal, 1.0 if found is None else found)
+
+
+def ties(terms: Any, best: Any) -> tuple[NDArray[np.bool_], Numbers | None]:
+    """Return which terms are the largest or smallest ones, and the shares of these; None where each is alone."""
+    equal = np.asarray(terms == best)
     if (np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) <= 1).all():
-        return present_where(equal, 1.0)
+        return equal, None
     before = np.cumsum(equal, axis=0)
-    return present_where(equal, 0.5 ** (before[-1:] - np.maximum(before - 1, 1)))
+    return equal, 0.5 ** (before[-1:] - np.maximum(before - 1, 1))

@@ -168,18 +168,6 @@ class ArrayNodes:
                 return type(self.graph.atoms[node])  # -0.0 and what is not finite are no Floats
         return array.element
 
-    def picked(self, reading: Reading, index: tuple[Nodes, ...]) -> Reading:
-        """Return elements of an operand, by one index for each axis."""
-        shape, view = index[0].shape, reading.view
-        index = tuple(its if n > 1 else its * 0 for its, n in zip(index, reading.kept, strict=True))
-        if view is None:
-            return self.reading(reading.ids[index])
-        if view.places is not None:
-            return Reading(shape, shape, View(view.node, 0, (), view.places[index]))
-        steps = [math.prod(reading.kept[k + 1 :]) for k in range(len(index))] if view.whole else view.steps
-        places = sum((step * its for step, its in zip(steps, index, strict=True)), np.int64(view.offset))
-        return Reading(shape, shape, View(view.node, 0, (), np.asarray(places)))
-
     def operations(self, start: int) -> int:
         """Return how many operations on single elements those from number `start` on are."""
         return sum(

@@ -188,14 +188,17 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     return np.reshape(back_substituted(rows), np.shape(b))
 
 
-def matrix_writer(a: Any, *others: Any, least: int = LOOPED) -> Any:
+def matrix_writer(a: Any, *others: Any, least: int | None = None) -> Any:
     """Return what carries out operations on a whole matrix; None where it is small, or written out.
 
     On numbers it is NumPy that does so; `least` has the rows from which on those of loops are carried out.
     """
     scopes = [array.scope for array in (a, *others) if is_traced(array)]
     writer = node_arrays.loops_on(scopes[0].graph) if scopes else None
-    return None if writer is None or len(a) < (FACTORIZED if writer.on_numbers else least) else writer
+    if writer is None:
+        return None
+    smallest = FACTORIZED if writer.on_numbers else LOOPED if least is None else least
+    return writer if len(a) >= smallest else None
 
 
 def _solve_ordinary(a: Any, b: Any) -> Any:
@@ -229,7 +232,7 @@ def back_substituted(rows: Any) -> Any:
     return np.stack(found)
 
 
-def substituted(a: Any, right: Any, *, turned: bool, least: int = LOOPED) -> Any:
+def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -> Any:
     """Return the solutions of systems of the lower triangle of a matrix, or of its transposed one."""
     n, known = len(a), known_values(np.diagonal(a), np.flatnonzero)
     if known is not None and len(known) < n:
