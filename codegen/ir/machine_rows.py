@@ -37,6 +37,16 @@ def operands_of(row: Row) -> tuple[int, ...]:
     return row[FIRST_OPERAND.get(row[0], 1) :]
 
 
+def with_operands(row: Row, operand_for: Callable[[int], int]) -> Row:
+    """Return a row with other operands.
+
+    >>> with_operands(("call", "tanh", 3), lambda operand: operand + 10)
+    ('call', 'tanh', 13)
+    """
+    first = FIRST_OPERAND.get(row[0], 1)
+    return (*row[:first], *[operand_for(operand) for operand in row[first:]])
+
+
 def lanes_of_row(row: Row) -> int:
     """Values that a row computes side by side.
 

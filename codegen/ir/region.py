@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from codegen.errors import ArgumentError
 from codegen.ir.matrix_operation import MatrixOperation
-from codegen.ir.program import Input, Output, Program
+from codegen.ir.program import Input, Output, Program, operations_of
 from codegen.ir.tables import Affine, Table
 
 Kind = Literal["store", "add", "last"]
@@ -163,7 +163,7 @@ class RolledProgram:
     @property
     def operations(self) -> int:
         """Operations in all bodies, each counted once: what the size of the code follows."""
-        return sum(_operations(region.body) for region, _ in regions_of(self.steps))
+        return sum(operations_of(region.body) for region, _ in regions_of(self.steps))
 
     @property
     def executed(self) -> int:
@@ -185,11 +185,7 @@ def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]
 def _executed(region: Region) -> int:
     if region.matrix is not None:
         return region.matrix.operations
-    return region.count * (_operations(region.body) + sum(use.kind == "add" for use in region.results))
-
-
-def _operations(body: Program) -> int:
-    return sum(1 for operands in body.operands if operands)
+    return region.count * (operations_of(region.body) + sum(use.kind == "add" for use in region.results))
 
 
 def _check_arrays(program: RolledProgram) -> None:

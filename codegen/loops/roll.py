@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from codegen.ir.program import Output, Program
+from codegen.ir.program import Output, Program, operations_of
 from codegen.ir.region import RolledProgram
 from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
-from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
+from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
@@ -38,7 +38,7 @@ def roll_rows(
 ) -> tuple[list[Loop], RolledProgram]:
     """Return the loops of rows, those `written` down first, and the rolled program; StraightError where none is."""
     if len(rows.heads) < FEWEST_ROWS and not written:
-        raise StraightError(f"too few operations for loops ({operations_of(rows)})")
+        raise StraightError(f"too few operations for loops ({rows.operations})")
     stage("rows", lambda: _flat_program(rows, arrays))
     found = find(
         rows,

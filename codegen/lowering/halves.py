@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.engine import vector_bits
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, operands_of
+from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, operands_of, with_operands
 from codegen.ir.program import Program
 from codegen.lowering.lower import Lowered
 
@@ -59,9 +59,7 @@ class _Writer:
             self.seeds[column] = self.place[index]
 
     def row(self, index: int) -> None:
-        old = self.old[index]
-        first = FIRST_OPERAND.get(old[0], 1)
-        row = (*old[:first], *(self.place[operand] for operand in old[first:]))
+        row = with_operands(self.old[index], self.place.__getitem__)
         reached = 0
         for operand in operands_of(row):
             reached |= self.reached[operand]

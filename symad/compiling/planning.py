@@ -17,9 +17,8 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.limits import limits
-from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
@@ -211,7 +210,7 @@ class _Search:
         written = [written_operations(loop) for loop in self.written_down]
         return CompilationPlan(
             self.name,
-            operations_of(self.primal.rows) + sum(written) if self.primal else self.traced.count_ops(),
+            self.primal.rows.operations + sum(written) if self.primal else self.traced.count_ops(),
             self.primal.loops if self.primal else (),
             tuple(ways),
             self.refused,
