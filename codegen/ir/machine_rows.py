@@ -65,6 +65,19 @@ def is_truth_row(row: Row) -> bool:
     return (row[1][1] if row[0] == "wide" else row[0]) in TRUTHS
 
 
+def constant_of(rows: Sequence[Row], index: int) -> float | None:
+    """Return the value of a constant row, None for another.
+
+    >>> constant_of([("const", struct.pack(">d", 2.5)), ("input", 0)], 0)
+    2.5
+    """
+    row = rows[index]
+    if row[0] != "const":
+        return None
+    value: float = struct.unpack(">d", row[1])[0]
+    return value
+
+
 def use_counts(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
     """How often each row is read or stored, counting only rows that the outputs need: 0 means dead.
 

@@ -100,6 +100,11 @@ class Region:
         """All that is read: by slots in every repetition, then the initial values of carries."""
         return (*self.gathers, *(use for carry in self.carries for use in carry.initial))
 
+    @property
+    def uses(self) -> tuple[Gather | Result, ...]:
+        """All that is used in every repetition: what slots read, then where results go."""
+        return (*self.gathers, *self.results)
+
     @cached_property
     def filled(self) -> frozenset[int]:
         """The buffers in which there are results."""
@@ -242,8 +247,7 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
 
 def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
     """Refuse a region of a matrix operation that is not run once, or has other operands or results."""
-    uses: list[Gather | Result] = [*region.gathers, *region.results]
-    tables = [use.table for use in uses if use.table.count > 1]
+    tables = [use.table for use in region.uses if use.table.count > 1]
     if not all(isinstance(found, Affine) and found.step == 1 for found in tables):
         raise ArgumentError(f"a {matrix.kind} of matrices that are not side by side", where=where)
     if region.count != 1 or region.carries or region.body.heads != matrix.body.heads:

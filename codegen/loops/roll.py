@@ -23,7 +23,7 @@ from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
 from codegen.loops.place.placed_bodies import can_be_nest
-from codegen.pricing.price import price_rolled, price_unrolled
+from codegen.pricing.price import rolled_work, unrolled_work
 from codegen.stages import observed, stage
 
 Roll = Literal["auto", "never", "always"]  # whether what repeats becomes loops
@@ -129,7 +129,7 @@ def with_loops(loop: Loop) -> Loop:
     if not loop.inside:
         arrays = Arrays([("slots", slots)], [(outputs, None)])
         program = place(body, arrays, found.loops, found.sums, "body")
-        if not repeats_enough(program) or price_rolled(program).call > price_unrolled(program).call:
+        if not repeats_enough(program) or rolled_work(program).price.call > unrolled_work(program).price.call:
             return loop
         if not agree(program, body, arrays):
             fall_back(f"the loop at {loop.origin}", "the loops found in its body did not give its values")

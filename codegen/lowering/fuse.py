@@ -9,9 +9,17 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from codegen.ir.machine_rows import LEAVES, Row, Rows, in_range, is_power_of_two, operands_of, with_operands
+from codegen.ir.machine_rows import (
+    LEAVES,
+    Row,
+    Rows,
+    constant_of,
+    in_range,
+    is_power_of_two,
+    operands_of,
+    with_operands,
+)
 from codegen.limits import EVERY, check
-from codegen.lowering.algebra_rows import constant_of
 from codegen.lowering.lower import Lowered
 
 

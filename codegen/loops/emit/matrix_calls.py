@@ -14,7 +14,6 @@ from codegen.functions.routines import MOVES
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation
 from codegen.lanes import SCALAR, Lanes
-from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
 BLOCK = 64  # columns that LAPACK changes together
@@ -72,8 +71,7 @@ class _Call(Frame):
     def emit(self) -> Written:
         operation, region = self.operation, self.region
         kind = _UNDER.get(operation.kind, operation.kind)
-        uses: list[Use] = [*region.gathers, *region.results]
-        pointers = [f"ptr {self.fixed(use)}" for use in uses]
+        pointers = [f"ptr {self.fixed(use)}" for use in region.uses]
         if operation.kind == "determinant":
             pointers.append("ptr null")
         given, scratch = self.further()
