@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 import codegen.heads as h
+from codegen.evaluation.bitwise_choice import select
 from codegen.evaluation.interpret import Arithmetic, Functions, carry_out, leaf_number
 from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
@@ -89,10 +90,12 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _piecewise(*flat: Any) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, flat))
-    found: Any = np.full(shape, np.nan)
-    for k in range(len(flat) - 2, -1, -2):
-        found = np.where(flat[k + 1], flat[k], found)
-    return found
+    last = len(flat) - 2
+    otherwise = np.ndim(flat[last + 1]) == 0 and bool(flat[last + 1])  # as the last of most holds in any case
+    found: Any = np.asarray(flat[last], dtype=np.float64) if otherwise else np.full(shape, np.nan)
+    for k in range(last - 2 if otherwise else last, -1, -2):
+        found = select(flat[k + 1], flat[k], found)
+    return found if found.shape == shape else np.broadcast_to(found, shape).copy()
 
 
 _CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -112,7 +115,7 @@ _MACHINE = SimpleNamespace(  # the constructors that formulas use, on columns
     call=lambda symbol, columns: _CALLS[symbol](*columns),
     compare=lambda condition, u, v: _CONDITIONS[condition](u, v),
     logic=lambda operation, u, v: u & v,
-    select=np.where,
+    select=select,
 )
 WRITTEN: tuple[Head, ...] = (sp.sech, h.expit, h.softplus, h.log_expit, h.logaddexp, h.xlogy, h.one_minus_square)
 FUNCTIONS = Functions(_one_by_one, {
