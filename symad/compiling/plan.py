@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Block, Loop
 from codegen.pricing.price_table import Price, Way
 from symad.compiling.candidates import Primal, Rolled

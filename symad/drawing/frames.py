@@ -15,6 +15,7 @@ import numpy as np
 import sympy as sp
 
 from codegen.ir.copy_rows import copied
+from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
 from symad.display.notation import counted
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
@@ -88,7 +89,7 @@ def origin_of(step: Step) -> str:
 
 def operations(region: Region) -> int:
     """Return how many operations a body has, or a matrix operation."""
-    return sum(map(bool, region.body.operands)) if region.matrix is None else region.matrix.operations
+    return operations_of(region.body) if region.matrix is None else region.matrix.operations
 
 
 def _opens(region: Region, opened: bool) -> bool:
