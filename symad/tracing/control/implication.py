@@ -92,8 +92,11 @@ class Knowledge:
     (True, False)
     """
 
-    def __init__(self, graph: Graph, known: Knowledge | None = None) -> None:
+    def __init__(
+        self, graph: Graph, known: Knowledge | None = None, met: dict[int, _Where | None] | None = None
+    ) -> None:
         self._graph = graph
+        self._met = {} if met is None else met  # where conditions hold, as far as it was asked, on any path
         self._decided: dict[int, bool] = {} if known is None else dict(known._decided)
         self._ranges: dict[tuple[int, ...], _Range] = {} if known is None else dict(known._ranges)
 
@@ -103,7 +106,7 @@ class Knowledge:
         for node in self._connected(condition):
             parts = [found.get(operand) for operand in self._graph.operands[node]]
             found[node] = self._decided[node] if node in self._decided else self._combined(node, parts)
-        where = self._where(condition) if found[condition] is None else None
+        where = self._where(condition) if found[condition] is None and self._is_joined(condition) else None
         return found[condition] if where is None else self._range(where).truth(where)
 
     def assume(self, condition: int, outcome: bool) -> None:
@@ -155,8 +158,25 @@ class Knowledge:
         if where is not None:
             self._ranges[where.quantity] = self._range(where).within(where if holds else where.negated())
 
+    def _is_joined(self, condition: int) -> bool:
+        return self._graph.heads[condition] in (sp.And, sp.Or, sp.Not)
+
     def _where(self, condition: int) -> _Where | None:
         """Return where a condition on one quantity holds, None for conditions of other kinds."""
+        if condition not in self._met:
+            first, last = self._end(condition, 0), self._end(condition, -1)
+            alike = first is not None and last is not None and first.quantity == last.quantity
+            whole = self._joined(condition) if alike and self._is_joined(condition) else first
+            self._met[condition] = whole if alike else None
+        return self._met[condition]
+
+    def _end(self, condition: int, side: int) -> _Where | None:
+        """Return where the first or the last comparison in a condition holds."""
+        while self._is_joined(condition):
+            condition = self._graph.operands[condition][side]
+        return self._compared(condition) if self._graph.heads[condition] in _SIGNS else None
+
+    def _joined(self, condition: int) -> _Where | None:
         made: dict[int, _Where] = {}
         for node in self._connected(condition):
             head, parts = self._graph.heads[node], [made.get(operand) for operand in self._graph.operands[node]]

@@ -103,6 +103,7 @@ class Paths:
         self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
         self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
         self._knowledge: Knowledge
+        self._met = dict[int, Any]()  # where conditions hold
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
 
@@ -235,7 +236,8 @@ class Paths:
 
     def _start(self, planned: Decisions) -> None:
         self._planned, self._taken = planned, list[Decision]()
-        self._knowledge = Knowledge(self._graph, None if self._around is None else self._around._knowledge)
+        known = None if self._around is None else self._around._knowledge
+        self._knowledge = Knowledge(self._graph, known, self._met)
         self._inside, self._calls = (), 0
 
     def _value(self, run: Callable[[], Any]) -> Any:
