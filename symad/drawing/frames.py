@@ -17,6 +17,7 @@ import sympy as sp
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
+from symad.display.notation import counted
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded
 from symad.drawing.labels import Places, count_label, results_of, symbol_label
@@ -135,7 +136,7 @@ class _Level:
 
     def _step(self, step: Step) -> int:
         made = [operations(region) for region, _ in regions_of([step])]
-        each = f"{count_label(sum(made))} operation{'s'[: sum(made) != 1]}" if sum(made) else ""
+        each = counted(sum(made), "operation", count_label(sum(made))) if sum(made) else ""
         name = ", ".join(filter(None, [origin_of(step), each]))
         self.steps[len(self.boxes)] = step
         label = times(step)
