@@ -139,7 +139,7 @@ def newton(residual: Function, initial: Any) -> Any:
     raise ConvergenceError(
         "Newton's method does not converge",
         where=user_place(),
-        why=f"after {NEWTON_STEPS} steps, or before one that is not finite, the residual is {np.max(np.abs(value)):.3g}",
+        why=f"after {NEWTON_STEPS} steps, or before an infinite one, the residual is {np.max(np.abs(value)):.3g}",
         do="start nearer to the root, or give another solver",
     )
 

@@ -1,6 +1,6 @@
 """Random programs on arrays, each with two mixes of modes of one order, 0 to 3: by array nodes, elements and kernels.
 
-All mixes of an order are the same number: the derivative along its directions. `python -m tests.fuzz arrays-modes 1000`.
+All mixes of an order are the same number, the derivative along its directions. `python -m tests.fuzz arrays-modes 9`.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def cov(
 
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """The matrix of correlation coefficients; clipped where a variance underflowed, for else only rounding exceeds 1."""
+    """The matrix of correlation coefficients, clipped where a variance underflowed; else only rounding exceeds 1."""
     made = np.atleast_2d(cov(x, y, rowvar, dtype=dtype))
     scale = np.sqrt(np.diagonal(made))
     found = made / scale[:, None] / scale[None, :]

@@ -162,7 +162,7 @@ def test_an_infinite_slope_makes_nothing_a_root(capfd):
         ):
             sa.root(lambda y: np.sqrt(y) + 1, 4.0)
         assert sa.root(lambda y: np.sqrt(y), 0.0) == 0.0
-        with pytest.raises(ConvergenceError, match="does not converge: after .* the residual is"):
+        with pytest.raises(ConvergenceError, match=r"does not converge: after .* the residual is"):
             sa.root(lambda y: np.stack([1 / y[0], 0 * y[1]]), np.array([0.0, 1.0]))
         with pytest.raises(ConvergenceError, match="does not converge"):
             sa.argmin(lambda y: np.sum(np.sqrt(y)), np.zeros(2), constraints=lambda y: np.stack([y[0] - 1]))
