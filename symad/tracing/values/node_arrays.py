@@ -117,7 +117,8 @@ def reduce(
     made: Nodes = total.reshape(shape)
     if made.ndim < 2 or nodes.flags.c_contiguous:
         return made
-    return in_order_of(made, np.sum(nodes, axis, keepdims=keepdims))
+    model: Any = np.sum(nodes, axis, keepdims=keepdims)
+    return in_order_of(made, model)
 
 
 def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
