@@ -18,9 +18,8 @@ from codegen.lanes import SCALAR, Lanes
 # {0}, {1}... are the operands, {n} the type of numbers, {w} that of words, {t} that of truth values
 OPERATIONS = {
     "add": "fadd {n} {0},{1}", "sub": "fsub {n} {0},{1}", "mul": "fmul {n} {0},{1}", "div": "fdiv {n} {0},{1}",
-    "neg": "fneg {n} {0}", "olt": "fcmp olt {n} {0},{1}", "ogt": "fcmp ogt {n} {0},{1}", "oge": "fcmp oge {n} {0},{1}",
-    "uge": "fcmp uge {n} {0},{1}",
-    "oeq": "fcmp oeq {n} {0},{1}", "select": "select {t} {0},{n} {1},{n} {2}",
+    "negate": "fneg {n} {0}", "select": "select {t} {0},{n} {1},{n} {2}",
+    **{condition: f"fcmp {condition} {{n}} {{0}},{{1}}" for condition in ("olt", "ogt", "oge", "uge", "oeq")},
     "bits": "bitcast {n} {0} to {w}", "of_bits": "bitcast {w} {0} to {n}", "iadd": "add {w} {0},{1}",
     "and": "and {w} {0},{1}", "or": "or {w} {0},{1}", "xor": "xor {w} {0},{1}", "shl": "shl {w} {0},{1}",
     "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}",

@@ -7,13 +7,15 @@ NumPy may differ from those of the C library in the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 import codegen.heads as h
+from codegen.evaluation.bitwise_choice import select
 from codegen.evaluation.interpret import Arithmetic, Functions, carry_out, leaf_number
 from codegen.functions.intrinsics import intrinsic
 from codegen.heads import Alias
@@ -59,29 +61,6 @@ def _plain(columns: Sequence[Any]) -> list[Any]:
     return [np.asarray(column).astype(object) for column in columns]
 
 
-def _expit(u: Any) -> Any:
-    e = np.exp(-np.abs(u))
-    return np.where(u >= 0, 1.0, np.where(u < 0, e, u)) / (1.0 + e)
-
-
-def _softplus(u: Any) -> Any:
-    return np.maximum(u, 0.0) + np.log1p(np.exp(-np.abs(u)))
-
-
-def _sech(u: Any) -> Any:
-    e = np.exp(-np.abs(u))
-    return 2.0 * e / (1.0 + e * e)
-
-
-def _logaddexp(u: Any, v: Any) -> Any:
-    apart = np.maximum(u, v) + np.log1p(np.exp(-np.abs(np.subtract(u, v))))
-    return np.where(np.equal(u, v), u + np.log(2.0), apart)
-
-
-def _xlogy(u: Any, v: Any) -> Any:
-    return np.where(np.equal(u, 0) & np.equal(v, v), 0.0, u * np.log(v))
-
-
 def _hypot(u: Any, *others: Any) -> Any:
     return reduce(np.hypot, others, np.abs(u))
 
@@ -111,12 +90,34 @@ def _power(base: Any, exponent: Any) -> Any:
 
 def _piecewise(*flat: Any) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, flat))
-    found: Any = np.full(shape, np.nan)
-    for k in range(len(flat) - 2, -1, -2):
-        found = np.where(flat[k + 1], flat[k], found)
-    return found
+    last = len(flat) - 2
+    otherwise = np.ndim(flat[last + 1]) == 0 and bool(flat[last + 1])  # as the last of most holds in any case
+    found: Any = np.asarray(flat[last], dtype=np.float64) if otherwise else np.full(shape, np.nan)
+    for k in range(last - 2 if otherwise else last, -1, -2):
+        found = select(flat[k + 1], flat[k], found)
+    return found if found.shape == shape else np.broadcast_to(found, shape).copy()
 
 
+_CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "olt": np.less, "ogt": np.greater, "oge": np.greater_equal, "oeq": np.equal,
+    "ord": lambda u, v: np.equal(u, u) & np.equal(v, v),
+}  # fmt: skip
+_CALLS = {"exp": np.exp, "log": np.log, "log1p": np.log1p}
+_MACHINE = SimpleNamespace(  # the constructors that formulas use, on columns
+    const=lambda value: value,
+    add=np.add,
+    sub=np.subtract,
+    mul=np.multiply,
+    div=np.divide,
+    negate=np.negative,
+    abs=np.abs,
+    maximum=np.maximum,
+    call=lambda symbol, columns: _CALLS[symbol](*columns),
+    compare=lambda condition, u, v: _CONDITIONS[condition](u, v),
+    logic=lambda operation, u, v: u & v,
+    select=select,
+)
+WRITTEN: tuple[Head, ...] = (sp.sech, h.expit, h.softplus, h.log_expit, h.logaddexp, h.xlogy, h.one_minus_square)
 FUNCTIONS = Functions(_one_by_one, {
     sp.Add: _folded(np.add),
     sp.Mul: _folded(np.multiply),
@@ -132,18 +133,17 @@ FUNCTIONS = Functions(_one_by_one, {
     sp.Not: np.logical_not,
     sp.And: lambda *columns: reduce(np.logical_and, columns),
     sp.Or: lambda *columns: reduce(np.logical_or, columns),
+    **{head: _of_numbers(partial(intrinsic(head).native, _MACHINE)) for head in WRITTEN},
     **{
         head: _of_numbers(function)
         for head, function in (
             (sp.exp, np.exp), (sp.log, np.log), (sp.sin, np.sin), (sp.cos, np.cos), (sp.tan, np.tan),
             (sp.sinh, np.sinh), (sp.cosh, np.cosh), (sp.tanh, np.tanh), (sp.asin, np.arcsin), (sp.acos, np.arccos),
             (sp.atan, np.arctan), (sp.atan2, np.arctan2), (sp.Lt, np.less), (sp.Le, np.less_equal),
-            (sp.asinh, np.arcsinh), (sp.acosh, np.arccosh), (sp.atanh, np.arctanh), (sp.sech, _sech),
+            (sp.asinh, np.arcsinh), (sp.acosh, np.arccosh), (sp.atanh, np.arctanh),
             (sp.floor, np.floor), (sp.ceiling, np.ceil), (h.trunc, np.trunc), (h.rint, np.rint),
             (h.log1p, np.log1p), (h.expm1, np.expm1), (h.exp2, np.exp2), (h.log2, np.log2), (h.log10, np.log10),
             (h.cbrt, np.cbrt), (h.copysign, np.copysign), (h.fmod, np.fmod),
-            (h.expit, _expit), (h.softplus, _softplus), (h.log_expit, lambda u: -_softplus(np.negative(u))),
-            (h.logaddexp, _logaddexp), (h.xlogy, _xlogy), (h.one_minus_square, lambda u: (1.0 - u) * (1.0 + u)),
             (sp.Gt, np.greater), (sp.Ge, np.greater_equal), (sp.Eq, np.equal), (sp.Ne, np.not_equal),
         )
     },

@@ -1,7 +1,8 @@
 """Rows of the table of intrinsics: what one is, makers of the common kinds, and the machine table on Python floats.
 
-A template that is written once over a machine is a native lowering with `Machine` and a float function with `FLOATS`,
-the constructors of the machine table carried out at once on Python floats.
+A native lowering takes the machine table and operand references, and returns a reference. A formula that is written
+once (`codegen.functions.formula_values`) is a native lowering with `Machine` and a float function with `FLOATS`, the
+constructors of the machine table carried out at once on Python floats.
 """
 
 from __future__ import annotations
@@ -10,45 +11,125 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from types import SimpleNamespace
 from typing import Any
 
-import codegen.functions.machine_templates as native
+import codegen.functions.formula_values as formula_values
 import codegen.functions.reference_functions as reference
 import codegen.ir.float_functions as number
+from codegen.errors import LoweringError
+from codegen.functions.formula_values import Formula, lowering
 from codegen.functions.libraries import scipy_number, scipy_ufunc
+from codegen.ir.machine_rows import Machine, Reference
 from codegen.ir.program import Head
+
+Native = Callable[..., Reference]
+
+
+def call(symbol: str) -> Native:
+    """Return the lowering to one call of a C function of doubles."""
+    return lambda machine, *operands: machine.call(symbol, operands)
+
+
+def fold(operation: str) -> Native:
+    """Return the lowering of an n-ary head to a left-associated chain of a binary machine operation."""
+
+    def lower(machine: Machine, *operands: Reference) -> Reference:
+        pairwise = getattr(machine, operation)
+        return reduce(pairwise, operands)
+
+    return lower
+
+
+def connective(operation: str, *, negate: bool = False) -> Native:
+    """Return the lowering of a logical connective."""
+
+    def lower(machine: Machine, *operands: Reference) -> Reference:
+        result = reduce(lambda left, right: machine.logic(operation, left, right), map(machine.truth, operands))
+        return machine.invert(result) if negate else result
+
+    return lower
+
+
+def compare(condition: str) -> Native:
+    """Return the lowering of a relational; comparisons with nan are false, except `une`."""
+    return lambda machine, left, right: machine.compare(condition, left, right)
+
+
+def alias(machine: Machine, operand: Reference) -> Reference:
+    """The same value."""
+    return operand
+
+
+def unary(operation: str) -> Native:
+    """Return the lowering to one unary constructor of the machine table."""
+    return lambda machine, operand: getattr(machine, operation)(operand)
+
+
+def multiply_add(machine: Machine, a: Reference, b: Reference, c: Reference) -> Reference:
+    """a*b + c; fused where the kernel is built with `fma`."""
+    return machine.add(machine.mul(a, b), c)
+
+
+def invert(machine: Machine, operand: Reference) -> Reference:
+    """Not."""
+    return machine.invert(machine.truth(operand))
+
+
+def implies(machine: Machine, left: Reference, right: Reference) -> Reference:
+    """Not left, or right."""
+    return machine.logic("or", invert(machine, left), machine.truth(right))
+
+
+def choose(machine: Machine, test: Reference, first: Reference, second: Reference) -> Reference:
+    """ITE."""
+    return machine.select(machine.truth(test), first, second)
+
+
+def piecewise(machine: Machine, *flat: Reference) -> Reference:
+    """First value whose condition holds, else nan: nested selects, all branches evaluated."""
+    result = machine.const(math.nan)
+    for k in range(len(flat) - 2, -1, -2):
+        result = machine.select(machine.truth(flat[k + 1]), flat[k], result)
+    return result
+
+
+def refuse(why: str) -> Native:
+    """Return a lowering that always refuses, with the reason."""
+
+    def lower(machine: Machine, *operands: Reference) -> Reference:
+        raise LoweringError("a complex value", why=why, do="keep the program real")
+
+    return lower
+
 
 _CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "olt": operator.lt, "ole": operator.le, "ogt": operator.gt, "oge": operator.ge, "oeq": operator.eq,
+    "ord": lambda a, b: a == a and b == b,
 }  # fmt: skip
-_CALLS: dict[str, Callable[..., float]] = {
-    "llvm.sin.f64": number.sin,
-    "llvm.cos.f64": number.cos,
-    "llvm.floor.f64": number.floor,
-    "exp": number.exp,
-    "expm1": number.expm1,
-    "log": number.log,
-    "log1p": number.log1p,
-    "pow": number.power,
-    "hypot": number.hypot,
-    "atanh": number.atanh,
-    "tgamma": number.gamma,
-    "lgamma": number.total(math.lgamma, pole=lambda u: math.inf),
-}
+C_FUNCTIONS: dict[str, Callable[..., float]] = {  # on Python floats, by the symbol that kernels call
+    "exp": number.exp, "exp2": number.exp2, "expm1": number.expm1, "log": number.log, "log2": number.log2,
+    "log10": number.log10, "log1p": number.log1p, "pow": number.power, "hypot": number.hypot, "cbrt": math.cbrt,
+    "llvm.sin.f64": number.sin, "llvm.cos.f64": number.cos, "tan": number.tan, "asin": number.asin,
+    "acos": number.acos, "atan": math.atan, "atan2": math.atan2, "sinh": number.sinh, "cosh": number.cosh,
+    "tanh": math.tanh, "asinh": math.asinh, "acosh": number.acosh, "atanh": number.atanh,
+    "erf": math.erf, "erfc": math.erfc, "tgamma": number.gamma, "lgamma": number.lgamma, "fmod": number.fmod,
+    "llvm.copysign.f64": math.copysign, "llvm.floor.f64": number.floor, "llvm.ceil.f64": number.ceiling,
+    "llvm.trunc.f64": number.trunc, "llvm.rint.f64": number.rint,
+}  # fmt: skip
 
 
 def _called(symbol: str, arguments: Sequence[float]) -> float:
     """A function of the C library or of SciPy, by the symbol that kernels use."""
     if not symbol.startswith("scipy."):
-        return _CALLS[symbol](*arguments)
+        return C_FUNCTIONS[symbol](*arguments)
     _, name, _, output = symbol.split(".")
     value = scipy_ufunc(name)(*arguments)
     return float(value[int(output)] if isinstance(value, tuple) else value)
 
 
-FLOATS = SimpleNamespace(  # the constructors that templates use, on floats and truth values; every number is known
+FLOATS = SimpleNamespace(  # the constructors that formulas use, on floats and truth values; every number is known
     const=lambda value: value,
     constant=lambda value: value,
     add=operator.add,
@@ -58,6 +139,8 @@ FLOATS = SimpleNamespace(  # the constructors that templates use, on floats and 
     negate=operator.neg,
     abs=abs,
     sqrt=number.sqrt,
+    reciprocal=partial(number.divide, 1.0),
+    maximum=number.maximum,
     call=_called,
     compare=lambda condition, a, b: bool(_CONDITIONS[condition](a, b)),
     logic=lambda operation, a, b: a and b if operation == "and" else a or b,
@@ -79,28 +162,35 @@ class Intrinsic:
 
 
 def scipy(head: Head, name: str, exact: Callable[..., Any], ulp: float = 8.0, output: int | None = None) -> Intrinsic:
-    """One row whose native lowering and float function are the same SciPy ufunc."""
-    lowering = native.scipy(name, output or 0)
-    return Intrinsic(head, lowering, scipy_number(name, output), reference.real(exact), ulp)
+    """One row of a ufunc of SciPy: of one of its results, if it has several."""
+    native = lowering(lambda *operands: formula_values.scipy(name, *operands, output=output or 0))
+    return Intrinsic(head, native, scipy_number(name, output), reference.real(exact), ulp)
 
 
-def libm(head: Head, symbol: str, function: Callable[..., float], exact: Callable[..., Any], ulp: float = 1.0,
-          parity: str = "") -> Intrinsic:  # fmt: skip
-    return Intrinsic(head, native.call(symbol), function, reference.real(exact), ulp, parity)
+def libm(head: Head, symbol: str, exact: Callable[..., Any], ulp: float = 1.0, parity: str = "") -> Intrinsic:
+    """One row of a function of the C library."""
+    return Intrinsic(head, call(symbol), C_FUNCTIONS[symbol], reference.real(exact), ulp, parity)
 
 
-def reciprocal(head: Head, of: str, function: Callable[..., float], exact: Callable[..., Any], ulp: float = 2.0,
-                parity: str = "") -> Intrinsic:  # fmt: skip
-    lowering = native.reciprocal_of(native.call(of))
-    return Intrinsic(head, lowering, number.reciprocal_of(function), reference.real(exact), ulp, parity)
+def written(head: Head, formula: Formula, exact: Callable[..., Any], ulp: float = 8.0, parity: str = "") -> Intrinsic:
+    """One row whose native lowering and float function are one formula."""
+    return Intrinsic(head, lowering(formula), on_floats(formula), reference.real(exact), ulp, parity)
 
 
-def inverse(head: Head, of: str, function: Callable[..., float], exact: Callable[..., Any], ulp: float = 2.0,
-             parity: str = "") -> Intrinsic:  # fmt: skip
-    lowering = native.of_reciprocal(native.call(of))
-    return Intrinsic(head, lowering, number.of_reciprocal(function), reference.real(exact), ulp, parity)
+def reciprocal(head: Head, of: str, exact: Callable[..., Any], ulp: float = 2.0, parity: str = "") -> Intrinsic:
+    """One row of 1/f(u)."""
+    return written(head, lambda u: formula_values.reciprocal(u.call(of)), exact, ulp, parity)
 
 
-def written(head: Head, template: Callable[..., Any], exact: Callable[..., Any], ulp: float = 8.0) -> Intrinsic:
-    """One row whose native lowering and float function are one template over a machine."""
-    return Intrinsic(head, template, partial(template, FLOATS), reference.real(exact), ulp)
+def inverse(head: Head, of: str, exact: Callable[..., Any], ulp: float = 2.0, parity: str = "") -> Intrinsic:
+    """One row of f(1/u)."""
+    return written(head, lambda u: formula_values.reciprocal(u).call(of), exact, ulp, parity)
+
+
+def on_floats(formula: Formula) -> Callable[..., Any]:
+    """Return a formula as a function of floats.
+
+    >>> on_floats(lambda u: 1.0 / u)(-0.0)
+    -inf
+    """
+    return partial(lowering(formula), FLOATS)

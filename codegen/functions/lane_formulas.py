@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from codegen.functions.formula_values import where
 from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
 
 
@@ -35,7 +36,7 @@ def expm1(x: Value) -> Value:
     """2 (2**(n-1) expm1(r) + (2**(n-1) - 1/2)): n may be 1024."""
     n, r, tail = _reduced(x.clamp(x.format.least_expm1, x.format.exp_range[1]))
     total, rest = _shifted(*_minus_one(r, tail), power_of_two(n - 1.0), 0.5)
-    return x.where(abs(x) < x.format.tiny, (total + rest) * 2.0)
+    return where(abs(x) < x.format.tiny, x, (total + rest) * 2.0)
 
 
 def log(x: Value) -> Value:
@@ -63,9 +64,9 @@ def log1p(x: Value) -> Value:
     u, lost = two_sum(x, x.constant(1.0))
     k, m = _exponent(u)
     near = k.equals(0.0)
-    correction = x.constant(0.0).where(near, lost / u)
-    value = _logarithm(k, x.where(near, m - 1.0), correction)
-    return x.where(abs(x) < x.format.tiny, _at_ends(value, u, x))
+    correction = where(near, 0.0, lost / u)
+    value = _logarithm(k, where(near, x, m - 1.0), correction)
+    return where(abs(x) < x.format.tiny, x, _at_ends(value, u, x))
 
 
 def sin(x: Value) -> Value:
@@ -81,8 +82,8 @@ def sine_and_cosine(x: Value) -> tuple[Value, Value]:
     shifted, odd, odd_rest, even, even_rest = _sides(x)
     odd, even = odd + odd_rest, even + even_rest
     turned = shifted.put_word("and", 1).put_word("equal", 1)
-    sine, cosine = even.where(turned, odd), odd.where(turned, even)
-    return x.where(abs(x) < x.format.tiny, _turned(sine, shifted)), _turned(cosine, shifted.put_word("iadd", 1))
+    sine, cosine = where(turned, even, odd), where(turned, odd, even)
+    return where(abs(x) < x.format.tiny, x, _turned(sine, shifted)), _turned(cosine, shifted.put_word("iadd", 1))
 
 
 def tan(x: Value) -> Value:
@@ -91,10 +92,10 @@ def tan(x: Value) -> Value:
     odd, odd_rest = quick_two_sum(*parts[:2])
     even, even_rest = quick_two_sum(*parts[2:])
     turned = shifted.put_word("and", 1).put_word("equal", 1)
-    above, above_rest = even.where(turned, odd), even_rest.where(turned, odd_rest)
-    below, below_rest = (-odd).where(turned, even), (-odd_rest).where(turned, even_rest)
+    above, above_rest = where(turned, even, odd), where(turned, even_rest, odd_rest)
+    below, below_rest = where(turned, -odd, even), where(turned, -odd_rest, even_rest)
     quotient, rest = _quotient(above, above_rest, below, below_rest)
-    return x.where(abs(x) < x.format.tiny, quotient + rest)
+    return where(abs(x) < x.format.tiny, x, quotient + rest)
 
 
 def atan(x: Value) -> Value:
@@ -104,13 +105,13 @@ def atan(x: Value) -> Value:
     middle, far = size > math.tan(math.pi / 8), size > math.tan(3 * math.pi / 8)
     less, less_rest = two_sum(size, -one)
     more, more_rest = two_sum(size, one)
-    above, below = (-one).where(far, less.where(middle, size)), size.where(far, more.where(middle, one))
-    above_rest = zero.where(far, less_rest.where(middle, zero))
-    below_rest = zero.where(far, more_rest.where(middle, zero))
+    above, below = where(far, -one, where(middle, less, size)), where(far, size, where(middle, more, one))
+    above_rest = where(far, zero, where(middle, less_rest, zero))
+    below_rest = where(far, zero, where(middle, more_rest, zero))
     t, t_rest = _quotient(above, above_rest, below, below_rest)
     half_pi, half_rest, _ = x.format.half_pi
-    base = x.constant(half_pi).where(far, x.constant(half_pi / 2).where(middle, zero))
-    base_rest = x.constant(half_rest).where(far, x.constant(half_rest / 2).where(middle, zero))
+    base = where(far, half_pi, where(middle, half_pi / 2, zero))
+    base_rest = where(far, half_rest, where(middle, half_rest / 2, zero))
     z = t * t
     total, lost = quick_two_sum(base, t)
     return (total + (lost + fma(t * z, estrin(x.format.arctangent, z), base_rest + t_rest))).signed_as(x)
@@ -121,7 +122,7 @@ def sinh(x: Value) -> Value:
     z = x * x
     total, rest = _halves(abs(x), -1.0)
     far = ((total + rest) * 4.0).signed_as(x)
-    return fma(x * z, estrin(x.format.hyperbolic_sine, z), x).where(abs(x) < 0.34, far)
+    return where(abs(x) < 0.34, fma(x * z, estrin(x.format.hyperbolic_sine, z), x), far)
 
 
 def cosh(x: Value) -> Value:
@@ -137,7 +138,7 @@ def tanh(x: Value) -> Value:
     e, e_rest = quick_two_sum(*_shifted(*_minus_one(r, tail), power_of_two(n), 1.0))
     below, below_rest = two_sum(e, e.constant(2.0))
     quotient, rest = _quotient(e, e_rest, below, below_rest + e_rest)
-    return x.where(size < x.format.tiny, (quotient + rest).signed_as(x))
+    return where(size < x.format.tiny, x, (quotient + rest).signed_as(x))
 
 
 def pow(x: Value, y: Value) -> Value:
@@ -226,8 +227,8 @@ def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Va
 def _exponent_of_any(x: Value) -> tuple[Value, Value]:
     """k and f with x = 2**k (1 + f), for subnormal x too."""
     small, shift = x < x.format.subnormal, float(x.format.fraction + 2)
-    k, m = _exponent((x * 2.0**shift).where(small, x))
-    return (k - shift).where(small, k), m - 1.0
+    k, m = _exponent(where(small, x * 2.0**shift, x))
+    return where(small, k - shift, k), m - 1.0
 
 
 def _exponent(x: Value) -> tuple[Value, Value]:
@@ -264,9 +265,9 @@ def _logarithm_to_base(x: Value, factor: tuple[float, float]) -> tuple[Value, Va
 
 def _at_ends(value: Value, u: Value, x: Value) -> Value:
     """A logarithm of u, where it is a number: -inf for 0, nan below; infinity and nan are x."""
-    value = value.where(u < math.inf, x)
-    value = x.constant(-math.inf).where(u.equals(0.0), value)
-    return x.constant(math.nan).where(u < 0.0, value)
+    value = where(u < math.inf, value, x)
+    value = where(u.equals(0.0), -math.inf, value)
+    return where(u < 0.0, math.nan, value)
 
 
 def _angle(x: Value) -> tuple[Value, Value, Value]:
@@ -307,11 +308,8 @@ def _huge_angle(x: Value) -> Value:
 
 def _hard_power(x: Value, y: Value) -> Value:
     """Powers of zero, of negative, subnormal, infinite numbers and nan, and those next to overflow and underflow."""
-    size = abs(_exponent_of_power(x, y)[0])
-    infinity = x.constant(math.inf)
-    return (
-        size.where(x < math.inf, infinity).where(x >= x.format.subnormal, infinity).put("uge", x.format.largest_power)
-    )
+    size = where(x < math.inf, abs(_exponent_of_power(x, y)[0]), math.inf)
+    return where(x >= x.format.subnormal, size, math.inf).compare("uge", x.format.largest_power)
 
 
 SINGLE_ULP = 0.95  # bound of all formulas in single precision, measured at every 97th float

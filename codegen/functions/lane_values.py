@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from codegen.functions.formula_values import Number, where
 from codegen.functions.lane_formats import Format
 
 Operand: TypeAlias = "Value | float"
@@ -36,7 +37,7 @@ class Writer(ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class Value(Number):
     """A value that has been written."""
 
     writer: Writer
@@ -52,58 +53,27 @@ class Value:
         texts = [one.text if isinstance(one, Value) else self.writer.number(one) for one in operands]
         return Value(self.writer, self.writer.put(operation, [self.text, *texts]))
 
+    def compare(self, condition: str, other: Operand) -> Value:
+        return self.put(condition, other)
+
+    def constant(self, value: float) -> Value:
+        return Value(self.writer, self.writer.number(value))
+
     def put_word(self, operation: str, word: int) -> Value:
         """Write an operation on bits, with a constant."""
         return Value(self.writer, self.writer.put(operation, [self.text, self.writer.word(word)]))
-
-    def __add__(self, other: Operand) -> Value:
-        return self.put("add", other)
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.put("sub", other)
-
-    def __mul__(self, other: Operand) -> Value:
-        return self.put("mul", other)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return self.put("div", other)
-
-    def __neg__(self) -> Value:
-        return self.put("neg")
-
-    def __abs__(self) -> Value:
-        return self.put("abs")
-
-    def __lt__(self, other: Operand) -> Value:
-        return self.put("olt", other)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self.put("ogt", other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self.put("oge", other)
-
-    def equals(self, other: Operand) -> Value:
-        return self.put("oeq", other)
 
     def signed_as(self, other: Value) -> Value:
         """The absolute value with the sign of another number."""
         return self.put("copysign", other)
 
-    def where(self, test: Value, other: Operand) -> Value:
-        """The value where a test holds, another one elsewhere."""
-        return test.put("select", self, other)
-
     def clamp(self, low: float, high: float) -> Value:
         """The nearest number of an interval; nan stays."""
-        return self.constant(low).where(self < low, self).at_most(high)
+        return where(self < low, low, self).at_most(high)
 
     def at_most(self, high: float) -> Value:
         """The smaller one; nan stays."""
-        return self.constant(high).where(self > high, self)
-
-    def constant(self, value: float) -> Value:
-        return Value(self.writer, self.writer.number(value))
+        return where(self > high, high, self)
 
     def bits(self) -> Value:
         """The bits of a number."""

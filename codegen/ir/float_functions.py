@@ -148,60 +148,6 @@ def modulo(u: float, v: float) -> float:
         return nan
 
 
-def heaviside(u: float, at_zero: float = 0.5) -> float:
-    """0 below zero, `at_zero` at zero, 1 above; nan stays."""
-    return 0.0 if u < 0 else at_zero if u == 0 else 1.0 if u > 0 else u
-
-
-def sinc(u: float) -> float:
-    """sin(u)/u, 1 at zero (SymPy's unnormalised sinc)."""
-    return 1.0 if u == 0 else sin(u) / u
-
-
-def sech(u: float) -> float:
-    """2 e/(1 + e*e) with e = exp(-|u|): no overflow, exact tails."""
-    e = exp(-abs(u))
-    return 2.0 * e / (1.0 + e * e)
-
-
-def csch(u: float) -> float:
-    """1/sinh(u), with exp in the tails, where sinh overflows."""
-    if abs(u) > 300:
-        return copysign(2.0 * exp(-abs(u)), u)
-    return divide(1.0, sinh(u))
-
-
-def asech(u: float) -> float:
-    """acosh(1/u)."""
-    return acosh(divide(1.0, u))
-
-
-def expit(u: float) -> float:
-    """1/(1 + exp(-u)) through e = exp(-|u|), without overflow."""
-    e = exp(-abs(u))
-    return (1.0 if u >= 0 else e if u < 0 else u) / (1.0 + e)
-
-
-def softplus(u: float) -> float:
-    """log(1 + exp(u)) = max(u, 0) + log1p(exp(-|u|))."""
-    return maximum(u, 0.0) + math.log1p(exp(-abs(u)))
-
-
-def log_expit(u: float) -> float:
-    """log(expit(u)) = -softplus(-u)."""
-    return -softplus(-u)
-
-
-def logaddexp(u: float, v: float) -> float:
-    """log(exp(u) + exp(v)) = max + log1p(exp(-|u - v|)); equal infinities stay."""
-    return u + math.log(2.0) if u == v else maximum(u, v) + math.log1p(exp(-abs(u - v)))
-
-
-def xlogy(u: float, v: float) -> float:
-    """u*log(v), 0 where u is 0 (nan if v is nan)."""
-    return 0.0 if u == 0 and v == v else u * log(v)
-
-
 def fmod(u: float, v: float) -> float:
     """Remainder with the sign of the dividend (C's fmod)."""
     try:
@@ -232,11 +178,6 @@ def gamma(u: float) -> float:
         return copysign(inf, u) if u == 0 else nan
 
 
-def loggamma(u: float) -> float:
-    """log|gamma(u)| for u > 0, nan below (SymPy's loggamma is complex there), inf at zero."""
-    return nan if u < 0 else total(math.lgamma, pole=lambda _: inf)(u)
-
-
 exp = total(math.exp)
 expm1 = total(math.expm1)
 exp2 = total(math.exp2)
@@ -254,14 +195,5 @@ acos = total(math.acos)
 acosh = total(math.acosh)
 atanh = total(math.atanh, pole=lambda u: copysign(inf, u) if abs(u) == 1 else nan)
 hypot = total(math.hypot)
+lgamma = total(math.lgamma, pole=lambda u: inf)
 sqrt = total(math.sqrt)
-
-
-def reciprocal_of(function: Function) -> Function:
-    """Return u -> 1/function(u)."""
-    return lambda u: divide(1.0, function(u))
-
-
-def of_reciprocal(function: Function) -> Function:
-    """Return u -> function(1/u)."""
-    return lambda u: function(divide(1.0, u))

@@ -8,6 +8,7 @@ hold in the whole plane. Each row then becomes two rows of the real machine, so 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,17 +18,17 @@ import sympy as sp
 from sympy.codegen import cfunctions
 
 import codegen.functions.complex_functions as functions
-import codegen.functions.machine_templates as native
 import codegen.heads as heads
 from codegen.errors import LoweringError
 from codegen.functions.complex_functions import Parts
+from codegen.functions.formula_values import Formula, MachineNumber, log, lowering, reciprocal
 from codegen.functions.function_rows import Intrinsic
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.ir.machine_rows import Machine, Reference, Row
 from codegen.ir.program import Head, Input, Output, Program
 from codegen.lowering.lower import Lowered
 
-FUNCTIONS: dict[str, Callable[[Machine, Reference, Reference], Parts]] = {
+FUNCTIONS: dict[str, Callable[[MachineNumber, MachineNumber], Parts]] = {
     "exp": functions.exponential, "log": functions.logarithm, "expm1": functions.exponential_less_one,
     "log1p": functions.logarithm_of_one_plus, "llvm.sin.f64": functions.sine, "llvm.cos.f64": functions.cosine,
     "tan": functions.tangent, "sinh": functions.hyperbolic_sine, "cosh": functions.hyperbolic_cosine,
@@ -35,9 +36,8 @@ FUNCTIONS: dict[str, Callable[[Machine, Reference, Reference], Parts]] = {
 }  # fmt: skip
 
 
-def _logarithm_to(base: float) -> native.Native:
-    """Return the lowering of u -> log(u) / log(base)."""
-    return lambda machine, u: machine.div(machine.call("log", (u,)), machine.const(math.log(base)))
+def _formula(head: Head, formula: Formula) -> Intrinsic:
+    return replace(INTRINSICS[head], native=lowering(formula))
 
 
 COMPLEX: dict[Head, Intrinsic] = {
@@ -49,12 +49,12 @@ COMPLEX: dict[Head, Intrinsic] = {
             heads.one_minus_square,
         )
     },
-    sp.tanh: replace(INTRINSICS[sp.tanh], native=native.call("tanh")),
-    sp.coth: replace(INTRINSICS[sp.coth], native=native.reciprocal_of(native.call("tanh"))),
-    sp.sech: replace(INTRINSICS[sp.sech], native=native.reciprocal_of(native.call("cosh"))),
-    sp.csch: replace(INTRINSICS[sp.csch], native=native.reciprocal_of(native.call("sinh"))),
-    heads.log2: replace(INTRINSICS[heads.log2], native=_logarithm_to(2.0)),
-    heads.log10: replace(INTRINSICS[heads.log10], native=_logarithm_to(10.0)),
+    sp.tanh: _formula(sp.tanh, lambda u: u.call("tanh")),
+    sp.coth: _formula(sp.coth, lambda u: reciprocal(u.call("tanh"))),
+    sp.sech: _formula(sp.sech, lambda u: reciprocal(u.call("cosh"))),
+    sp.csch: _formula(sp.csch, lambda u: reciprocal(u.call("sinh"))),
+    heads.log2: _formula(heads.log2, lambda u: log(u) / math.log(2.0)),
+    heads.log10: _formula(heads.log10, lambda u: log(u) / math.log(10.0)),
 }  # fmt: skip
 
 
@@ -109,12 +109,12 @@ def split(lowered: Lowered) -> Lowered:
         splitter.translate(index)
     machine, stores = splitter.machine, []
     for array, position, row in lowered.stores:
-        for part, reference in enumerate(splitter.whole(row)):
-            stores.append((array, 2 * position + part, machine.materialise(reference)))
+        for k, part in enumerate(splitter.whole(row)):
+            stores.append((array, 2 * position + k, machine.materialise(part.reference)))
     return replace(lowered, rows=machine.rows, stores=stores)
 
 
-Number: TypeAlias = tuple[Reference, Reference | None]  # parts; None where it is known to be real
+Number: TypeAlias = tuple[MachineNumber, MachineNumber | None]  # parts; None where it is known to be real
 
 
 class _Splitter:
@@ -125,16 +125,19 @@ class _Splitter:
         self.machine = machine = Machine()
         self.numbers: dict[int, Number] = {}
         self.by_code: dict[str, Callable[[Row], Number]] = {
-            "input": lambda row: (machine.input(2 * row[1]), machine.input(2 * row[1] + 1)),
-            "const": lambda row: (machine.row(*row), None),
-            "neg": lambda row: self._by_parts(machine.negate, row[1]),
-            "add": partial(self._sum, machine.add),
-            "sub": partial(self._sum, machine.sub),
+            "input": lambda row: (self.at(machine.input(2 * row[1])), self.at(machine.input(2 * row[1] + 1))),
+            "const": lambda row: (self.at(machine.row(*row)), None),
+            "neg": lambda row: self._by_parts(operator.neg, row[1]),
+            "add": partial(self._sum, operator.add),
+            "sub": partial(self._sum, operator.sub),
             "mul": self._product,
             "div": self._quotient,
-            "sqrt": lambda row: functions.square_root(machine, *self.whole(row[1])),
+            "sqrt": lambda row: functions.square_root(*self.whole(row[1])),
             "call": self._call,
         }
+
+    def at(self, reference: Reference) -> MachineNumber:
+        return MachineNumber(self.machine, reference)
 
     def translate(self, index: int) -> None:
         """Translate one row, whose operands have been translated."""
@@ -146,13 +149,13 @@ class _Splitter:
     def whole(self, index: int) -> Parts:
         """Both parts of a number."""
         real, imaginary = self.numbers[index]
-        return real, self.machine.const(0.0) if imaginary is None else imaginary
+        return real, real.constant(0.0) if imaginary is None else imaginary
 
-    def _by_parts(self, function: Callable[[Reference], Reference], index: int) -> Number:
+    def _by_parts(self, function: Callable[[MachineNumber], MachineNumber], index: int) -> Number:
         real, imaginary = self.numbers[index]
         return function(real), None if imaginary is None else function(imaginary)
 
-    def _sum(self, pairwise: Callable[[Reference, Reference], Reference], row: Row) -> Number:
+    def _sum(self, pairwise: Callable[[MachineNumber, MachineNumber], MachineNumber], row: Row) -> Number:
         """A real operand counts as c + 0i, as in NumPy: 1 - (5 + 0i) is above the cut of the square root."""
         (left, x), (right, y) = self.numbers[row[1]], self.numbers[row[2]]
         if x is None and y is None:
@@ -162,37 +165,36 @@ class _Splitter:
     def _product(self, row: Row) -> Number:
         (left, x), (right, y) = self.numbers[row[1]], self.numbers[row[2]]
         if x is None:
-            return self._by_parts(lambda part: self.machine.mul(left, part), row[2])
+            return self._by_parts(lambda part: left * part, row[2])
         if y is None:
-            return self._by_parts(lambda part: self.machine.mul(right, part), row[1])
-        return functions.multiply(self.machine, (left, x), (right, y))
+            return self._by_parts(lambda part: right * part, row[1])
+        return functions.multiply((left, x), (right, y))
 
     def _quotient(self, row: Row) -> Number:
         divisor, imaginary = self.numbers[row[2]]
         if imaginary is None:
-            return self._by_parts(lambda part: self.machine.div(part, divisor), row[1])
-        return functions.divide(self.machine, self.whole(row[1]), (divisor, imaginary))
+            return self._by_parts(lambda part: part / divisor, row[1])
+        return functions.divide(self.whole(row[1]), (divisor, imaginary))
 
     def _call(self, row: Row) -> Number:
         symbol, *operands = row[1:]
         if symbol == "pow":
             return self._power(*operands)
         if symbol == "exp2":
-            return self._exponential_to(self.machine.const(math.log(2.0)), operands[0])
-        return FUNCTIONS[symbol](self.machine, *self.whole(operands[0]))
+            return self._exponential_to(math.log(2.0), operands[0])
+        return FUNCTIONS[symbol](*self.whole(operands[0]))
 
     def _power(self, base: int, exponent: int) -> Number:
         """General powers; a positive constant base, or a real exponent, leaves the parts apart."""
-        machine = self.machine
-        constant = machine.constant(self.numbers[base][0]) if self.numbers[base][1] is None else None
+        constant = self.numbers[base][0].known if self.numbers[base][1] is None else None
         if constant is not None and constant > 0:
-            return self._exponential_to(machine.const(math.log(constant)), exponent)
+            return self._exponential_to(math.log(constant), exponent)
         real, imaginary = self.numbers[exponent]
         if imaginary is None:
-            x, y = functions.logarithm(machine, *self.whole(base))
-            return functions.exponential(machine, machine.mul(real, x), machine.mul(real, y))
-        return functions.power(machine, self.whole(base), (real, imaginary))
+            x, y = functions.logarithm(*self.whole(base))
+            return functions.exponential(real * x, real * y)
+        return functions.power(self.whole(base), (real, imaginary))
 
-    def _exponential_to(self, scale: Reference, exponent: int) -> Number:
+    def _exponential_to(self, scale: float, exponent: int) -> Number:
         x, y = self.whole(exponent)
-        return functions.exponential(self.machine, self.machine.mul(scale, x), self.machine.mul(scale, y))
+        return functions.exponential(scale * x, scale * y)

@@ -22,6 +22,7 @@ from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
 from codegen.loops.find.repeated_regions import with_nests
 from codegen.loops.loop import Block, Loop, StraightError
+from codegen.loops.optimise.copy_propagation import without_copies
 from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
@@ -191,7 +192,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     written = [with_loops(rows.loop(loop)) for loop in traced.loops]
     loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)
     nested = with_nests(program)
-    notes, program = _repeated(program, nested), nested
+    notes, program = _repeated(program, nested), without_copies(nested)
     if len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
         program = select(program, range(len(program.outputs)), {})  # loops are fused, and what is not needed goes
     return Primal(traced, rows, loops, program, notes)

@@ -4,7 +4,8 @@ Its trace has no numbers in it but those of the arguments, and its gradient is a
 operations are carried out, one call of NumPy each. That holds where running the function would do the same again:
 
 - it has no side effects (`symad.tracing.control.side_effects`), and nothing that it reads has changed since
-  (`symad.tracing.control.surroundings`, as for `jit`);
+  (`symad.tracing.control.surroundings`, as for `jit`), but for large arrays, which are read again
+  (`symad.derivatives.live_arrays`);
 - what it asked of numbers while it ran (`if`, `argmax`, `float(...)`, a pivot, a guard of an inner derivative) has the
   same answers as then: each is asked again.
 
@@ -18,6 +19,7 @@ import random
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import Any, TypeAlias
 
@@ -28,9 +30,10 @@ import symad.tracing.values.containers as containers
 from codegen.limits import bytes_are_limited
 from symad.derivatives import modes
 from symad.derivatives.level import Level, in_level, is_noting, open_level
+from symad.derivatives.live_arrays import LiveArrays
 from symad.derivatives.selection import Selection
 from symad.errors import RuleError
-from symad.graph.array_operands import Asked, Reading
+from symad.graph.array_operands import Asked, Nodes, Reading
 from symad.graph.array_values import read, values_of_array
 from symad.graph.repeated_schedules import schedule_again
 from symad.tracing.calling.function_names import name_of
@@ -51,7 +54,7 @@ ROWS = 16  # nodes that are traced in that time, where they are no arrays
 LARGEST = 2**20  # nodes of a trace without arrays: some hundred MB
 MISSES = 8  # calls with other answers, more than with the same, after which a function is run each time
 
-Called: TypeAlias = Callable[[Level], Tree]
+Called: TypeAlias = Callable[[Level, Callable[..., Any]], Tree]  # what runs a function in a level
 Leaves: TypeAlias = Sequence[Any]
 
 
@@ -67,7 +70,7 @@ class KeptTraces:
         """Return value and gradient of what `called` runs in a level; by a trace that is kept, where there is one."""
 
         def run(level: Level) -> tuple[Any, ...]:
-            result = called(level)
+            result = called(level, chosen.function)
             return level.close(result, modes.gradient(level, result))
 
         return self._kept_gradient(chosen, called) or in_level(chosen.arguments, chosen.names, run)
@@ -109,16 +112,7 @@ class KeptTraces:
             return None
         generators, read = _generators(), Surroundings(self._f, *static_parts(chosen.others), of_kernel=True)
         try:
-            with open_level(chosen.arguments, chosen.names, arrays=True) as level:
-                asked: list[Asked] = []
-                level.scope.graph.arrays.asked = asked
-                try:
-                    result = called(level)
-                    arrays, nodes = len(level.scope.graph.arrays.nodes), len(level.scope.graph)
-                    trees = result, (modes.gradient_for_any_numbers if arrays else modes.gradient)(level, result)
-                finally:
-                    level.scope.graph.arrays.asked = None
-                found = level.close(*trees)
+            found, traced = _traced(chosen, called)
         except SymbolMetArraysError as error:
             forgive(error)
             self._note(key, "it has symbols")
@@ -126,35 +120,100 @@ class KeptTraces:
         size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
         if not (read.complete and read.unchanged() and _generators() == generators) or read.runs_out:
             self._note(key, "it changes what it reads")
-        elif size > COMPARED * (arrays or nodes // ROWS):
-            self._note(key, f"{size:,} bytes that it reads would be compared at each call")
-        elif not arrays and nodes > LARGEST:
-            self._note(key, f"it has {nodes:,} nodes")
+        elif not traced.arrays and traced.nodes > LARGEST:
+            self._note(key, f"it has {traced.nodes:,} nodes")
+        elif size <= traced.compared:
+            self._note(key, _Kept(traced, read, others))
         else:
-            self._note(key, _Kept(level, trees, asked, read, others))
+            kept = self._with_live_arrays(chosen, others, called, found, read)
+            self._note(key, kept or f"{size:,} bytes that it reads would be compared at each call")
         return found
+
+    def _with_live_arrays(
+        self, chosen: Selection, others: Leaves, called: Called, right: tuple[Any, Any], read: Surroundings
+    ) -> _Kept | None:
+        """Return a trace that reads the large arrays at each call; None where that is not the same, or not enough."""
+        live = LiveArrays(chosen.function)
+        size = read.bytes - live.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
+        if not live.arrays:
+            return None
+        try:
+            found, traced = _traced(chosen, called, live)
+        except Exception as error:  # a traced array may not do what an array does
+            forgive(error)
+            LOG.debug("%s does not run with traced arrays in place of large ones: %s", name_of(self._f), error)
+            return None
+        if size > traced.compared or traced.read_otherwise != size or not _are_same(found, right):
+            return None
+        left = frozenset(map(id, live.arrays))
+        return _Kept(traced, Surroundings(self._f, *static_parts(chosen.others), of_kernel=True, left=left), others)
 
 
 _ONCE = "it was called once"
 
 
+@dataclass(frozen=True)
+class _Traced:
+    """What a level traced: value and gradient, what was asked of numbers, and nodes that stand for live arrays."""
+
+    level: Level
+    trees: tuple[Tree, Tree]
+    asked: Sequence[Asked]
+    live: Sequence[tuple[Nodes, NDArray[np.float64]]]
+    read_otherwise: int  # bytes that the function with live arrays still reads, and are compared
+
+    @property
+    def arrays(self) -> int:
+        """Array nodes."""
+        return len(self.level.scope.graph.arrays.nodes)
+
+    @property
+    def nodes(self) -> int:
+        """All nodes."""
+        return len(self.level.scope.graph)
+
+    @property
+    def compared(self) -> int:
+        """How many bytes are compared in the time that tracing takes."""
+        return COMPARED * (self.arrays or self.nodes // ROWS)
+
+
+def _traced(chosen: Selection, called: Called, live: LiveArrays | None = None) -> tuple[tuple[Any, Any], _Traced]:
+    """Return value and gradient, and their trace; with live arrays, which have nodes of their own."""
+    with open_level(chosen.arguments, chosen.names, arrays=True) as level:
+        asked: list[Asked] = []
+        graph, before = level.scope.graph, len(level.scope.graph.arrays.nodes)
+        graph.arrays.asked = asked
+        try:
+            nodes, function = ([], chosen.function) if live is None else live.traced(level.scope)
+            around = 0 if live is None else Surroundings(function, *static_parts(chosen.others), of_kernel=True).bytes
+            result = called(level, function)
+            arrays = len(graph.arrays.nodes) > before + 2 * len(nodes)
+            trees = result, (modes.gradient_for_any_numbers if arrays else modes.gradient)(level, result)
+        finally:
+            graph.arrays.asked = None
+        pairs = list(zip(nodes, () if live is None else live.arrays, strict=True))
+        (value, gradient) = level.close(*trees)
+        return (value, gradient), _Traced(level, trees, asked, pairs, around)
+
+
 class _Kept:
     """A trace, and what it depends on. `_lock`: numbers are kept with the graph while they are needed."""
 
-    def __init__(
-        self, level: Level, trees: tuple[Tree, Tree], asked: Sequence[Asked], read: Surroundings, others: Leaves
-    ) -> None:
+    def __init__(self, traced: _Traced, read: Surroundings, others: Leaves) -> None:
         self.hits, self.misses = 0, 0
+        level = traced.level
         self._level, self._graph, self._values = level, level.scope.graph, level.scope.values
-        self._result, self._gradient = trees
-        self._asked, self._surroundings = asked, read
+        self._result, self._gradient = traced.trees
+        self._asked, self._live, self._surroundings = traced.asked, traced.live, read
         self._others = [leaf.copy() if _is_array(leaf) else leaf for leaf in others]
         self._lock = Lock()
         self._forget()
         self._enter([np.zeros(shape) for shape in level.parameters.shapes])
-        wanted = [*(tree.nodes for tree in trees), *(nodes.ravel() for nodes, *_ in asked)]
-        self._schedule = schedule_again(self._graph, wanted, level.parameters.arrays, self._values)
-        self._readings = [[self._graph.arrays.reading(nodes) for nodes in tree.arrays] for tree in trees]
+        wanted = [*(tree.nodes for tree in traced.trees), *(nodes.ravel() for nodes, *_ in self._asked)]
+        given = [*level.parameters.arrays, *(nodes for nodes, _ in self._live)]
+        self._schedule = schedule_again(self._graph, wanted, given, self._values)
+        self._readings = [[self._graph.arrays.reading(nodes) for nodes in tree.arrays] for tree in traced.trees]
         self._forget()
 
     def gradient(self, leaves: Leaves, others: Leaves) -> tuple[Any, Any] | None:
@@ -163,6 +222,7 @@ class _Kept:
             return None
         try:
             as_it_was = all(map(_same, others, self._others)) and self._surroundings.unchanged()
+            as_it_was = as_it_was and all(_is_read(array, nodes) for nodes, array in self._live)
             found = self._computed(leaves) if as_it_was else None
         except (
             np.linalg.LinAlgError,
@@ -199,6 +259,8 @@ class _Kept:
                 self._graph.arrays.values[array.first] = np.array(leaf, dtype=np.float64).ravel()
             else:
                 self._values.update(zip(nodes.ravel().tolist(), np.ravel(leaf).tolist(), strict=True))
+        for nodes, numbers in self._live:
+            self._graph.arrays.values[int(nodes.flat[0])] = numbers.ravel()
 
     def _forget(self) -> None:
         self._values.clear()
@@ -226,6 +288,16 @@ def _is_known(leaf: Any) -> bool:
 
 def _is_array(leaf: Any) -> bool:
     return type(leaf) is np.ndarray and not leaf.dtype.hasobject
+
+
+def _is_read(array: NDArray[Any], nodes: Nodes) -> bool:
+    """Whether an array still has the shape and type with which it was traced: both can be set."""
+    return array.shape == nodes.shape and array.dtype == np.float64
+
+
+def _are_same(found: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+    """Whether two results are the same, to the bit."""
+    return all(map(_same, containers.flatten(found)[0], containers.flatten(right)[0]))
 
 
 def _same(now: Any, before: Any) -> bool:

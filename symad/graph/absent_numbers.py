@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.evaluation.bitwise_choice import select
+
 Numbers = NDArray[np.float64]
 
 _MARK = np.int64(0x7FF8_5A5A_0000_0001)  # the bits of a NaN that no operation makes
@@ -28,7 +30,7 @@ def there(values: Any) -> NDArray[np.bool_]:
 
 def present_where(holds: Any, values: Any) -> Numbers:
     """Return values where something holds, absent elsewhere."""
-    found: Numbers = np.where(holds, values, ABSENT)
+    found: Numbers = select(holds, values, ABSENT)
     return found
 
 
@@ -49,12 +51,15 @@ def times(left: Any, right: Any) -> Numbers:
     >>> there(times(np.array([np.inf, 2.0]), np.array([ABSENT, 3.0])))
     array([False,  True])
     """
-    return present_where(there(left) & there(right), np.multiply(left, right))
+    found: Numbers = np.multiply(left, right)
+    if (np.isnan(found) == (found.view(np.int64) == _MARK)).all():
+        return found  # a product with NaN has the bits of that NaN, here the mark: so it is nearly everywhere
+    return present_where(there(left) & there(right), found)
 
 
 def settled(values: Any) -> Numbers:
     """Return values with the number 0 for what is absent."""
-    found: Numbers = np.where(there(values), values, 0.0)
+    found: Numbers = select(there(values), values, 0.0)
     return found
 
 
@@ -67,7 +72,12 @@ def shares(terms: Any, best: Any) -> Numbers:
     [0.5, 0.5]
     """
     equal = terms == best
-    if (np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) <= 1).all():
-        return present_where(equal, 1.0)
-    before = np.cumsum(equal, axis=0)
-    return present_where(equal, 0.5 ** (before[-1:] - np.maximum(before - 1, 1)))
+    if len(equal) == 2:
+        return present_where(equal, select(equal[:1] & equal[1:], 0.5, 1.0))
+    several = np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) > 1
+    found = present_where(equal, 1.0)
+    if several.any():
+        tied = equal[:, several]
+        before = np.cumsum(tied, axis=0)
+        found[:, several] = present_where(tied, 0.5 ** (before[-1:] - np.maximum(before - 1, 1)))
+    return found

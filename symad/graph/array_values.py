@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from symad.graph.absent_numbers import plus, present_where, settled, shares, the
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.graph import Graph
 
+FEW_TERMS = 16  # of which the largest is found term by term,
+MANY = 4096  # where there are so many in all
 Values = dict[int, Any]
 Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[Reading, ...]]  # what computes it, flat, from what
 Part = tuple[list[int], Step | None, list[int]]  # nodes, then an array node, and elements of it that nodes read
@@ -256,7 +258,10 @@ def read(graph: Graph, reading: Reading, values: Values) -> Any:
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
-    return _REDUCTIONS[array.head].reduce(terms, axis=0)
+    ufunc = _REDUCTIONS[array.head]
+    if 1 < len(terms) <= FEW_TERMS and terms.size >= MANY:  # along an axis of few, NumPy goes place by place
+        return reduce(ufunc, terms)
+    return ufunc.reduce(terms, axis=0)
 
 
 def _scattered(array: ArrayNode, terms: NDArray[Any]) -> NDArray[Any]:

@@ -131,7 +131,7 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         if (written := in_code.gradient(chosen)) is not None:
             return written[0], chosen.as_asked(written[1])
 
-        found = kept.gradient(chosen, lambda level: call_scalar(level, chosen.function, f))
+        found = kept.gradient(chosen, lambda level, function: call_scalar(level, function, f))
         return found[0], chosen.as_asked(found[1])
 
     recipe = Recipe("value and gradient", f, argnums) if wrt is None else None

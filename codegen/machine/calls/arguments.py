@@ -39,7 +39,8 @@ def as_numbers(value: Any, declared: Input, position: int, number: NumberType = 
         raise ArgumentError(
             "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
         ) from error
-    if np.ma.is_masked(value):
+    derived = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    if derived and np.ma.is_masked(value):  # NumPy imports masked arrays when they are asked for
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
     if array.dtype.kind not in number.kinds:
         raise ArgumentError(

@@ -17,7 +17,7 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.constant_nodes import as_number, is_boolean
 from symad.tracing.values.node_arrays import elementwise, has_truths, homogeneous
-from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.node_operands import has_own_rules, holds_traced, nodes_of, scope_of
 from symad.tracing.values.node_trees import object_array
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
@@ -78,7 +78,7 @@ def is_real(leaf: Any) -> bool:
     """Whether a leaf is a real number, an expression, a traced value, or an array of them."""
     if isinstance(leaf, Traced | sp.Expr | sp.logic.boolalg.Boolean | Fraction | sp.MatrixBase | sp.NDimArray):
         return True
-    if isinstance(leaf, np.matrix | np.ma.MaskedArray) or not isinstance(leaf, np.ndarray | np.generic | int | float):
+    if has_own_rules(leaf) or not isinstance(leaf, np.ndarray | np.generic | int | float):
         return False
     return np.asarray(leaf).dtype.kind in "biufO"
 

@@ -15,7 +15,7 @@ import random
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.floa
 class Surroundings:
     """What functions can reach, as it was, and how each part is put back; what global names lead to is left alone."""
 
-    def __init__(self, *roots: Any, of_kernel: bool = False) -> None:
+    def __init__(self, *roots: Any, of_kernel: bool = False, left: Collection[int] = ()) -> None:
         self._kept: list[
             tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
         ] = []  # (state now, state, put back, what)
@@ -49,6 +49,7 @@ class Surroundings:
         self._name = ""  # of the global that is being looked at
         self.bytes = 0  # of arrays, which are compared
         self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
+        self._left = left  # arrays that may change, by their ids
         self._of_kernel = of_kernel  # nothing is put back; names that are not bound yet may be, later
         if not of_kernel:
             self._note(random.getstate, random.setstate, RANDOM)
@@ -120,7 +121,7 @@ class Surroundings:
                 self._note(lambda: (value.nodes.copy(), value.scope), functools.partial(_refill, value), "an array")
             return []
         if isinstance(value, np.ndarray):
-            if value.flags.writeable and value.size <= LARGEST:
+            if value.flags.writeable and value.size <= LARGEST and id(value) not in self._left:
                 self.bytes += value.nbytes
                 self._note(lambda: value, lambda old: np.copyto(value, old), "an array", value.copy)
             return []

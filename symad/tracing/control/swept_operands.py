@@ -14,6 +14,7 @@ from codegen.expressions.sympy_in import entries
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.node_operands import has_own_rules
 from symad.tracing.values.node_trees import object_array
 from symad.tracing.values.traced import Traced
 
@@ -93,7 +94,7 @@ def _as_array(leaf: Any, name: str) -> Any:
     if isinstance(leaf, sp.MatrixBase | sp.NDimArray):
         return object_array(entries(leaf), tuple(leaf.shape))
     array = object_array([leaf], ()) if isinstance(leaf, sp.Basic) else np.asarray(leaf)
-    if array.dtype.kind not in "biufO" or isinstance(leaf, np.matrix | np.ma.MaskedArray):
+    if array.dtype.kind not in "biufO" or has_own_rules(leaf):
         raise ArgumentError(
             f"{name} is of type {type(leaf).__name__} ({array.dtype})",
             where=user_place(),

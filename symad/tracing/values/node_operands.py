@@ -75,11 +75,21 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
         return nodes
     if isinstance(value, sp.Basic | sp.MatrixBase | sp.NDimArray):
         return _sympy_nodes(value, scope)
-    if isinstance(value, np.matrix | np.ma.MaskedArray):
+    if has_own_rules(value):
         raise _refusal(f"a {type(value).__name__}", "its own rules for * or for masks would be lost")
     if isinstance(value, Fraction) or type(value) is int:  # NumPy has no integers beyond 64 bits
         return np.array(scope.graph.number(value), dtype=np.int64)
     return _array_nodes(value, scope)
+
+
+def has_own_rules(value: Any) -> bool:
+    """Whether a value is an array with rules of its own for * or for masks (NumPy imports masked arrays when asked).
+
+    >>> has_own_rules(np.ones(2)), has_own_rules(np.ma.array([1.0]))
+    (False, True)
+    """
+    derived = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    return derived and isinstance(value, np.matrix | np.ma.MaskedArray)
 
 
 def _array_nodes(value: Any, scope: Scope) -> Nodes:

@@ -9,7 +9,7 @@ import scipy.linalg
 import codegen.loops.emit.rolled_code as rolled_code
 from codegen.errors import ArgumentError, LoweringError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
-from codegen.functions.linear_algebra import has_library, routine_address
+from codegen.functions.linear_algebra import has_library, pointers, routine_address
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Gather, Nest, Result, RolledProgram
@@ -187,10 +187,14 @@ def test_malformed_operations_are_refused():
 
 
 def test_a_missing_library_names_the_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "scipy.linalg", None)
+    modules = __import__("sys").modules
+    monkeypatch.setitem(modules, "scipy", None)
+    monkeypatch.delitem(modules, "scipy.linalg.cython_lapack", raising=False)
+    pointers.cache_clear()
     routine_address.cache_clear()
     try:
         with pytest.raises(LoweringError, match=r"SciPy is not installed; pip install symad\[special\]"):
             routine_address("lapack.dpotrf")
     finally:
+        pointers.cache_clear()
         routine_address.cache_clear()

@@ -304,14 +304,97 @@ def test_a_debugger_sees_each_run(runs: list[int]) -> None:
     assert len(runs) == 3
 
 
-def test_large_constants_are_not_compared_at_each_call(caplog: pytest.LogCaptureFixture, runs: list[int]) -> None:
+LARGE = rng.normal(size=(40_000, 20))
+
+
+def test_large_arrays_are_read_at_each_call(runs: list[int]) -> None:
+    data, labels = rng.normal(size=(100_000, 8)), rng.normal(size=100_000)
+
+    def inner(x: Any) -> Any:
+        return data @ x
+
+    def f(x: Any) -> Any:
+        return np.sum(np.log1p(np.exp(-labels * inner(x)))) + np.sum(x**2)
+
+    gradient, x = sa.value_and_grad(f), rng.normal(size=8) * np.ones(16)[:8]
+
+    def check() -> None:
+        found, right = gradient(x), sa.value_and_grad(f)(x)
+        assert found[0] == right[0]
+        np.testing.assert_array_equal(found[1], right[1])
+
+    for _ in range(3):
+        check()
+    before = len(runs)
+    gradient(x)
+    assert len(runs) == before, "the trace is kept"
+    data[7, 3] = 5.0  # in place
+    check()
+    data *= 0.5
+    check()
+    labels = labels + 1.0  # another array under the name
+    check()
+    labels[3] = np.inf
+    check()
+    data.shape = (8, 100_000)
+    with pytest.raises(ValueError, match="matmul"):
+        gradient(x)
+
+
+def test_large_global_arrays_are_read_at_each_call(runs: list[int]) -> None:
+    gradient, x = sa.grad(lambda x: np.sum(np.tanh(LARGE @ x) ** 2)), rng.normal(size=20)
+    for _ in range(3):
+        gradient(x)
+    before, kept = len(runs), LARGE.copy()
+    try:
+        LARGE[0] = 3.0
+        found = gradient(x)
+        assert len(runs) == before
+        np.testing.assert_array_equal(found, sa.grad(lambda x: np.sum(np.tanh(LARGE @ x) ** 2))(x))
+    finally:
+        LARGE[:] = kept
+
+
+def test_what_is_asked_of_a_large_array_is_asked_again(runs: list[int]) -> None:
     data = np.ones(2**20)
-    with caplog.at_level(logging.DEBUG, "symad"):
-        gradient = sa.grad(lambda x: np.sum(data * x[0]) + np.sum(x))
-        for _ in range(3):
-            gradient(np.ones(16))
-    assert "is not: 8,388,608 bytes that it reads would be compared at each call" in caplog.text
-    assert len(runs) == 3
+
+    def f(x: Any) -> Any:
+        return np.sum(data * x[0]) if data[5] > 0.0 else np.sum(data * x[1] ** 2)
+
+    gradient, x = sa.grad(f), rng.normal(size=16)
+    for _ in range(3):
+        gradient(x)
+    before = len(runs)
+    np.testing.assert_array_equal(gradient(x), sa.grad(f)(x))
+    assert len(runs) == before + 1, "the trace is kept"
+    data[5] = -1.0
+    np.testing.assert_array_equal(gradient(x), sa.grad(f)(x))
+
+
+def test_a_function_that_looks_at_the_type_of_a_large_array_is_run(
+    caplog: pytest.LogCaptureFixture, runs: list[int]
+) -> None:
+    data = np.ones(2**20)
+    held = [np.ones(2**20)]
+
+    def asks(x: Any) -> Any:
+        return np.sum(data * x[0]) if type(data) is np.ndarray else np.sum(data * x[1])
+
+    def reads_from_a_list(x: Any) -> Any:
+        return np.sum(held[0] * x[0])
+
+    def both_ways(x: Any) -> Any:
+        return np.sum(data * x[0]) + np.sum(both[0])
+
+    both = [data]
+    for f in (asks, reads_from_a_list, both_ways):
+        gradient, before = sa.grad(f), len(runs)
+        with caplog.at_level(logging.DEBUG, "symad"):
+            for _ in range(3):
+                np.testing.assert_array_equal(gradient(np.ones(16))[1:], 0.0)
+        assert "8,388,608 bytes that it reads would be compared at each call" in caplog.text
+        assert len(runs) >= before + 3
+        caplog.clear()
 
 
 def test_traces_are_bounded() -> None:

@@ -1,0 +1,136 @@
+"""Live arrays: large arrays that a function reads are arguments of its kept trace, and are read anew at each call.
+
+To compare 16 MB with what they were takes longer than most functions of them. So the function is traced with traced
+arrays in their place: by copies of it, and of the functions that it calls by name, whose variables are their own. What
+it asks of these numbers is then noted, as for arguments. Nothing of the user's is changed, not for a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.loops.loop import Nodes
+from symad.graph.array_operands import ArrayNode
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import is_installed, is_library
+from symad.tracing.control.surroundings import LARGEST
+from symad.tracing.values.containers import from_nodes
+
+LEAST = 2**16  # bytes of an array; smaller ones are compared
+
+
+class LiveArrays:
+    """The large arrays among the variables of a function, and of those that it calls by name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._functions = list(_reached(function))
+        found = {id(value): value for each in self._functions for value in _values(each) if _is_large(value)}
+        self.arrays: Sequence[NDArray[np.float64]] = tuple(found.values())
+
+    @property
+    def bytes(self) -> int:
+        """How many they have in all."""
+        return sum(array.nbytes for array in self.arrays)
+
+    def traced(self, scope: Scope) -> tuple[list[Nodes], Callable[..., Any]]:
+        """Return nodes that stand for the arrays in a scope, and the function with traced arrays of these nodes."""
+        nodes = [_nodes(scope, array) for array in self.arrays]
+        traced = [from_nodes(each, scope) for each in nodes]
+        return nodes, self.bound({id(array): value for array, value in zip(self.arrays, traced, strict=True)})
+
+    def bound(self, stand_ins: Mapping[int, Any]) -> Callable[..., Any]:
+        """Return the function with other values in place of some, by their ids.
+
+        >>> data = np.ones(10**5)
+        >>> live = LiveArrays(lambda x: x * data.sum())
+        >>> live.bound({id(data): np.zeros(2)})(3.0), len(live.arrays)
+        (0.0, 1)
+        """
+        cells = {id(cell): (cell, CellType()) for each in self._functions for cell in each.__closure__ or ()}
+        spaces = {
+            id(each.__globals__): (each.__globals__, dict(each.__globals__))
+            for each in self._functions
+            if not _is_ours(each)
+        }
+        copies: dict[int, Any] = dict(stand_ins)
+        for each in self._functions:
+            space = each.__globals__ if _is_ours(each) else spaces[id(each.__globals__)][1]
+            around = tuple(cells[id(cell)][1] for cell in each.__closure__ or ())
+            copies[id(each)] = _copy(each, space, around)
+        for cell, own in cells.values():
+            for value in _contents(cell):
+                own.cell_contents = copies.get(id(value), value)
+        for space, own_space in spaces.values():
+            own_space.update({name: copies.get(id(value), value) for name, value in space.items()})
+        found: Callable[..., Any] = copies[id(self._function)]
+        return found
+
+
+def _copy(function: FunctionType, space: dict[str, Any], around: tuple[CellType, ...]) -> FunctionType:
+    made = FunctionType(function.__code__, space, function.__name__, function.__defaults__, around or None)
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
+    made.__module__, made.__doc__ = function.__module__, function.__doc__
+    vars(made).update(vars(function))
+    return made
+
+
+def _reached(function: Callable[..., Any]) -> Iterator[FunctionType]:
+    """Yield a function and those that its variables hold, of the user's or of ours, each once."""
+    seen, waiting = set[int](), [function]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, FunctionType) and id(found) not in seen:
+            seen.add(id(found))
+            if _is_ours(found) or not is_installed(found.__code__.co_filename):
+                yield found
+                waiting += _values(found)
+
+
+def _values(function: FunctionType) -> list[Any]:
+    """Return the values of a function's variables: those of enclosing functions, and global ones but for ours."""
+    found = [value for cell in function.__closure__ or () for value in _contents(cell)]
+    if not _is_ours(function):
+        space = function.__globals__
+        found += [space[name] for name in _names(function.__code__) if name in space]
+    return found
+
+
+def _names(code: CodeType) -> set[str]:
+    """Return the names in code, and in the functions that it makes."""
+    codes = [code]
+    for each in codes:  # which grows
+        codes += [part for part in each.co_consts if isinstance(part, CodeType)]
+    return {name for each in codes for name in each.co_names}
+
+
+def _contents(cell: CellType) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:  # nothing is bound to it
+        return []
+
+
+def _is_ours(function: FunctionType) -> bool:
+    return is_library(function.__code__.co_filename)
+
+
+def _is_large(value: Any) -> bool:
+    """Whether a value is an array of floats that would be compared, and takes long."""
+    if type(value) is not np.ndarray or value.dtype != np.float64:
+        return False
+    return bool(value.flags.writeable) and value.nbytes >= LEAST and value.size <= LARGEST
+
+
+def _nodes(scope: Scope, array: NDArray[np.float64]) -> Nodes:
+    """Return nodes with the numbers of an array that are no constants: an alias of them."""
+    arrays = scope.graph.arrays
+    given = arrays.handed_out(arrays.made(ArrayNode("given", array.shape, sp.Float, numbers=array.ravel())))
+    nodes: Nodes = scope.arrays.aliases(given)
+    return nodes
