@@ -59,7 +59,7 @@ def with_jax(fuzzer: Fuzzer, name: str) -> Fuzzer:
     """The fuzzer with JAX as its oracle."""
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)
-    scopes = {name: _arrays_scope for name in ("arrays", "arrays-modes", "arrays-large")} | {
+    scopes = dict.fromkeys(("arrays", "arrays-modes", "arrays-large"), _arrays_scope) | {
         "nested": _nested_scope,
         "words": _nested_scope,
     }
