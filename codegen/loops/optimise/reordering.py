@@ -37,8 +37,7 @@ def reordered(steps: Sequence[Step]) -> list[Step]:
 def _reordered(region: Region) -> Region:
     if region.count < FEWEST or not region.parallel or any(use.kind != "store" for use in region.results):
         return region
-    uses: list[Gather | Result] = [*region.gathers, *region.results]
-    before = sum(map(_dearness, uses))
+    before = sum(map(_dearness, region.uses))
     for use in region.results:
         if not isinstance(use.table, Indexed) or _long_steps(use.table) < 0.5:
             continue
@@ -48,8 +47,7 @@ def _reordered(region: Region) -> Region:
             gathers=tuple(Gather(each.buffer, _permuted(each.table, order)) for each in region.gathers),
             results=tuple(replace(each, table=_permuted(each.table, order)) for each in region.results),
         )
-        uses = [*made.gathers, *made.results]
-        if sum(map(_dearness, uses)) < before:
+        if sum(map(_dearness, made.uses)) < before:
             return made
     return region
 
