@@ -21,7 +21,7 @@ from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, Options
-from codegen.pricing.price import price_rolled, price_straight
+from codegen.pricing.price import rolled_work, straight_work
 from codegen.pricing.price_table import Price, Way, cheapest
 
 
@@ -134,7 +134,10 @@ def _with_loops(program: Program, roll: Roll, options: Options) -> Program | Rol
         if roll == "always":
             raise ArgumentError('roll="always"', why=str(reason), do="leave the option out") from None
         return program
-    prices: dict[Way, Price] = {"straight": price_straight(program), "rolled": price_rolled(found, len(program))}
+    prices: dict[Way, Price] = {
+        "straight": straight_work(program).price,
+        "rolled": rolled_work(found, len(program)).price,
+    }
     worth_it = repeats_enough(found) and cheapest(prices) == "rolled"
     return found if roll == "always" or worth_it else program
 

@@ -160,13 +160,17 @@ class Names(dict[int, str]):
         value = self.new(f"load {lanes.scalar},ptr {self.address(pointer, position)},align {lanes.size}")
         if lanes.width == 1:
             return value
-        one = self.new(f"insertelement {lanes.type} poison,{lanes.scalar} {value},i32 0")
-        mask = f"<{lanes.width} x i32> zeroinitializer"
-        return self.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,{mask}")
+        return in_all_lanes(self.new, lanes, value)
 
     def store(self, value: str, pointer: str, position: int, lanes: Lanes | None = None) -> None:
         lanes, address = lanes or self.lanes, self.address(pointer, position)
         self.lines.append(f"store {lanes.type} {value},ptr {address},align {lanes.size}")
+
+
+def in_all_lanes(new: Callable[[str], str], lanes: Lanes, value: str) -> str:
+    """Write, by a function that writes an instruction, one number into all lanes."""
+    one = new(f"insertelement {lanes.type} poison,{lanes.scalar} {value},i32 0")
+    return new(f"shufflevector {lanes.type} {one},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
 
 
 LEAF_NAMES: dict[str, Callable[[Names, Row], str]] = {
@@ -336,9 +340,7 @@ def _gather(writer: Writer, names: Names, row: Row) -> str:
 
 def _spread(writer: Writer, names: Names, row: Row) -> str:
     """One value in all lanes."""
-    lanes = Lanes(row[1][0])
-    one = names.new(f"insertelement {lanes.type} poison,double {names[row[2]]},i32 0")
-    return names.new(f"shufflevector {lanes.type} {one},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
+    return in_all_lanes(names.new, Lanes(row[1][0]), names[row[2]])
 
 
 def _lane(writer: Writer, names: Names, row: Row) -> str:

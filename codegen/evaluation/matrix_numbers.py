@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -23,6 +22,15 @@ def matrix_numbers(operation: MatrixOperation, operands: Sequence[Numbers]) -> l
     >>> matrix_numbers(MatrixOperation("solve", (2, 1)), [np.array([2.0, 1.0, 0.0, 4.0]), np.array([4.0, 8.0])])
     [array([1., 2.])]
     """
+    try:
+        return existing_numbers(operation, operands)
+    except np.linalg.LinAlgError:
+        found = [np.full(size, np.nan) for size in operation.results]
+        return [np.tril(found[0].reshape(operation.sizes * 2)).ravel()] if operation.kind == "cholesky" else found
+
+
+def existing_numbers(operation: MatrixOperation, operands: Sequence[Numbers]) -> list[Numbers]:
+    """Return the results of an operation, flat; LinAlgError where there are none."""
     with np.errstate(all="ignore"):
         return [np.ravel(found) for found in _NUMBERS[operation.kind](operation, *operands)]
 
@@ -37,11 +45,7 @@ def _product(operation: MatrixOperation, left: Numbers, right: Numbers) -> list[
 
 def _cholesky(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     n = operation.sizes[0]
-    lower = np.tril(matrix.reshape(n, n))
-    try:
-        return [np.asarray(np.linalg.cholesky(lower + np.tril(lower, -1).T), dtype=np.float64)]
-    except np.linalg.LinAlgError:
-        return [np.tril(np.full((n, n), np.nan))]
+    return [np.asarray(np.linalg.cholesky(matrix.reshape(n, n)), dtype=np.float64)]  # reads the lower triangle
 
 
 def _solve(operation: MatrixOperation, matrix: Numbers, right: Numbers) -> list[Numbers]:
@@ -49,11 +53,8 @@ def _solve(operation: MatrixOperation, matrix: Numbers, right: Numbers) -> list[
     square = matrix.reshape(n, n)
     if operation.kind == "triangular":
         square = np.tril(square)
-    try:
-        solved = np.linalg.solve(square.T if operation.transposed[0] else square, right.reshape(sides, n).T)
-        return [np.asarray(solved.T, dtype=np.float64)]
-    except np.linalg.LinAlgError:
-        return [np.full((sides, n), np.nan)]
+    solved = np.linalg.solve(square.T if operation.transposed[0] else square, right.reshape(sides, n).T)
+    return [np.asarray(solved.T, dtype=np.float64)]
 
 
 def _determinant(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
@@ -83,10 +84,9 @@ def _singular(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
 def _of_finite(
     factors: Callable[[Numbers], Iterable[Numbers]], operation: MatrixOperation, matrix: Numbers
 ) -> list[Numbers]:
-    """Return factors by columns; NaN for a matrix that is not finite, and where LAPACK's iteration has no end."""
+    """Return factors by columns; NaN for a matrix that is not finite."""
     if np.isfinite(matrix).all():
-        with suppress(np.linalg.LinAlgError):
-            return [part.T for part in factors(matrix)]
+        return [part.T for part in factors(matrix)]
     return [np.full(size, np.nan) for size in operation.results]
 
 

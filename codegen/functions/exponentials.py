@@ -38,7 +38,7 @@ def exponential(a: reals, x: reals, B: reals, order: ints32, n: int):
     T = B6[count:]
     U = T[count:]
     factors = U[count:]
-    norm = largest_row(a, n)
+    norm = power(a, T, U, n, 1)
     if norm < LARGEST:
         halvings = 0
         left = norm
@@ -51,9 +51,9 @@ def exponential(a: reals, x: reals, B: reals, order: ints32, n: int):
         times(B, B, B2, n)
         times(B2, B2, B4, n)
         times(B4, B2, B6, n)
-        four = largest_row(B4, n)
-        six = largest_row(B6, n)
-        further = power(B, T, U, n) * ERROR
+        four = power(B4, T, U, n, 1)
+        six = power(B6, T, U, n, 1)
+        further = power(B, T, U, n, 27) * ERROR
         g = 1.0
         while halvings > 0:
             h = g * 2.0
@@ -103,21 +103,12 @@ def combined(to: reals, x: reals, cx: real, y: reals, cy: real, z: reals, cz: re
             own = diagonal if k == i * (n + 1) else 0.0
             to[k] = x[k] * cx + y[k] * cy + z[k] * cz + own
 
-def largest_row(a: reals, n: int) -> real:
-    largest = 0.0
-    for i in range(n):
-        row = a[i * n:]
-        sum = 0.0
-        for j in range(n):
-            sum += fabs(row[j])
-        largest = sum if sum > largest or sum != sum else largest
-    return largest
-
-def power(a: reals, v: reals, w: reals, n: int) -> real:
+def power(a: reals, v: reals, w: reals, n: int, exponent: int) -> real:
+    # the largest sum of a row in a power of the absolute values
     largest = 0.0
     for i in range(n):
         v[i] = 1.0
-    for k in range(27):
+    for k in range(exponent):
         for i in range(n):
             row = a[i * n:]
             sum = 0.0
@@ -127,6 +118,6 @@ def power(a: reals, v: reals, w: reals, n: int) -> real:
         largest = 0.0
         for i in range(n):
             v[i] = w[i]
-            largest = w[i] if w[i] > largest else largest
+            largest = w[i] if w[i] > largest or w[i] != w[i] else largest
     return largest
 """

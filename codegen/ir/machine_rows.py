@@ -37,6 +37,16 @@ def operands_of(row: Row) -> tuple[int, ...]:
     return row[FIRST_OPERAND.get(row[0], 1) :]
 
 
+def with_operands(row: Row, operand_for: Callable[[int], int]) -> Row:
+    """Return a row with other operands.
+
+    >>> with_operands(("call", "tanh", 3), lambda operand: operand + 10)
+    ('call', 'tanh', 13)
+    """
+    first = FIRST_OPERAND.get(row[0], 1)
+    return (*row[:first], *[operand_for(operand) for operand in row[first:]])
+
+
 def lanes_of_row(row: Row) -> int:
     """Values that a row computes side by side.
 
@@ -53,6 +63,19 @@ def is_truth_row(row: Row) -> bool:
     (True, False)
     """
     return (row[1][1] if row[0] == "wide" else row[0]) in TRUTHS
+
+
+def constant_of(rows: Sequence[Row], index: int) -> float | None:
+    """Return the value of a constant row, None for another.
+
+    >>> constant_of([("const", struct.pack(">d", 2.5)), ("input", 0)], 0)
+    2.5
+    """
+    row = rows[index]
+    if row[0] != "const":
+        return None
+    value: float = struct.unpack(">d", row[1])[0]
+    return value
 
 
 def use_counts(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:

@@ -133,6 +133,16 @@ class Program:
         return found
 
 
+def operations_of(rows: Rows) -> int:
+    """Return how many rows are operations.
+
+    >>> x = sp.Symbol("x")
+    >>> operations_of(Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), ()))
+    1
+    """
+    return sum(map(bool, rows.operands))
+
+
 def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int]:
     """Rows that the wanted ones need beyond the known ones, ascending (topological); only these are looked at.
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from codegen.errors import ArgumentError
 from codegen.ir.matrix_operation import MatrixOperation
-from codegen.ir.program import Input, Output, Program
+from codegen.ir.program import Input, Output, Program, operations_of
 from codegen.ir.tables import Affine, Table
 
 Kind = Literal["store", "add", "last"]
@@ -100,6 +100,11 @@ class Region:
         """All that is read: by slots in every repetition, then the initial values of carries."""
         return (*self.gathers, *(use for carry in self.carries for use in carry.initial))
 
+    @property
+    def uses(self) -> tuple[Gather | Result, ...]:
+        """All that is used in every repetition: what slots read, then where results go."""
+        return (*self.gathers, *self.results)
+
     @cached_property
     def filled(self) -> frozenset[int]:
         """The buffers in which there are results."""
@@ -163,7 +168,7 @@ class RolledProgram:
     @property
     def operations(self) -> int:
         """Operations in all bodies, each counted once: what the size of the code follows."""
-        return sum(_operations(region.body) for region, _ in regions_of(self.steps))
+        return sum(operations_of(region.body) for region, _ in regions_of(self.steps))
 
     @property
     def executed(self) -> int:
@@ -185,11 +190,7 @@ def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]
 def _executed(region: Region) -> int:
     if region.matrix is not None:
         return region.matrix.operations
-    return region.count * (_operations(region.body) + sum(use.kind == "add" for use in region.results))
-
-
-def _operations(body: Program) -> int:
-    return sum(1 for operands in body.operands if operands)
+    return region.count * (operations_of(region.body) + sum(use.kind == "add" for use in region.results))
 
 
 def _check_arrays(program: RolledProgram) -> None:
@@ -246,8 +247,7 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
 
 def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
     """Refuse a region of a matrix operation that is not run once, or has other operands or results."""
-    uses: list[Gather | Result] = [*region.gathers, *region.results]
-    tables = [use.table for use in uses if use.table.count > 1]
+    tables = [use.table for use in region.uses if use.table.count > 1]
     if not all(isinstance(found, Affine) and found.step == 1 for found in tables):
         raise ArgumentError(f"a {matrix.kind} of matrices that are not side by side", where=where)
     if region.count != 1 or region.carries or region.body.heads != matrix.body.heads:

@@ -13,17 +13,17 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from codegen.ir.program import Output, Program
+from codegen.ir.program import Output, Program, operations_of
 from codegen.ir.region import RolledProgram
 from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
-from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
+from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
 from codegen.loops.place.placed_bodies import can_be_nest
-from codegen.pricing.price import price_rolled, price_unrolled
+from codegen.pricing.price import rolled_work, unrolled_work
 from codegen.stages import observed, stage
 
 Roll = Literal["auto", "never", "always"]  # whether what repeats becomes loops
@@ -38,7 +38,7 @@ def roll_rows(
 ) -> tuple[list[Loop], RolledProgram]:
     """Return the loops of rows, those `written` down first, and the rolled program; StraightError where none is."""
     if len(rows.heads) < FEWEST_ROWS and not written:
-        raise StraightError(f"too few operations for loops ({operations_of(rows)})")
+        raise StraightError(f"too few operations for loops ({rows.operations})")
     stage("rows", lambda: _flat_program(rows, arrays))
     found = find(
         rows,
@@ -129,7 +129,7 @@ def with_loops(loop: Loop) -> Loop:
     if not loop.inside:
         arrays = Arrays([("slots", slots)], [(outputs, None)])
         program = place(body, arrays, found.loops, found.sums, "body")
-        if not repeats_enough(program) or price_rolled(program).call > price_unrolled(program).call:
+        if not repeats_enough(program) or rolled_work(program).price.call > unrolled_work(program).price.call:
             return loop
         if not agree(program, body, arrays):
             fall_back(f"the loop at {loop.origin}", "the loops found in its body did not give its values")

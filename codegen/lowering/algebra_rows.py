@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.ir.machine_rows import Machine, Reference, Row, in_range
+from codegen.ir.machine_rows import Machine, Reference, Row, constant_of, in_range
 from codegen.lowering.lower import Lowered
 
 Factors: TypeAlias = tuple[tuple[int, int], ...]  # (row, exponent), ascending by row, no exponent zero
@@ -15,19 +14,6 @@ Monomial: TypeAlias = tuple[float, Factors]  # coefficient and factors
 
 MOST_FACTORS = 12  # longer products stay as they are: chains of products would take quadratic time
 MOST_EXPONENT = 64
-
-
-def constant_of(rows: Sequence[Row], index: int) -> float | None:
-    """Return the value of a constant row, None for another.
-
-    >>> constant_of([("const", struct.pack(">d", 2.5)), ("input", 0)], 0)
-    2.5
-    """
-    row = rows[index]
-    if row[0] != "const":
-        return None
-    value: float = struct.unpack(">d", row[1])[0]
-    return value
 
 
 def collected(rows: Sequence[Row], index: int) -> float | None:

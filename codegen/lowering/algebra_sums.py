@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from codegen.ir.machine_rows import Reference, in_range, operands_of
-from codegen.lowering.algebra_rows import Factors, Rebuilder, constant_of, monomials, multiply
+from codegen.ir.machine_rows import Reference, constant_of, in_range, operands_of
+from codegen.lowering.algebra_rows import Factors, Rebuilder, monomials, multiply
 from codegen.lowering.lower import Lowered
 
 Terms: TypeAlias = dict[Factors, float]  # factors: coefficient; () is the constant

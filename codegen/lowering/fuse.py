@@ -9,9 +9,17 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, Rows, in_range, is_power_of_two, operands_of
+from codegen.ir.machine_rows import (
+    LEAVES,
+    Row,
+    Rows,
+    constant_of,
+    in_range,
+    is_power_of_two,
+    operands_of,
+    with_operands,
+)
 from codegen.limits import EVERY, check
-from codegen.lowering.algebra_rows import constant_of
 from codegen.lowering.lower import Lowered
 
 
@@ -224,8 +232,7 @@ class _Signs:
             return self.sum(row, self.wants[index])
         if row[0] in PRODUCTS:
             return self.product(row, self.wants[index])
-        first = FIRST_OPERAND.get(row[0], 1)
-        return self.made.row(*row[:first], *[self.plain(part) for part in row[first:]]), 1
+        return self.made.row(*with_operands(row, self.plain)), 1
 
     def product(self, row: Row, want: int) -> tuple[int, int]:
         parts = [self.done[part] for part in row[1:]]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from codegen.functions.libraries import FUNCTIONS
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of, with_operands
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
@@ -247,10 +247,7 @@ class _Writer:
         for index in sorted(live, key=lambda index: (self.rows[index][0] not in LEAVES, keys[index], index)):
             pack = self.packer.place.get(index)
             if pack is None:
-                row = self.rows[index]
-                first = FIRST_OPERAND.get(row[0], 1)
-                operands = [] if row[0] in LEAVES else [self.value(part) for part in row[first:]]
-                self.single[index] = self.made.row(*row[:first], *operands)
+                self.single[index] = self.made.row(*with_operands(self.rows[index], self.value))
             elif pack not in self.wide:
                 shape = (len(pack), *self.packer.shape(index))
                 self.wide[pack] = self.made.row(

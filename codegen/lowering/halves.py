@@ -8,12 +8,11 @@ NaN: so a product of a coefficient that may be infinite, with a tangent that not
 from __future__ import annotations
 
 import math
-import struct
 from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.engine import vector_bits
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, operands_of
+from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, operands_of, with_operands
 from codegen.ir.program import Program
 from codegen.lowering.lower import Lowered
 
@@ -59,9 +58,7 @@ class _Writer:
             self.seeds[column] = self.place[index]
 
     def row(self, index: int) -> None:
-        old = self.old[index]
-        first = FIRST_OPERAND.get(old[0], 1)
-        row = (*old[:first], *(self.place[operand] for operand in old[first:]))
+        row = with_operands(self.old[index], self.place.__getitem__)
         reached = 0
         for operand in operands_of(row):
             reached |= self.reached[operand]
@@ -83,9 +80,9 @@ class _Writer:
 
     def _is_finite(self, index: int, divisor: bool) -> bool:
         """Whether a coefficient is a constant that leaves a 0 as it is."""
-        if self.rows[index][0] != "const":
+        value = constant_of(self.rows, index)
+        if value is None:
             return False
-        value: float = struct.unpack(">d", self.rows[index][1])[0]
         return value != 0 and not math.isnan(value) if divisor else math.isfinite(value)
 
     def _otherwise(self, row: Row) -> int:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import sympy as sp
 
 from codegen.ir.program import Program, Rows, reachable
-from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Indexed, Runs, Table, runs
 from codegen.pricing.price_table import (
     CACHED,
@@ -62,63 +62,15 @@ class Work:
         )
 
 
-def price_straight(program: Program) -> Price:
-    """Return what a program costs in straight lines.
+def straight_work(program: Program) -> Work:
+    """What a program has in straight lines.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
-    >>> plain, dear = (price_straight(program_from_sympy([x], [f])) for f in (x + 1, sp.exp(x) + 1))
+    >>> plain, dear = (straight_work(program_from_sympy([x], [f])).price for f in (x + 1, sp.exp(x) + 1))
     >>> plain.call < dear.call, plain.build < dear.build
     (True, True)
     """
-    return straight_work(program).price
-
-
-def price_rows(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0) -> Price:
-    """Return what straight lines cost of which only the number of rows of each kind is known.
-
-    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before.
-
-    >>> price_rows({(sp.tan, 1, None): 2}) == price_rows({(sp.tan, 1, None): 1}) + price_rows({(sp.tan, 1, None): 1})
-    False
-    >>> price_rows({(sp.tan, 1, None): 2}).call == 2 * price_rows({(sp.tan, 1, None): 1}).call
-    True
-    """
-    return rows_work(counted, stored, zeros, waits).price
-
-
-def price_sweep(program: Program, lanes: int, halves: Halves | None = None) -> Price:
-    """Return what a seeded program costs as a sweep over its columns, `lanes` at once; its halves may be known."""
-    return sweep_work(program, lanes, halves).price
-
-
-def price_rolled(program: RolledProgram, traced: int = 0) -> Price:
-    """Return what the loops of a rolled program cost, and the trace of so many operations in which they were found.
-
-    >>> from codegen.ir.region import Buffer, Gather, Result
-    >>> from codegen.ir.program import Input, Output
-    >>> from codegen.expressions.sympy_in import program_from_sympy
-    >>> x = sp.Symbol("x")
-    >>> def maps(n, f):
-    ...     all_of_them = Affine(0, 1, n)
-    ...     body, result = program_from_sympy([x], [f]), Result(0, 1, all_of_them, "store")
-    ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
-    ...     buffers = (Buffer("input", n), Buffer("output", n))
-    ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
-    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
-    >>> [price_rolled(program).call < price_unrolled(program).call for program in programs]
-    [False, True, True]
-    """
-    return rolled_work(program, traced).price
-
-
-def price_unrolled(program: RolledProgram) -> Price:
-    """Return what the straight lines cost that a rolled program stands for, before any two of them are shared."""
-    return unrolled_work(program).price
-
-
-def straight_work(program: Program) -> Work:
-    """What a program has in straight lines."""
     order = reachable(program, [row for output in program.outputs for row in output.rows])
     stored = sum(len(output.rows) for output in program.outputs)
     zeros = sum(output.size - len(output.rows) for output in program.outputs)
@@ -126,7 +78,14 @@ def straight_work(program: Program) -> Work:
 
 
 def rows_work(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0) -> Work:
-    """What straight lines have of which only the number of rows of each kind is known."""
+    """What straight lines have of which only the number of rows of each kind is known.
+
+    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before.
+
+    >>> one, two = (rows_work({(sp.tan, 1, None): count}).price for count in (1, 2))
+    >>> two == one + one, two.call == 2 * one.call
+    (False, True)
+    """
     found = operations(counted)
     total, rows = found.total(), sum(counted.values())
     call = _in_groups(found) + Counter(
@@ -168,7 +127,7 @@ def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int] | None 
 
 
 def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Work:
-    """What a sweep has, and what the same has in straight lines is `written_out`."""
+    """What a seeded program has as a sweep over its columns, `lanes` at once; its halves may be known."""
     halves = halves or halves_of(program)
     once, columns = operations(halves.once), on_lanes(operations(halves.columns))
     emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
@@ -229,7 +188,22 @@ def halves_of(program: Program) -> Halves:
 
 
 def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
-    """What the loops of a rolled program have, and the trace in which they were found."""
+    """What the loops of a rolled program have, and the trace of so many operations in which they were found.
+
+    >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.program import Input, Output
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> def maps(n, f):
+    ...     all_of_them = Affine(0, 1, n)
+    ...     body, result = program_from_sympy([x], [f]), Result(0, 1, all_of_them, "store")
+    ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
+    ...     buffers = (Buffer("input", n), Buffer("output", n))
+    ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
+    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
+    >>> [rolled_work(program).price.call < unrolled_work(program).price.call for program in programs]
+    [False, True, True]
+    """
     found = Work(Counter(zero=_cleared(program)), Counter(kernel=1, traced=traced, nest=_nests(program.steps)))
     for region, counts in regions_of(program.steps):
         found += _region_work(program, region, prod(counts))
@@ -237,7 +211,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
 
 
 def unrolled_work(program: RolledProgram) -> Work:
-    """What the straight lines have that a rolled program stands for."""
+    """What the straight lines have that a rolled program stands for, before any two of them are shared."""
     counted, waits = Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
@@ -273,13 +247,12 @@ def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
         return Work(Counter({"matrix": rounds, term: rounds * region.matrix.operations}), Counter(region=1))
     counted = _kinds_of(region.body)
     found = operations(counted)
-    uses: list[Gather | Result] = [*region.gathers, *region.results]
     grouped = found.total() - found["operation"] - found["sum"]
-    index = sum(use.table.count for use in uses if isinstance(use.table, Indexed))
+    index = sum(use.table.count for use in region.uses if isinstance(use.table, Indexed))
     build = Counter(region=1, row=sum(counted.values()), emitted=found.total(), grouped=grouped, index=index)
     once = _on_lanes(program, region, found) if region.parallel and region.count > 1 else _one_by_one(region, found)
     once["region"] += 1
-    for use in uses:
+    for use in region.uses:
         size = program.buffers[use.buffer].size
         if size > NEAREST and _moves(use.table):
             once["memory" if size > CACHED else "cache"] += region.count
@@ -288,7 +261,7 @@ def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
 
 def _one_by_one(region: Region, found: Counter[str]) -> Counter[str]:
     """One repetition after the other: what waits has the time to read and to store."""
-    uses, waits = len(region.gathers) + len(region.results), _waits(region)
+    uses, waits = len(region.uses), _waits(region)
     call = Counter({name: region.count * count for name, count in found.items()})
     call["store"] += 0 if waits else region.count * uses
     call["wait"] += max(0, waits - region.count * found.total() // AT_ONCE)
@@ -299,11 +272,10 @@ def _on_lanes(program: RolledProgram, region: Region, found: Counter[str]) -> Co
     """Repetitions side by side, in stretches in which all tables have a step."""
     uses: list[Use] = [("gather", use.table) for use in region.gathers]
     uses += [(use.kind, use.table) for use in region.results]
-    places: list[Gather | Result] = [*region.gathers, *region.results]
-    often = Counter([use.buffer for use in places if _moves(use.table)])
+    often = Counter([use.buffer for use in region.uses if _moves(use.table)])
     packed = [
         number
-        for number, use in enumerate(places)
+        for number, use in enumerate(region.uses)
         if often[use.buffer] * region.count >= WORTH * program.buffers[use.buffer].size
     ]
     vectors = _vectors(region.count, runs([table for _, table in uses], region.count))
@@ -357,10 +329,7 @@ def _nests(steps: Sequence[Step]) -> int:
 
 def _stored(program: RolledProgram) -> tuple[int, int]:
     """Numbers of the outputs that are written, as far as the number of stores shows it, and the others."""
-    written: Counter[int] = Counter()
-    for region, counts in regions_of(program.steps):
-        for use in region.results:
-            written[use.buffer] += use.table.count * prod(counts)
+    written = _written(program)
     sizes = {program.first_output + k: output.size for k, output in enumerate(program.outputs)}
     stored = sum(min(size, written[buffer]) for buffer, size in sizes.items())
     return stored, sum(sizes.values()) - stored
@@ -368,15 +337,19 @@ def _stored(program: RolledProgram) -> tuple[int, int]:
 
 def _cleared(program: RolledProgram) -> int:
     """Numbers of the buffers that are cleared: those with sums, and those with fewer stores than places."""
-    written: Counter[int] = Counter()
-    added = set()
-    for region, counts in regions_of(program.steps):
-        for use in region.results:
-            written[use.buffer] += use.table.count * prod(counts)
-            if use.kind == "add":
-                added.add(use.buffer)
+    written = _written(program)
+    added = {use.buffer for region, _ in regions_of(program.steps) for use in region.results if use.kind == "add"}
     return sum(
         _zero(buffer.size)
         for number, buffer in enumerate(program.buffers)
         if buffer.kind in ("workspace", "output") and (number in added or written[number] < buffer.size)
     )
+
+
+def _written(program: RolledProgram) -> Counter[int]:
+    """How often numbers of each buffer are written."""
+    written: Counter[int] = Counter()
+    for region, counts in regions_of(program.steps):
+        for use in region.results:
+            written[use.buffer] += use.table.count * prod(counts)
+    return written

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.values.containers as containers
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.loops.find.plain_rows import PlainRows, operations_of, plain_rows
+from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.find.repeated_regions import with_nests
 from codegen.loops.loop import Block, Loop, StraightError
 from codegen.loops.optimise.copy_propagation import without_copies
@@ -73,7 +73,7 @@ class Primal:
     @property
     def operations(self) -> int:
         """Operations traced, in straight lines and in the bodies of loops that were written down."""
-        return operations_of(self.rows) + sum(map(written_operations, self.traced.loops))
+        return self.rows.operations + sum(map(written_operations, self.traced.loops))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Block, Loop
 from codegen.pricing.price_table import Price, Way
 from symad.compiling.candidates import Primal, Rolled
 from symad.display.document import Block as Part, Document, Heading, Paragraph, Table
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.tracing.trace import Trace
 
@@ -146,15 +146,6 @@ def _whole(program: RolledProgram) -> str:
     """Return what an operation on whole arrays is."""
     operations = [region.matrix.description for region, _ in regions_of(program.steps) if region.matrix is not None]
     return ", ".join(operations) or program.name
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "loop"), counted(2, "loop")
-    ('1 loop', '2 loops')
-    """
-    return f"{number} {what}{'s'[: number != 1]}"
 
 
 def time_text(nanoseconds: float) -> str:

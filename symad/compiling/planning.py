@@ -17,22 +17,13 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.limits import limits
-from codegen.loops.find.plain_rows import operations_of
 from codegen.loops.loop import Loop, StraightError
 from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.matrices.matrix_loops import asks_library, only_whole
-from codegen.pricing.price import (
-    Halves,
-    halves_of,
-    price_rolled,
-    price_rows,
-    price_straight,
-    price_sweep,
-    price_unrolled,
-)
+from codegen.pricing.price import Halves, halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
 from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.candidates import (
@@ -211,7 +202,7 @@ class _Search:
         written = [written_operations(loop) for loop in self.written_down]
         return CompilationPlan(
             self.name,
-            operations_of(self.primal.rows) + sum(written) if self.primal else self.traced.count_ops(),
+            self.primal.rows.operations + sum(written) if self.primal else self.traced.count_ops(),
             self.primal.loops if self.primal else (),
             tuple(ways),
             self.refused,
@@ -257,9 +248,8 @@ class _Search:
                 "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
             )
             return None
-        return Candidate(
-            "rolled", program.executed, program.operations, price_rolled(program, self.primal.operations), rolled=found
-        )
+        price = rolled_work(program, self.primal.operations).price
+        return Candidate("rolled", program.executed, program.operations, price, rolled=found)
 
     def differentiated(self) -> Rolled:
         """Return the loops with all transforms, of large arrays that are written out if need be; or StraightError."""
@@ -332,7 +322,7 @@ class _Search:
         once, each = halves.once.total(), halves.columns.total()
         executed = once + -(-columns // lanes) * each  # one on the registers of several columns counts once
         self.written_out = _written_out(program, halves)
-        return Candidate("sweep", executed, once + each, price_sweep(program, lanes, halves), program)
+        return Candidate("sweep", executed, once + each, sweep_work(program, lanes, halves).price, program)
 
     def straight(self, loops: Candidate | None, sweep: Candidate | None) -> Candidate:
         """Straight lines: counted where they are written down, or cannot be told from another way."""
@@ -340,7 +330,7 @@ class _Search:
             return self.counted(self.traced)
         if loops is not None and loops.rolled is not None:
             rolled = loops.rolled.program
-            return Candidate("straight", rolled.executed, rolled.executed, price_unrolled(rolled))
+            return Candidate("straight", rolled.executed, rolled.executed, unrolled_work(rolled).price)
         written_out = self.written_out
         if sweep is not None and sweep.program is not None and written_out is not None:
             # Of a wide matrix, reverse mode may cost far less.
@@ -358,7 +348,7 @@ class _Search:
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)
         size = operations_of(program)
-        return Candidate("straight", size, size, price_straight(program), program, traced)
+        return Candidate("straight", size, size, straight_work(program).price, program, traced)
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
         """Return why a way is taken: what was asked for, or that the others cost more."""
@@ -381,7 +371,7 @@ def _written_out(program: Program, halves: Halves) -> Candidate:
     """Return what a sweep comes to when every column is written out."""
     output, rows = program.outputs[0], halves.written_out
     size = rows.total()
-    return Candidate("straight", size, size, price_rows(rows, len(output.rows) * program.inputs[-1].size))
+    return Candidate("straight", size, size, rows_work(rows, len(output.rows) * program.inputs[-1].size).price)
 
 
 def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -7,14 +7,14 @@ graph does not grow. Both mark a structural zero as an element that is absent: n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.node_builders as op
-from codegen.evaluation.matrix_numbers import matrix_numbers
+from codegen.evaluation.matrix_numbers import existing_numbers
 from codegen.ir.matrix_operation import MatrixOperation
 from symad.graph.absent_numbers import ABSENT, there
 from symad.graph.array_operands import ArrayNode, Kind, Reading, result_of
@@ -71,16 +71,12 @@ class Arithmetic(ABC):
         """Return products of matrices."""
 
     @abstractmethod
-    def solution(self, matrix: Carriers, right: Carriers) -> Carriers:
-        """Return the solutions of linear systems."""
+    def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
+        """Return the only result of an operation on whole matrices, flat."""
 
     @abstractmethod
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element, in NumPy's words."""
-
-    @abstractmethod
-    def exponential(self, n: int, matrix: Carriers) -> Carriers:
-        """Return the exponential of a matrix of n rows, flat."""
 
     @abstractmethod
     def known(self, numbers: NDArray[Any]) -> Carriers:
@@ -136,23 +132,22 @@ class NodeArithmetic(Arithmetic):
         """Return products of matrices."""
         return matmul(self.graph, left, right)
 
-    def solution(self, matrix: Carriers, right: Carriers) -> Carriers:
-        """Return the solutions of linear systems."""
-        if self._adds_arrays():
-            return self.graph.arrays.add("solve", right.shape, [matrix, right])
-        scope = innermost_scope()
-        assert scope is not None
-        return nodes_of(np.linalg.solve(Array(matrix, scope), Array(right, scope)), scope)
+    def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
+        """Return the only result of an operation on whole matrices; systems may be written out."""
+        if operation.kind not in ("solve", "triangular") or self._adds_arrays():
+            return self.graph.arrays.matrices(operation, operands)[0]
+        n, sides = operation.sizes
+        matrix, right = operands[0].reshape(n, n), operands[1].reshape(sides, n).T
+        if operation.kind == "triangular":
+            matrix = np.where(np.tri(n, dtype=bool), matrix, self.number(0))
+        solved = self.each(np.linalg.solve, matrix.T if operation.transposed[0] else matrix, right)
+        return solved.T.ravel()
 
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         scope = innermost_scope()
         assert scope is not None
         return nodes_of(function(*[Array(value, scope) for value in values]), scope)
-
-    def exponential(self, n: int, matrix: Carriers) -> Carriers:
-        """Return the exponential of a matrix."""
-        return self.graph.arrays.factors(MatrixOperation("exponential", (n,)), matrix)[0]
 
     def known(self, numbers: NDArray[Any]) -> Carriers:
         """Return constants."""
@@ -266,17 +261,13 @@ class NumberArithmetic(Arithmetic):
         """Return products of matrices."""
         return np.asarray(np.matmul(left, right))
 
-    def solution(self, matrix: Carriers, right: Carriers) -> Carriers:
-        """Return the solutions of linear systems."""
-        return np.linalg.solve(matrix, right)
+    def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
+        """Return the only result of an operation on whole matrices."""
+        return existing_numbers(operation, operands)[0]
 
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         return np.asarray(function(*values))
-
-    def exponential(self, n: int, matrix: Carriers) -> Carriers:
-        """Return the exponential of a matrix."""
-        return matrix_numbers(MatrixOperation("exponential", (n,)), [matrix])[0]
 
     def known(self, numbers: NDArray[Any]) -> Carriers:
         """Return constants."""

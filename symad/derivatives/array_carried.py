@@ -56,17 +56,16 @@ class Activity:
             return reading.only in self.singles
         return bool(self.of(reading).any())
 
-    def note(self, node: ArrayNode, moves: NDArray[np.bool_], where: Nodes | None = None) -> None:
-        """Note which elements of an array node are active, or which of those `where`."""
+    def note(self, node: ArrayNode, moves: NDArray[np.bool_]) -> None:
+        """Note which elements of an array node are active."""
         if node.first in self.arrays and self.arrays[node.first] is None:
             return
-        if where is None and moves.all():
+        if moves.all():
             self.arrays[node.first] = None
             return
         its = self.arrays.get(node.first, np.zeros(node.size, dtype=bool))
         if its is not None:
-            at = slice(None) if where is None else where
-            its[at] |= np.broadcast_to(moves, node.shape if where is None else where.shape).ravel()
+            its |= np.broadcast_to(moves, node.shape).ravel()
             self.arrays[node.first] = its
 
 
@@ -116,25 +115,18 @@ class Carried:
             found[reading.singles.where] = its[reading.singles.numbers]
         return self._unless_absent(found.reshape(reading.kept))
 
-    def of(self, node: ArrayNode, where: Nodes | None = None) -> Carriers | None:
-        """Return what an array node has, or what its elements `where` have."""
+    def of(self, node: ArrayNode) -> Carriers | None:
+        """Return what an array node has."""
         its = self.arrays.get(node.first)
-        if its is None:
-            return None
-        found = its if where is None else its.ravel()[where]
-        return self._unless_absent(found) if node.first in self.partial else found
+        return self._unless_absent(its) if node.first in self.partial else its
 
     def _unless_absent(self, found: Carriers | None) -> Carriers | None:
         return found if found is not None and self.by.there(found).any() else None
 
-    def put(
-        self, node: ArrayNode, values: Carriers | None, where: Nodes | None = None, *, complete: bool = False
-    ) -> None:
-        """Add values to those of an array node, or of its elements `where`, of which none is there twice."""
-        if values is not None and where is None:
+    def put(self, node: ArrayNode, values: Carriers | None, *, complete: bool = False) -> None:
+        """Add values to those of an array node."""
+        if values is not None:
             self._put_all(node, spread(values, node.shape), complete)
-        elif values is not None and where is not None:
-            self._put_some(node, spread(values, where.shape).ravel(), where)
 
     def add(self, reading: Reading, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of the nodes of an operand that are active, among which some may be the same."""
@@ -153,7 +145,7 @@ class Carried:
         flat = values.ravel()
         for part in reading.parts:
             if part.node.first in self.active.arrays:
-                self._put_some(part.node, flat[part.where], part.places)
+                self.put_some(part.node, flat[part.where], part.places)
         if reading.singles is not None:
             singles = reading.singles
             moves = np.array([node in self.active.singles for node in singles.nodes])[singles.numbers]
@@ -185,7 +177,7 @@ class Carried:
             self._add_in_place(node, view, values)
         else:
             places = view.places if view.places is not None else view.ids(shape) - node.first
-            self._put_some(node, values.ravel(), places.ravel())
+            self.put_some(node, values.ravel(), places.ravel())
 
     def _add_in_place(self, node: ArrayNode, view: View, values: Carriers) -> None:
         """Add values, of which none is absent, to different elements of an array node."""
@@ -236,7 +228,7 @@ class Carried:
         if self.by.of_numbers:
             self.own.add(first)
 
-    def _put_some(self, node: ArrayNode, values: Carriers, places: Nodes) -> None:
+    def put_some(self, node: ArrayNode, values: Carriers, places: Nodes) -> None:
         """Add values to elements of an array node, among which some may be the same; some values may be absent."""
         moves = self.active.arrays[node.first]
         if moves is not None:

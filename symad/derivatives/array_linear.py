@@ -7,7 +7,7 @@ where it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -18,21 +18,25 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.heads import Alias
+from codegen.ir.matrix_operation import MatrixOperation
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
-from symad.derivatives.array_factorizations import CholeskyRow, DeterminantRow, FactorRow, SolveRow, check_values
+from symad.derivatives.array_factorizations import MatrixRow, check_values
 from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
     EachRow,
+    ExtremumRow,
     ProductRow,
     RunningRow,
     ScatterRow,
     SingleRow,
     SumRow,
 )
+from symad.derivatives.matrix_derivatives import what_is_read
 from symad.errors import RuleError
+from symad.graph.absent_numbers import ties
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
@@ -171,7 +175,7 @@ class Linearization:
         """Return the row of an array node, and note which of its elements are active."""
         if not any(map(self.active.any_of, array.operands)):
             return None
-        name = _ROWS.get(array.kind)  # a factorization as a whole has no derivative, its results have
+        name = _ROWS.get(array.kind)
         return None if name is None else getattr(self, name)(array, *array.operands)
 
     def _moving(self, reading: Reading) -> NDArray[np.bool_]:
@@ -190,23 +194,16 @@ class Linearization:
                 self.active.note(array, self.active.of(source))
                 continue
             edge = self._where(array, coefficient, source, guard)
-            if edge is not None and edge.source.size and self.active.any_of(edge.source):
+            if edge is not None:
                 found.append(edge)
-                self.active.note(array, self.active.of(edge.source), edge.where)
+                self.active.note(array, self.active.of(source))
         return EachRow(array, tuple(found)) if found else None
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
     ) -> ArrayEdge | None:
         """Return an edge for the elements for which its guard holds."""
-        holds = values_of_array(self.graph, guard, self.values)
-        if holds.all():
-            return ArrayEdge(coefficient, source)
-        where = np.flatnonzero(np.broadcast_to(holds, array.shape))
-        if coefficient is not None and coefficient.size > 1:
-            coefficient = np.broadcast_to(coefficient, array.shape).ravel()[where]
-        sources = np.broadcast_to(source.ids, array.shape).ravel()[where]
-        return ArrayEdge(coefficient, self.graph.arrays.reading(sources), where)
+        return where_holds(coefficient, source, values_of_array(self.graph, guard, self.values))
 
     def sum(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of sums."""
@@ -219,16 +216,13 @@ class Linearization:
         """Return the row of the largest or smallest elements: their tangents, those of equal ones by halves in turn."""
         if array.head not in (sp.Max, sp.Min):
             return None
-        values, best = self.numbers(terms), self.numbers(result_of(array))
-        ties = (np.broadcast_to(values, terms.shape) == best).reshape(len(values), -1)
-        rows, columns, shares = _chosen(ties)
-        if not len(rows):
-            return None
-        index = np.unravel_index(rows * ties.shape[1] + columns, terms.shape)
-        source = self.graph.arrays.picked(terms, index)
-        coefficient = None if shares is None else self.constants(shares)
-        self.active.note(array, self.active.of(source), columns)
-        return EachRow(array, (ArrayEdge(coefficient, source, columns),))
+        self.active.note(array, np.asarray(self._moving(terms).any(axis=0)))
+        return self.shared(array, terms)
+
+    def shared(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+        """Return the row of the largest or smallest elements, with the shares of all."""
+        equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)))
+        return ExtremumRow(array, terms, None if found is None else self.constants(found), equal)
 
     def numbers(self, reading: Reading) -> NDArray[Any]:
         """Return the numbers of an operand."""
@@ -273,56 +267,38 @@ class Linearization:
         self.active.note(array, moves)
         return ScatterRow(array, terms, array.places)
 
-    def solve(self, array: ArrayNode, matrix: Reading, right: Reading) -> ArrayRow:
-        """Return the row of the solutions of a linear system."""
-        moves = self.active.any_of(matrix)
-        self.active.note(array, np.broadcast_to(moves | self._moving(right).any(axis=0), array.shape))
-        return SolveRow(array, matrix, right, self.carriers(matrix), self.carriers(result_of(array)), moves)
-
-    def determinant(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
-        """Return the row of a determinant, or of its logarithm."""
-        self.active.note(array, np.ones((), dtype=bool))
-        factor = self.carriers(result_of(array)) if array.kind == "determinant" else None
-        return DeterminantRow(array, matrix, self.carriers(matrix), factor)
-
-    def cholesky(self, array: ArrayNode, matrix: Reading) -> ArrayRow:
-        """Return the row of a factor of a positive definite matrix."""
-        self.active.note(array, np.tri(array.shape[0], dtype=bool))
-        return CholeskyRow(array, matrix, self.carriers(result_of(array)))
-
-    def result(self, array: ArrayNode, operand: Reading, whole: Reading) -> ArrayRow:
-        """Return the row of one result of a factorization."""
+    def matrix(self, array: ArrayNode, *parts: Reading) -> ArrayRow | None:
+        """Return the row of one result of an operation on whole matrices."""
         assert array.matrix is not None
+        operands, operation = parts[: len(array.matrix.operands)], array.matrix
+        if not array.results or (operation.kind == "log_determinant" and array.number == 1):
+            return None  # all results side by side; the sign
         nodes = [self.graph.arrays.at(first) for first in array.results]
-        readings = [result_of(node) for node in nodes if node is not None]
-        vectors = {"eigen": (0, (1,)), "singular": (1, (0, 2))}.get(array.matrix.kind)
+        results = [result_of(node) for node in nodes if node is not None]
+        vectors = {"eigen": (0, (1,)), "singular": (1, (0, 2))}.get(operation.kind)
         if vectors is not None and array.number in vectors[1]:
-            self.ask(readings[vectors[0]], partial(check_values, array.matrix))
-        self.active.note(array, np.ones((), dtype=bool))
-        read = [operand] if array.matrix.kind == "exponential" else readings
-        return FactorRow(array, operand, tuple([self.carriers(reading).ravel() for reading in read]))
+            self.ask(results[vectors[0]], partial(check_values, operation))
+        self.active.note(array, self._moving_results(operation, operands))
+        read = [self.carriers(reading).ravel() for reading in what_is_read(operation, operands, results)]
+        return MatrixRow(array, operands, tuple(map(self.active.any_of, operands)), tuple(read))
+
+    def _moving_results(self, operation: MatrixOperation, operands: Sequence[Reading]) -> NDArray[np.bool_]:
+        n = operation.sizes[0]
+        if operation.kind == "cholesky":
+            return np.tri(n, dtype=bool).ravel()
+        if len(operands) == 2 and not self.active.any_of(operands[0]):  # each right-hand side has its solution
+            return np.repeat(self._moving(operands[1]).reshape(-1, n).any(axis=1), n)
+        return np.ones((), dtype=bool)
 
 
-def _chosen(ties: NDArray[np.bool_]) -> tuple[Nodes, Nodes, NDArray[np.float64] | None]:
-    """Return where the largest elements of columns are, and by how much each counts; None where each is alone.
-
-    Of equal ones each takes half of those before it.
-    """
-    counts = np.count_nonzero(ties, axis=0)
-    alone = np.flatnonzero(counts == 1)
-    rows = ties[:, alone].argmax(axis=0) if len(alone) < len(counts) else ties.argmax(axis=0)
-    if len(alone) == len(counts):
-        return rows, alone, None
-    several = np.flatnonzero(counts > 1)
-    before = np.cumsum(ties[:, several], axis=0)
-    shares = 0.5 ** (before[-1:] - np.maximum(before - 1, 1)) if len(several) else np.empty((0, 0))
-    more, which = np.nonzero(ties[:, several])
-    both = np.concatenate([rows, more]), np.concatenate([alone, several[which]])
-    return *both, np.concatenate([np.ones(len(rows)), shares[more, which]])
+def where_holds(coefficient: Carriers | None, source: Reading, holds: NDArray[np.bool_]) -> ArrayEdge | None:
+    """Return an edge under a guard that is known; None where it holds nowhere."""
+    if holds.all():
+        return ArrayEdge(coefficient, source)
+    return ArrayEdge(coefficient, source, holds) if holds.any() else None
 
 
 _ROWS = {
     "each": "each", "sum": "sum", "extremum": "extremum", "running": "running", "product": "product",
-    "scatter": "scatter", "solve": "solve", "determinant": "determinant", "log_determinant": "determinant",
-    "cholesky": "cholesky", "result": "result",
+    "scatter": "scatter", "matrix": "matrix", "result": "matrix",
 }  # fmt: skip

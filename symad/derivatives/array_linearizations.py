@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from symad.derivatives.array_arithmetic import Carriers, GuardedArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Linearization
+from symad.derivatives.array_linear import ArrayLinear, Linearization, where_holds
 from symad.derivatives.array_rows import ArrayEdge, ArrayRow, ExtremumRow, SingleRow
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.array_values import Values, compute, read, values_of_nodes
@@ -51,9 +50,7 @@ class InNumbers(Linearization):
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
     ) -> ArrayEdge | None:
-        if guard.all():
-            return ArrayEdge(coefficient, source)
-        return ArrayEdge(coefficient, source, holds=guard) if guard.any() else None
+        return where_holds(coefficient, source, guard)
 
     def numbers(self, reading: Reading) -> NDArray[Any]:
         """Return the numbers of an operand."""
@@ -90,10 +87,6 @@ class ForAnyNumbers(Linearization):
     def _guarded(self, coefficient: Carriers | None, guard: Carriers) -> Carriers:
         return self.by.present(guard, self.by.number(1) if coefficient is None else coefficient)
 
-    def extremum(self, array: ArrayNode, terms: Reading) -> ArrayRow | None:
-        """Return the row of the largest or smallest elements."""
-        if array.head not in (sp.Max, sp.Min):
-            return None
-        moves = np.broadcast_to(self.active.of(terms), terms.shape).any(axis=0)
-        self.active.note(array, np.asarray(moves))
+    def shared(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+        """Return the row of the largest or smallest elements, with the shares of all."""
         return ExtremumRow(array, terms, self.by.shares(terms, array))

@@ -21,6 +21,8 @@ from symad.tracing.values.node_trees import Nodes, Tree
 
 DEARER = 8  # times what an operation on one element costs, with its derivatives, an array node costs for each image
 
+WRITTEN_OUT = frozenset({"solve", "triangular", "determinant", "log_determinant", "cholesky"})  # if need be
+
 WIDE = 64  # elements of the largest array; without one this large, no matrix is made by array nodes
 
 Direction = Literal["auto", "fwd", "rev"]
@@ -73,7 +75,7 @@ def pays(level: Level, result: Tree, direction: Direction | Literal["hessian"] |
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
     inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
     own_nodes = arrays.nodes[level.arrays_before :]
-    if any(node.kind == "result" for node in own_nodes):  # which nobody writes out
+    if any(node.matrix is not None and node.matrix.kind not in WRITTEN_OUT for node in own_nodes):
         return True
     if all(node.size < WIDE for node in own_nodes):
         return False

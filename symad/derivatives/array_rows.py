@@ -46,14 +46,10 @@ class ArrayRow(ABC):
 
 @dataclass(frozen=True)
 class ArrayEdge:
-    """Edges of all elements of an array node, or of some: `coefficient` (None: 1) times `source`.
-
-    Some: those `where` (flat, as their coefficients and sources are), or those for which `holds` is true.
-    """
+    """Edges of all elements of an array node, or of those for which `holds`: `coefficient` (None: 1) times `source`."""
 
     coefficient: Carriers | None
     source: Reading
-    where: Nodes | None = None
     holds: NDArray[np.bool_] | None = None
 
 
@@ -67,20 +63,18 @@ class EachRow(ArrayRow):
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
         for edge in self.edges:
-            shape = self.target.shape if edge.where is None else edge.where.shape
             complete = tangents.is_complete(edge.source)
-            terms = tangents.times(edge.coefficient, tangents.at(edge.source), shape, complete=complete)
+            terms = tangents.times(edge.coefficient, tangents.at(edge.source), self.target.shape, complete=complete)
             if edge.holds is not None:
                 terms, complete = tangents.where(edge.holds, terms), False
-            tangents.put(self.target, terms, edge.where, complete=complete)
+            tangents.put(self.target, terms, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
         """Give the operands what they have of the node's cotangents."""
         complete = self.target.first not in cotangents.partial
         for edge in self.edges:
-            shape = self.target.shape if edge.where is None else edge.where.shape
-            found = cotangents.of(self.target, edge.where)
-            terms = cotangents.times(edge.coefficient, found, shape, complete=complete)
+            found = cotangents.of(self.target)
+            terms = cotangents.times(edge.coefficient, found, self.target.shape, complete=complete)
             if edge.holds is not None:
                 terms = cotangents.where(edge.holds, terms)
             cotangents.add(edge.source, terms, complete=complete and edge.holds is None)
@@ -156,22 +150,29 @@ class SumRow(ArrayRow):
 
 @dataclass(frozen=True)
 class ExtremumRow(ArrayRow):
-    """The largest or smallest elements along the first axis; `shares` says by how much each term counts."""
+    """The largest or smallest elements along the first axis: `shares` says by how much each term counts.
+
+    Where it does not hold that a term is among them, it is a structural zero; None: the numbers of shares say so.
+    """
 
     MULTIPLIERS = ("shares",)
     target: ArrayNode
     terms: Reading
-    shares: Carriers
+    shares: Carriers | None  # 1
+    holds: NDArray[np.bool_] | None = None
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = tangents.times(self.shares, tangents.at(self.terms), self.terms.shape)
+        found = self._shared(tangents, tangents.at(self.terms))
         tangents.put(self.target, tangents.summed(found))
 
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""
-        found = cotangents.times(self.shares, cotangents.of(self.target), self.terms.shape)
-        cotangents.add(self.terms, found)
+        cotangents.add(self.terms, self._shared(cotangents, cotangents.of(self.target)))
+
+    def _shared(self, carried: Carried, values: Carriers | None) -> Carriers | None:
+        found = carried.times(self.shares, values, self.terms.shape)
+        return found if self.holds is None else carried.where(self.holds, found)
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ class ScatterRow(ArrayRow):
             found = spread(found, self.places.shape)
             there = tangents.by.there(found)
             different, numbers = np.unique(self.places[there], return_inverse=True)
-            tangents.put(self.target, tangents.by.scattered(found[there], numbers, len(different)), different)
+            tangents.put_some(self.target, tangents.by.scattered(found[there], numbers, len(different)), different)
 
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""

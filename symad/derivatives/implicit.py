@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
 from symad.derivatives.custom import dependencies, plain_values
+from symad.derivatives.elimination import Entries, forward
 from symad.derivatives.level import deliver
-from symad.derivatives.solvers import Entries, Matrix, fixed_point_iteration, jacobian_entries, newton
+from symad.derivatives.linear import linearize
+from symad.derivatives.solvers import Matrix, fixed_point_iteration, newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
@@ -163,7 +165,8 @@ class Equation:
     def _accept(self, y: Sequence[int], residual: Sequence[int], tolerance: float) -> None:
         """Raise ConvergenceError unless the solution is a root: the residual in units of y is small."""
         graph, values = self.scope.graph, self.scope.values
-        jacobian = Matrix.of(self.scope, jacobian_entries(Builder(graph), residual, y), (len(y), len(y)))
+        build = Builder(graph)
+        jacobian = Matrix.of(self.scope, forward(build, linearize(build, residual, y)), (len(y), len(y)))
         defect = np.array(values_of_nodes(graph, list(residual), values), dtype=float)
         try:
             step = jacobian.solve(defect)
@@ -213,7 +216,7 @@ class _ImplicitRule:
         graph, build = self._graph, Builder(self._graph)
         y, residual = self.equation
         size = len(y)
-        entries = jacobian_entries(build, residual, [*y, *self._operands])
+        entries = forward(build, linearize(build, residual, [*y, *self._operands]))
         left = {place: node for place, node in entries.items() if place[1] < size}
         right = {(row, column - size): node for (row, column), node in entries.items() if column >= size}
         constants = _dense(build, right, (size, len(self._operands)))

@@ -1,21 +1,18 @@
-"""Rules of matrix factorizations, written once: for nodes, for numbers, and for the steps of loops.
+"""What rules of matrix operations compute with, and the rules of systems, determinants, Cholesky factors, exponentials.
 
-What they compute with, an `Algebra`, has flat arrays of entries. Matrices are stored by columns, as LAPACK has them
-(`codegen.ir.matrix_operation`): read row by row they are transposed, and so are the formulas here.
+Rules are written once: for nodes, for numbers, and for the steps of loops. An `Algebra` has flat arrays of entries, and
+carries out operations on whole matrices (`codegen.ir.matrix_operation`), as which right-hand sides are rows: X = R A^-T
+solves A x = r for each row. What is read of a lower triangle only has tangents and cotangents there only.
 
-Eigenvalues or singular values that differ by no more than n eps of the largest count as equal: their vectors have no
-derivative, which is NaN; nor has a factor Q of columns that depend on each other.
-
-Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008);
-Townsend, "Differentiating the singular value decomposition" (2016); Walter and Lehmann, "Algorithmic differentiation of
-linear algebra functions" (2010), for QR.
+Source: Giles, An extended collection of matrix derivative results for forward and reverse mode AD (2008); for the
+Cholesky factor Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from operator import add, mul, neg, sub, truediv
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import mul, neg, sub, truediv
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -25,16 +22,14 @@ from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 
 Value = TypeVar("Value")
 Places = NDArray[np.int64]
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Algebra(ABC, Generic[Value]):
     """Operations on flat arrays of the entries of matrices."""
 
     @abstractmethod
-    def multiplied(self, sizes: tuple[int, int, int], left: Value, right: Value,
-                   turned: tuple[bool, bool] = (False, False)) -> Value:  # fmt: skip
-        """Return a product of matrices of sizes rows, inner, columns, each of which may be given by columns."""
+    def run(self, operation: MatrixOperation, operands: Sequence[Value]) -> Value:
+        """Return the only result of an operation on whole matrices."""
 
     @abstractmethod
     def each(self, function: Callable[..., Any], *values: Value) -> Value:
@@ -49,65 +44,31 @@ class Algebra(ABC, Generic[Value]):
         """Return constants."""
 
     @abstractmethod
-    def substituted(self, n: int, lower: Value, right: Value, turned: bool) -> Value:
-        """Return the solutions of triangular systems of n rows, or of transposed ones; sides are rows."""
-
-    @abstractmethod
     def joined(self, values: Sequence[Value]) -> Value:
         """Return arrays one behind the other."""
-
-    @abstractmethod
-    def exponential(self, n: int, matrix: Value) -> Value:
-        """Return the exponential of a matrix of n rows."""
-
-    def transposed(self, value: Value, rows: int) -> Value:
-        """Return the transposed matrix of one with so many rows."""
-        return self.picked(value, _turned(rows, self.size(value) // rows))
 
     @abstractmethod
     def size(self, value: Value) -> int:
         """Return how many entries an array has."""
 
+    def multiplied(self, sizes: tuple[int, int, int], left: Value, right: Value,
+                   turned: tuple[bool, bool] = (False, False)) -> Value:  # fmt: skip
+        """Return a product of matrices of sizes rows, inner, columns, each of which may be given by columns."""
+        return self.run(MatrixOperation("product", (1, *sizes), turned), [left, right])
 
-def pushed(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Sequence[int]
-) -> dict[int, Value]:
-    """Return the tangents of some results of a factorization, by their numbers, from that of its operand.
+    def solved(self, kind: MatrixKind, n: int, matrix: Value, right: Value, turned: bool) -> Value:
+        """Return the solutions of systems of n rows, or of transposed ones; sides are rows."""
+        return self.run(MatrixOperation(kind, (n, self.size(right) // n), (turned, False)), [matrix, right])
 
-    Rules read results; that of an exponential, of which others can be made, has the operand in their place.
-    """
-    found: dict[int, Value] = _FORWARD[operation.kind](by, operation, results, tangent, wanted)
-    return found
-
-
-def pulled(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
-) -> tuple[Value, Places]:
-    """Return the cotangents of the entries of the operand that are read, and where they are."""
-    found: tuple[Value, Places] = _BACKWARD[operation.kind](by, operation, results, cotangents)
-    return found
+    def transposed(self, value: Value, rows: int) -> Value:
+        """Return the transposed matrix of one with so many rows."""
+        return self.picked(value, np.arange(self.size(value)).reshape(rows, -1).T.ravel())
 
 
-def has_equal_values(operation: MatrixOperation, values: NDArray[np.float64]) -> bool:
-    """Whether vectors of some eigenvalues or singular values have no derivative."""
-    values = np.sort(values)
-    gaps = np.diff(values)
-    bound = len(values) * EPS * np.abs(values).max(initial=0)
-    tall = operation.kind == "singular" and operation.sizes[0] != operation.sizes[1]
-    return bool((gaps <= bound).any() or (tall and values[0] <= bound))
-
-
-def _turned(rows: int, columns: int) -> Places:
-    return np.arange(rows * columns).reshape(rows, columns).T.ravel()
-
-
-def _axes(n: int) -> tuple[Places, Places]:
+def axes_of(n: int) -> tuple[Places, Places]:
+    """Return row and column of each entry of a square matrix."""
     row, column = np.indices((n, n))
     return row.ravel(), column.ravel()
-
-
-def _weighted(x: Any, y: Any, first: Any, second: Any) -> Any:
-    return x * first + y * second
 
 
 def of_both(x: Any, y: Any, factor: Any) -> Any:
@@ -115,222 +76,102 @@ def of_both(x: Any, y: Any, factor: Any) -> Any:
     return (x + y) * factor
 
 
-def _total(by: Algebra[Value], terms: Sequence[Value]) -> Value:
-    found = terms[0]
-    for term in terms[1:]:
-        found = by.each(add, found, term)
-    return found
+# ---- systems
 
 
-# ---- QR: B = L P for the stored B, P and L, of a matrix, Q and R
+def solution_forward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], tangents: Mapping[int, Value]
+) -> Value:
+    """Return the tangents of solutions, from those of the matrix and of right-hand sides; matrix and solutions read."""
+    (n, sides), (turned, _), right = operation.sizes, operation.transposed, tangents.get(1)
+    if 0 in tangents:
+        moved = _as_read(by, operation, tangents[0])
+        less = by.multiplied((sides, n, n), read[1], moved, (False, not turned))
+        right = by.each(neg, less) if right is None else by.each(sub, right, less)
+    assert right is not None
+    return by.solved(operation.kind, n, read[0], right, turned)
 
 
-def _independent(entry: Any, squares: Any, bound: Any) -> Any:
-    return np.where(entry * entry <= bound * squares, np.nan, entry)
-
-
-def _factor(by: Algebra[Value], operation: MatrixOperation, lower: Value) -> Value:
-    """Return L, with NaN on its diagonal for a column that depends on those before it."""
-    m, n = operation.sizes
-    row, column = _axes(n)
-    squares = by.multiplied((n, n, 1), by.each(mul, lower, lower), by.known(np.ones(n)))
-    bound = np.where(row == column, (m * EPS) ** 2, -1.0)
-    return by.each(_independent, lower, by.picked(squares, row), by.known(bound))
-
-
-def _solved_columns(by: Algebra[Value], lower: Value, right: Value, n: int, m: int, turned: bool) -> Value:
-    """Return the solutions of triangular systems for the columns of a matrix n x m."""
-    return by.transposed(by.substituted(n, lower, by.transposed(right, n), turned), m)
-
-
-def _qr_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Sequence[int]
-) -> dict[int, Value]:
-    m, n = operation.sizes
-    q, lower = results[0], _factor(by, operation, results[1])
-    moved = _solved_columns(by, lower, tangent, n, m, False)
-    inner = by.multiplied((n, m, n), moved, q, (False, True))
-    row, column = _axes(n)
-    first, second = by.known(1.0 * (row >= column)), by.known(1.0 * (row > column))
-    triangle = by.each(_weighted, inner, by.transposed(inner, n), first, second)
-    found = dict[int, Value]()
+def solution_backward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], cotangent: Value, wanted: Collection[int]
+) -> dict[int, tuple[Value, Places]]:
+    """Return the cotangents of matrix and right-hand sides, and where they are."""
+    (n, sides), (turned, _) = operation.sizes, operation.transposed
+    solved = by.solved(operation.kind, n, read[0], cotangent, not turned)
+    found = {1: (solved, np.arange(sides * n))} if 1 in wanted else {}
     if 0 in wanted:
-        found[0] = by.each(sub, moved, by.multiplied((n, n, m), triangle, q))
-    if 1 in wanted:
-        found[1] = by.multiplied((n, n, n), lower, triangle)
+        pair = (read[1], solved) if turned else (solved, read[1])
+        outer = by.multiplied((n, sides, n), *pair, (True, False))
+        places = np.flatnonzero(np.tri(n)) if operation.kind == "triangular" else np.arange(n * n)
+        found[0] = by.each(neg, by.picked(outer, places)), places
     return found
 
 
-def _qr_backward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
-) -> tuple[Value, Places]:
-    m, n = operation.sizes
-    q, lower = results[0], _factor(by, operation, results[1])
-    row, column = _axes(n)
-    terms = list[Value]()
-    if 1 in cotangents:
-        kept = by.each(mul, cotangents[1], by.known(1.0 * (row >= column)))
-        terms.append(by.multiplied((n, n, n), lower, kept, (True, False)))
-    if 0 in cotangents:
-        terms.append(by.each(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
-    inner = by.picked(_total(by, terms), np.maximum(row, column) * n + np.minimum(row, column))
-    moved = by.multiplied((n, n, m), inner, q)
-    if 0 in cotangents:
-        moved = by.each(add, moved, cotangents[0])
-    return _solved_columns(by, lower, moved, n, m, True), np.arange(m * n)
+def _as_read(by: Algebra[Value], operation: MatrixOperation, matrix: Value) -> Value:
+    """Return a matrix without what is not read of it."""
+    return (
+        by.each(mul, matrix, by.known(np.tri(operation.sizes[0]).ravel())) if operation.kind == "triangular" else matrix
+    )
 
 
-# ---- eigenvalues and eigenvectors: the stored matrix has rows that are eigenvectors
+# ---- determinants
 
 
-def _reciprocal_gap(x: Any, y: Any, lowest: Any, highest: Any, bound: Any) -> Any:
-    apart = np.abs(x - y) > bound * np.maximum(np.abs(lowest), np.abs(highest))
-    return np.where(bound > 0, np.where(apart, 1 / (x - y), np.nan), 0.0)
-
-
-def _gaps(by: Algebra[Value], values: Value, n: int, function: Callable[..., Any]) -> Value:
-    """Return what a function makes of each pair of values, the first and the last one, and its bound."""
-    row, column = _axes(n)
-    pairs = [by.picked(values, places) for places in (row, column, 0 * row, 0 * row + n - 1)]
-    return by.each(function, *pairs, by.known(n * EPS * (row != column)))
-
-
-def _eigen_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Sequence[int]
+def determinant_forward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], tangent: Value, wanted: Collection[int]
 ) -> dict[int, Value]:
-    (n,), (values, vectors) = operation.sizes, results
-    cube = n, n, n
-    row, column = _axes(n)
-    symmetric = by.picked(tangent, np.minimum(row, column) * n + np.maximum(row, column))
-    inner = by.multiplied(cube, by.multiplied(cube, vectors, symmetric), vectors, (False, True))
-    found = dict[int, Value]()
-    if 0 in wanted:
-        found[0] = by.picked(inner, np.arange(n) * (n + 1))
-    if 1 in wanted:
-        turning = by.each(mul, _gaps(by, values, n, _reciprocal_gap), inner)
-        found[1] = by.multiplied(cube, turning, vectors)
-    return found
+    """Return the tangent of a determinant, or of its logarithm; the matrix is read, and the determinant."""
+    found = by.multiplied((1, operation.sizes[0] ** 2, 1), _inverse(by, operation, read), tangent)
+    return {0: by.each(mul, found, read[1]) if operation.kind == "determinant" else found}
 
 
-def _eigen_backward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
+def determinant_backward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], cotangents: Mapping[int, Value]
 ) -> tuple[Value, Places]:
-    (n,), (values, vectors) = operation.sizes, results
-    cube = n, n, n
-    row, column = _axes(n)
-    terms = list[Value]()
-    if 0 in cotangents:
-        terms.append(by.each(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
-    if 1 in cotangents:
-        turning = by.multiplied(cube, cotangents[1], vectors, (False, True))
-        terms.append(by.each(mul, _gaps(by, values, n, _reciprocal_gap), turning))
-    whole = by.multiplied(cube, by.multiplied(cube, vectors, _total(by, terms), (True, False)), vectors)
-    places = np.flatnonzero(row <= column)
-    halved = by.known(np.where(row == column, 0.5, 1.0)[places])
-    other = by.picked(whole, (column * n + row)[places])
-    return by.each(of_both, by.picked(whole, places), other, halved), places
+    """Return the cotangent of the matrix."""
+    size = operation.sizes[0] ** 2
+    given = by.each(mul, cotangents[0], read[1]) if operation.kind == "determinant" else cotangents[0]
+    found = by.each(mul, _inverse(by, operation, read), by.picked(given, np.zeros(size, dtype=np.int64)))
+    return found, np.arange(size)
 
 
-# ---- singular values and vectors: B = V diag(s) P for the stored B, P = transpose(U) and V
+def _inverse(by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value]) -> Value:
+    """Return the transposed inverse."""
+    n = operation.sizes[0]
+    return by.solved("solve", n, read[0], by.known(np.eye(n).ravel()), False)
 
 
-def _squares_gap(x: Any, y: Any, largest: Any, _: Any, bound: Any) -> Any:
-    apart = np.abs(x - y) > bound * largest
-    return np.where(bound > 0, np.where(apart, 1 / ((x - y) * (x + y)), np.nan), 0.0)
+# ---- Cholesky factors: dL = L phi(inv(L) dA inv(L).T), where phi takes the lower triangle, of the diagonal one half
 
 
-def _reciprocal(x: Any, largest: Any, bound: Any) -> Any:
-    return np.where(x > bound * largest, 1 / x, np.nan)
-
-
-def _reciprocals(by: Algebra[Value], values: Value, n: int, m: int) -> Value:
-    """Return 1 / s for each row of a matrix n x m."""
-    row = np.repeat(np.arange(n), m)
-    bound = by.known(np.full(n * m, n * EPS))
-    return by.each(_reciprocal, by.picked(values, row), by.picked(values, 0 * row), bound)
-
-
-def _exchanged(by: Algebra[Value], operation: MatrixOperation, results: Mapping[int, Value]) -> dict[int, Value]:
-    """Return what the transposed matrix has: its U is V, and its V is U."""
-    size = min(operation.sizes)
-    rows = {0: size, 2: operation.sizes[1]}
-    return {k if k == 1 else 2 - k: x if k == 1 else by.transposed(x, rows[k]) for k, x in results.items()}
-
-
-def _singular_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Sequence[int]
+def cholesky_forward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], tangent: Value, wanted: Collection[int]
 ) -> dict[int, Value]:
-    m, n = operation.sizes
-    if m < n:
-        turned = MatrixOperation("singular", (n, m))
-        given = _exchanged(by, operation, dict(enumerate(results)))
-        moved = by.transposed(tangent, n)
-        return _exchanged(
-            by, turned, _tall_forward(by, turned, [given[k] for k in range(3)], moved, [2 - k for k in wanted])
-        )
-    return _tall_forward(by, operation, results, tangent, wanted)
+    """Return the tangent of the factor, which is read."""
+    (n,), (row, column) = operation.sizes, axes_of(operation.sizes[0])
+    symmetric = by.picked(tangent, np.maximum(row, column) * n + np.minimum(row, column))
+    half = by.solved("triangular", n, read[0], symmetric, False)
+    both = by.solved("triangular", n, read[0], by.transposed(half, n), False)
+    return {0: by.multiplied((n, n, n), read[0], by.each(mul, both, by.known(_halved(n))))}
 
 
-def _singular_backward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
+def cholesky_backward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], cotangents: Mapping[int, Value]
 ) -> tuple[Value, Places]:
-    m, n = operation.sizes
-    if m < n:
-        turned = MatrixOperation("singular", (n, m))
-        given = _exchanged(by, operation, dict(enumerate(results)))
-        found, places = _tall_backward(by, turned, [given[k] for k in range(3)], _exchanged(by, operation, cotangents))
-        return by.transposed(found, m), places
-    return _tall_backward(by, operation, results, cotangents)
+    """Return the cotangent of the lower triangle of the matrix."""
+    (n,), lower = operation.sizes, np.flatnonzero(np.tri(operation.sizes[0]))
+    given = by.each(mul, cotangents[0], by.known(np.tri(n).ravel()))
+    found = by.multiplied((n, n, n), read[0], given, (True, False))
+    inner = by.each(mul, found, by.known(_halved(n)))
+    half = by.solved("triangular", n, read[0], by.transposed(inner, n), True)
+    both = by.solved("triangular", n, read[0], by.transposed(half, n), True)
+    kept = by.known(_halved(n)[lower])
+    return by.each(of_both, by.picked(both, lower), by.picked(by.transposed(both, n), lower), kept), lower
 
 
-def _tall_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Sequence[int]
-) -> dict[int, Value]:
-    (m, n), (left, values, right) = operation.sizes, results
-    row, column = _axes(n)
-    moved = by.multiplied((n, n, m), right, tangent, (True, False))
-    inner = by.multiplied((n, m, n), moved, left, (False, True))
-    found = dict[int, Value]()
-    if 1 in wanted:
-        found[1] = by.picked(inner, np.arange(n) * (n + 1))
-    if 0 not in wanted and 2 not in wanted:
-        return found
-    gaps, other = _gaps(by, values, n, _squares_gap), by.transposed(inner, n)
-    rows, columns = by.picked(values, row), by.picked(values, column)
-    if 0 in wanted:
-        turning = by.each(mul, gaps, by.each(_weighted, inner, other, rows, columns))
-        found[0] = by.multiplied((n, n, m), turning, left)
-        if m > n:
-            rest = by.each(sub, moved, by.multiplied((n, n, m), inner, left))
-            found[0] = by.each(add, found[0], by.each(mul, rest, _reciprocals(by, values, n, m)))
-    if 2 in wanted:
-        turning = by.each(mul, gaps, by.each(_weighted, other, inner, rows, columns))
-        found[2] = by.each(neg, by.multiplied((n, n, n), right, turning))
-    return found
-
-
-def _tall_backward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
-) -> tuple[Value, Places]:
-    (m, n), (left, values, right) = operation.sizes, results
-    row, column = _axes(n)
-    rows, columns = by.picked(values, row), by.picked(values, column)
-    terms, outside = list[Value](), None
-    if 1 in cotangents:
-        terms.append(by.each(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
-    gaps = _gaps(by, values, n, _squares_gap) if 0 in cotangents or 2 in cotangents else None
-    if 0 in cotangents and gaps is not None:
-        turning = by.each(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
-        terms.append(by.each(of_both, turning, by.transposed(turning, n), rows))
-        if m > n:
-            outside = by.each(mul, cotangents[0], _reciprocals(by, values, n, m))
-            terms.append(by.each(neg, by.multiplied((n, m, n), outside, left, (False, True))))
-    if 2 in cotangents and gaps is not None:
-        turning = by.each(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
-        terms.append(by.each(neg, by.each(of_both, turning, by.transposed(turning, n), columns)))
-    moved = by.multiplied((n, n, m), _total(by, terms), left)
-    moved = moved if outside is None else by.each(add, moved, outside)
-    return by.multiplied((n, n, m), right, moved), np.arange(m * n)
+def _halved(n: int) -> NDArray[np.float64]:
+    """Return what keeps the lower triangle and half of the diagonal."""
+    return (np.tri(n) - 0.5 * np.eye(n)).ravel()
 
 
 # ---- exponentials: that of [[A, E], [0, A]] has the derivative of exp A along E above its diagonal
@@ -343,36 +184,28 @@ def _scale(squares: Any) -> Any:
 
 def _derivative_along(by: Algebra[Value], n: int, matrix: Value, tangent: Value) -> Value:
     """Return the derivative of an exponential along a matrix, which is scaled, so that it is not scaled with it."""
-    row, column = _axes(2 * n)
+    row, column = axes_of(2 * n)
     everywhere = np.zeros(n * n, dtype=np.int64)
     length = by.each(_scale, by.multiplied((1, n * n, 1), tangent, tangent))
     scales = by.picked(length, everywhere)
     parts = by.joined([matrix, by.each(truediv, tangent, scales), by.known(np.zeros(1))])
     inner = row % n * n + column % n
     places = np.where((row < n) == (column < n), inner, np.where(row < n, n * n + inner, 2 * n * n))
-    found = by.exponential(2 * n, by.picked(parts, places))
+    found = by.run(MatrixOperation("exponential", (2 * n,)), [by.picked(parts, places)])
     above = np.flatnonzero((row < n) & (column >= n))
     return by.each(mul, by.picked(found, above), scales)
 
 
-def _exponential_forward(
-    by: Algebra[Value], operation: MatrixOperation, operand: Sequence[Value], tangent: Value, wanted: Sequence[int]
+def exponential_forward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], tangent: Value, wanted: Collection[int]
 ) -> dict[int, Value]:
-    return {0: _derivative_along(by, operation.sizes[0], operand[0], tangent)}
+    """Return the tangent of an exponential; the matrix is read."""
+    return {0: _derivative_along(by, operation.sizes[0], read[0], tangent)}
 
 
-def _exponential_backward(
-    by: Algebra[Value], operation: MatrixOperation, operand: Sequence[Value], cotangents: Mapping[int, Value]
+def exponential_backward(
+    by: Algebra[Value], operation: MatrixOperation, read: Sequence[Value], cotangents: Mapping[int, Value]
 ) -> tuple[Value, Places]:
+    """Return the cotangent of the matrix."""
     n = operation.sizes[0]
-    return _derivative_along(by, n, by.transposed(operand[0], n), cotangents[0]), np.arange(n * n)
-
-
-_FORWARD: dict[MatrixKind, Callable[..., Any]] = {
-    "qr": _qr_forward, "eigen": _eigen_forward, "singular": _singular_forward,
-    "exponential": _exponential_forward,
-}  # fmt: skip
-_BACKWARD: dict[MatrixKind, Callable[..., Any]] = {
-    "qr": _qr_backward, "eigen": _eigen_backward, "singular": _singular_backward,
-    "exponential": _exponential_backward,
-}  # fmt: skip
+    return _derivative_along(by, n, by.transposed(read[0], n), cotangents[0]), np.arange(n * n)

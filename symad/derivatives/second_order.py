@@ -30,7 +30,7 @@ Laplacian" (2023); Dangel et al., "Collapsing Taylor mode automatic differentiat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -223,10 +223,8 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
     for target, adjoint in found.items():
         for (u, v), value in second_partials(build, target, active).items():
             weight = scale(build, adjoint, value, None)
-            if u == v:
-                _add_square(build, terms, weight, gradient[u])
-            else:
-                _add_product(build, terms, weight, gradient[u], gradient[v])
+            for place, term in _products(build, weight, gradient[u], gradient[v]):
+                terms.setdefault(place, []).append(term)
     entries = {place: settle(build, term) for place, term in totals(build, terms).items()}
     note("eliminated", build.graph, sweep.level, start, sweep, "dyadic", "cotangent", entries, found)
     return entries
@@ -254,26 +252,6 @@ def dyad_operations(build: Builder, sweep: Linear) -> int:
 def _is_linear(build: Builder, target: int, row: tuple[Edge, ...]) -> bool:
     head, _ = derivative_form(build, target)
     return head in LINEAR or (head is sp.Mul and len(row) == 1)
-
-
-def _add_square(build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient) -> None:
-    for i, left in g.items():
-        scaled = scale(build, weight, *left)
-        for j, right in g.items():
-            if j <= i:
-                terms.setdefault((i, j), []).append(scale(build, scaled, *right))
-
-
-def _add_product(
-    build: Builder, terms: dict[tuple[int, int], list[Term]], weight: Term, g: Gradient, h: Gradient
-) -> None:
-    for i, left in g.items():
-        scaled = scale(build, weight, *left)
-        for j, right in h.items():
-            product = scale(build, scaled, *right)
-            if i == j:
-                product = scale(build, product, build.two, None)
-            terms.setdefault((max(i, j), min(i, j)), []).append(product)
 
 
 Place = tuple[int, ...]
@@ -313,15 +291,22 @@ def _part(sweep: Linear, needed: set[int]) -> Linear:
 def outer(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:
     """Return g g^T, or g h^T + h g^T of two different gradients: the lower triangle, `{(row, column): term}`."""
     terms: dict[Place, list[Term]] = {}
+    for place, term in _products(build, (build.one, None), g, h):
+        terms.setdefault(place, []).append(term)
+    return totals(build, terms)
+
+
+def _products(build: Builder, weight: Term, g: Gradient, h: Gradient) -> Iterator[tuple[tuple[int, int], Term]]:
+    """Yield the terms of a multiple of g g^T, or of g h^T + h g^T, in the lower triangle."""
     for i, left in g.items():
+        scaled = scale(build, weight, *left)
         for j, right in h.items():
             if g is h and j > i:
                 continue
-            product = scale(build, left, *right)
+            product = scale(build, scaled, *right)
             if g is not h and i == j:
                 product = scale(build, product, build.two, None)
-            terms.setdefault((max(i, j), min(i, j)), []).append(product)
-    return totals(build, terms)
+            yield (max(i, j), min(i, j)), product
 
 
 def inner(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
+from symad.derivatives.elimination import Entries, forward
 from symad.derivatives.level import open_level
-from symad.derivatives.linear import gradients, linearize, settle
+from symad.derivatives.linear import linearize
 from symad.errors import ConvergenceError
 from symad.graph.array_values import values_of_nodes
-from symad.graph.builder import Builder
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 
 Function = Callable[..., Any]
 Vector = NDArray[np.float64]
-Entries = dict[tuple[int, int], int]
 
 DENSE = 256  # rows of a system up to which a dense matrix is as good as a sparse one
 NEWTON_STEPS = 100
@@ -68,21 +67,11 @@ class Matrix:
         return np.asarray(np.linalg.solve(self.dense(), right), dtype=np.float64)
 
 
-def jacobian_entries(build: Builder, outputs: Sequence[int], inputs: Sequence[int]) -> Entries:
-    """Return the non-zero nodes of a Jacobian by their places."""
-    terms = gradients(build, linearize(build, outputs, inputs))
-    return {
-        (row, column): settle(build, term)
-        for row, node in enumerate(outputs)
-        for column, term in terms.get(node, {}).items()
-    }
-
-
 def linearized(residual: Function, y: Any) -> tuple[Vector, Matrix]:
     """Return F and dF/dy in numbers."""
     with open_level((y,), ["y"]) as level:
         result, inputs = level.call(residual).flat, level.parameters.flat
-        entries = jacobian_entries(level.build, result, inputs)
+        entries = forward(level.build, linearize(level.build, result, inputs))
         value = np.array(values_of_nodes(level.scope.graph, result, level.scope.values), dtype=np.float64)
         return value, Matrix.of(level.scope, entries, (len(result), len(inputs)))
 

@@ -26,6 +26,7 @@ _LATEX = {
     "½": r"$\frac12$", "‘": "`", "’": "'", "“": "``", "”": "''", "\N{NO-BREAK SPACE}": "~", "\N{THIN SPACE}": r"\,",
     "∘": r"$\circ$", "⊗": r"$\otimes$", "ᵀ": r"$^{\mathsf T}$", "ϵ": r"$\epsilon$", "ε": r"$\varepsilon$",
     "φ": r"$\varphi$", "ϕ": r"$\phi$", "§": r"\S{}", "∼": r"$\sim$", "≡": r"$\equiv$", "‖": r"$\|$", "∥": r"$\|$",
+    "÷": r"$\div$", "∧": r"$\wedge$", "∨": r"$\vee$", "¬": r"$\neg$", "□": r"$\Box$", "⁻": "$^{-}$", "₋": "$_{-}$",
 }  # fmt: skip
 _PLAIN = {
     "─": "-", "━": "-", "╌": "-", "═": "=", "╶": "-", "╴": "-", "╸": "-", "╺": "-", "│": "|", "┃": "|", "║": "|",
@@ -45,8 +46,8 @@ _LIKE_LATIN = dict(zip(  # letters for which LaTeX has no commands
 def latex_text(text: str) -> str:
     r"""Return prose for LaTeX: what has a meaning there is written out, what it cannot set is named by its number.
 
-    >>> latex_text("a_b & 50%, ε₁² ≤ é"), latex_text("変")
-    ('a\\_b \\& 50\\%, $\\varepsilon _{1} ^{2}$ $\\leq$ é', '[U+5909]')
+    >>> latex_text("a_b & 50%, ε₁² ≤ é"), latex_text("10⁻⁸ 変")
+    ('a\\_b \\& 50\\%, $\\varepsilon _{1} ^{2}$ $\\leq$ é', '10$^{-} ^{8}$ [U+5909]')
     """
     return "".join(map(_latex, visible(text))).replace("$$", " ")
 
@@ -70,6 +71,16 @@ def ascii_text(text: str) -> str:
     if text.isascii():
         return text
     return "".join(map(_ascii, _RAISED.sub(lambda run: "^" + run[0], _LOWERED.sub(lambda run: "_" + run[0], text))))
+
+
+def counted(number: int, noun: str, shown: str = "") -> str:
+    """Return a number with its noun; the number may be shown in another way than by its digits.
+
+    >>> counted(1, "loop"), counted(2, "entry"), counted(10**9, "operation", "10⁹")
+    ('1 loop', '2 entries', '10⁹ operations')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{shown or number} {noun if number == 1 else plural}"
 
 
 def can_encode(encoding: str | None, text: str) -> bool:

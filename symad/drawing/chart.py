@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from symad.display.document import Picture
+from symad.display.notation import counted
 from symad.drawing.shapes import Colour
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
@@ -77,7 +78,7 @@ def line_chart(
     across, up = _axis([x for x, _ in points], log_x, "x"), _axis([y for _, y in points], log_y, "y")
     placed = {name: [(across.place(x), up.place(y)) for x, y in line] for name, line in series.items()}
     missing = sum(None in place for line in placed.values() for place in line)
-    note = f"{missing} point{'s'[: missing != 1]} without a place on these axes left out" if missing else ""
+    note = f"{counted(missing, 'point')} without a place on these axes left out" if missing else ""
     canvas = _Chart(width, height, across, up, list(series))
     canvas.frame(title, x_label, y_label, note)
     for number, line in enumerate(placed.values()):

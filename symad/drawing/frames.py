@@ -15,7 +15,9 @@ import numpy as np
 import sympy as sp
 
 from codegen.ir.copy_rows import copied
+from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
+from symad.display.notation import counted
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded
 from symad.drawing.labels import Places, count_label, results_of, symbol_label
@@ -87,7 +89,7 @@ def origin_of(step: Step) -> str:
 
 def operations(region: Region) -> int:
     """Return how many operations a body has, or a matrix operation."""
-    return sum(map(bool, region.body.operands)) if region.matrix is None else region.matrix.operations
+    return operations_of(region.body) if region.matrix is None else region.matrix.operations
 
 
 def _opens(region: Region, opened: bool) -> bool:
@@ -134,7 +136,7 @@ class _Level:
 
     def _step(self, step: Step) -> int:
         made = [operations(region) for region, _ in regions_of([step])]
-        each = f"{count_label(sum(made))} operation{'s'[: sum(made) != 1]}" if sum(made) else ""
+        each = counted(sum(made), "operation", count_label(sum(made))) if sum(made) else ""
         name = ", ".join(filter(None, [origin_of(step), each]))
         self.steps[len(self.boxes)] = step
         label = times(step)

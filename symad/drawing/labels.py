@@ -11,6 +11,7 @@ from codegen.ir.program import Head
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, buffer_names
 from codegen.ir.tables import Affine, Table
 from symad.display.mathematics import text_of
+from symad.display.notation import counted
 from symad.drawing.svg import shortened
 
 PLACE = "□"  # stands for an operand that is drawn as a box of its own
@@ -168,7 +169,7 @@ class Places:
     def size(self, number: int) -> str:
         """Return how many numbers a buffer has."""
         size = self.buffer(number).size
-        return f"{count_label(size)} number{'s'[: size != 1]}"
+        return counted(size, "number", count_label(size))
 
 
 def results_of(region: Region, places: Places, output: int) -> Sequence[str]:

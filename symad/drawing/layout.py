@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import accumulate, pairwise
 from math import inf
 
@@ -60,7 +61,7 @@ def _layers(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
     for source, target in edges:
         operands[target].append(source)
         users[source].append(target)
-    order = _topological(operands, users)
+    order = list(TopologicalSorter(dict(enumerate(operands))).static_order())
     layers = [0] * count
     for box in order:
         layers[box] = 1 + max((layers[operand] for operand in operands[box]), default=-1)
@@ -69,17 +70,6 @@ def _layers(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:
             layers[box] = min(layers[user] for user in users[box]) - 1
     first = min(layers, default=0)
     return [layer - first for layer in layers]
-
-
-def _topological(operands: Sequence[Sequence[int]], users: Sequence[Sequence[int]]) -> list[int]:
-    missing = [len(parts) for parts in operands]
-    order = [box for box, parts in enumerate(missing) if not parts]
-    for box in order:  # grows while it is read
-        for user in users[box]:
-            missing[user] -= 1
-            if not missing[user]:
-                order.append(user)
-    return order
 
 
 def _way_points(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -94,18 +93,6 @@ def short(value: float) -> str:
 PIXEL = 0.75  # points of a pixel
 WIDEST, HIGHEST = 720.0, 490.0  # points: a page on its side
 _ANCHORS = {"start": "base west", "middle": "base", "end": "base east"}
-_SUBSCRIPTS = {chr(0x2080 + k): str(k) for k in range(10)}
-_SUPERSCRIPTS = {**{chr(0x2070 + k): str(k) for k in range(10)}, "¹": "1", "²": "2", "³": "3", "⁻": "-", "ᵀ": "T"}
-_SIGNS = {
-    "×": r"\times", "·": r"\cdot", "÷": r"\div", "−": "-", "√": r"\surd", "∞": r"\infty", "∂": r"\partial",
-    "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "∧": r"\wedge", "∨": r"\vee", "¬": r"\neg", "→": r"\to",
-    "…": r"\ldots", "—": "-", "∑": r"\sum", "□": r"\Box", "ε": r"\varepsilon", "φ": r"\varphi",
-    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ζ": r"\zeta", "η": r"\eta", "θ": r"\theta",
-    "ι": r"\iota", "κ": r"\kappa", "λ": r"\lambda", "μ": r"\mu", "ν": r"\nu", "ξ": r"\xi", "π": r"\pi",
-    "ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau", "υ": r"\upsilon", "χ": r"\chi", "ψ": r"\psi", "ω": r"\omega",
-    "Γ": r"\Gamma", "Δ": r"\Delta", "Θ": r"\Theta", "Λ": r"\Lambda", "Ξ": r"\Xi", "Π": r"\Pi", "Σ": r"\Sigma",
-    "Φ": r"\Phi", "Ψ": r"\Psi", "Ω": r"\Omega",
-}  # fmt: skip
 
 
 def tikz_of(shapes: Sequence[Shape], width: float, height: float) -> str:
@@ -148,7 +135,7 @@ def _label(label: Label, shift: Point, scale: float, used: dict[Colour, None]) -
     font = rf"\fontsize{{{short(size)}}}{{{short(size * 1.2)}}}\usefont{{OT1}}{{cmss}}{{{series}}}{{n}}"
     turned = f",rotate={short(-label.turned)}" if label.turned else ""
     options = f"anchor={_ANCHORS[label.anchor]},text=symad-{label.colour},font={{{font}}}{turned}"
-    return rf"\node[{options}] at {_place(label.place, shift)} {{{latex_text(label.text)}}};"
+    return rf"\node[{options}] at {_place(label.place, shift)} {{{escape(label.text)}}};"
 
 
 def _painted(paint: Paint, scale: float, used: dict[Colour, None]) -> str:
@@ -181,24 +168,3 @@ def _commands(commands: str, shift: Point) -> str:
 
 def _place(point: Point, shift: Point) -> str:
     return f"({short(point[0] + shift[0])},{short(point[1] + shift[1])})"
-
-
-def latex_text(text: str) -> str:
-    r"""Return a label for LaTeX: signs by their names, and what no font of LaTeX's has by its name in Unicode.
-
-    >>> latex_text("x₁ × y²"), latex_text("漢")
-    ('x\\textsubscript{1} $\\times$ y\\textsuperscript{2}', '(CJK UNIFIED IDEOGRAPH-6F22)')
-    """
-    return "".join(map(_letter, text))
-
-
-def _letter(letter: str) -> str:
-    if letter in _SUBSCRIPTS:
-        return rf"\textsubscript{{{_SUBSCRIPTS[letter]}}}"
-    if letter in _SUPERSCRIPTS:
-        return rf"\textsuperscript{{{_SUPERSCRIPTS[letter]}}}"
-    if letter in _SIGNS:
-        return rf"${_SIGNS[letter]}$"
-    if letter.isascii() or (letter.isprintable() and ord(letter) < 0x180):
-        return escape(letter) if letter.isprintable() or letter == "\n" else "?"
-    return escape(f"({unicodedata.name(letter, 'a character')})")

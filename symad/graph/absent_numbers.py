@@ -71,13 +71,19 @@ def shares(terms: Any, best: Any) -> Numbers:
     >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
     [0.5, 0.5]
     """
-    equal = terms == best
+    equal, found = ties(terms, best)
+    return present_where(equal, 1.0 if found is None else found)
+
+
+def ties(terms: Any, best: Any) -> tuple[NDArray[np.bool_], Numbers | None]:
+    """Return which terms are the largest or smallest ones, and the shares of these; None where each is alone."""
+    equal = np.asarray(terms == best)
     if len(equal) == 2:
-        return present_where(equal, select(equal[:1] & equal[1:], 0.5, 1.0))
+        return equal, select(equal[:1] & equal[1:], 0.5, 1.0)
     several = np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) > 1
-    found = present_where(equal, 1.0)
-    if several.any():
-        tied = equal[:, several]
-        before = np.cumsum(tied, axis=0)
-        found[:, several] = present_where(tied, 0.5 ** (before[-1:] - np.maximum(before - 1, 1)))
-    return found
+    if not several.any():
+        return equal, None
+    found = np.ones(equal.shape)
+    before = np.cumsum(equal[:, several], axis=0)
+    found[:, several] = 0.5 ** (before[-1:] - np.maximum(before - 1, 1))
+    return equal, found

@@ -105,14 +105,19 @@ class ArrayNodes:
         element = TruthElement if truths else sp.Float if kind == "given" else Element
         return self.handed_out(self.made(ArrayNode(kind, shape, element, readings, head, places, numbers)))
 
-    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
-        """Add the array nodes of an operation on a whole matrix; return the nodes of its results, which are flat."""
-        read = self.reading(operand)
-        whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, (read,), matrix=operation))
-        found = [
-            self.made(ArrayNode("result", (size,), Element, (read, result_of(whole)), matrix=operation, number=k))
-            for k, size in enumerate(operation.results)
-        ]
+    def matrices(self, operation: MatrixOperation, operands: Sequence[Nodes]) -> list[Nodes]:
+        """Add the array nodes of an operation on whole matrices; return the nodes of its results, which are flat."""
+        read = tuple(map(self.reading, operands))
+        whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, read, matrix=operation))
+        parts = (*read, result_of(whole))
+        found = (
+            [
+                self.made(ArrayNode("result", (size,), Element, parts, matrix=operation, number=k))
+                for k, size in enumerate(operation.results)
+            ]
+            if len(operation.results) > 1
+            else [whole]
+        )
         for node in found:
             node.results = tuple([each.first for each in found])
         return list(map(self.handed_out, found))
@@ -162,18 +167,6 @@ class ArrayNodes:
             if not (math.isfinite(value) and (value or math.copysign(1.0, value) > 0)):
                 return type(self.graph.atoms[node])  # -0.0 and what is not finite are no Floats
         return array.element
-
-    def picked(self, reading: Reading, index: tuple[Nodes, ...]) -> Reading:
-        """Return elements of an operand, by one index for each axis."""
-        shape, view = index[0].shape, reading.view
-        index = tuple(its if n > 1 else its * 0 for its, n in zip(index, reading.kept, strict=True))
-        if view is None:
-            return self.reading(reading.ids[index])
-        if view.places is not None:
-            return Reading(shape, shape, View(view.node, 0, (), view.places[index]))
-        steps = [math.prod(reading.kept[k + 1 :]) for k in range(len(index))] if view.whole else view.steps
-        places = sum((step * its for step, its in zip(steps, index, strict=True)), np.int64(view.offset))
-        return Reading(shape, shape, View(view.node, 0, (), np.asarray(places)))
 
     def operations(self, start: int) -> int:
         """Return how many operations on single elements those from number `start` on are."""

@@ -173,8 +173,7 @@ class Reading:
 
 
 Kind: TypeAlias = Literal[
-    "each", "sum", "extremum", "running", "product", "scatter", "given", "solve", "determinant", "log_determinant",
-    "cholesky", "matrix", "result",
+    "each", "sum", "extremum", "running", "product", "scatter", "given", "matrix", "result",
     "add", "multiply", "total", "present", "there", "plus", "times", "settled", "shares",
 ]  # fmt: skip
 
@@ -187,10 +186,9 @@ class ArrayNode:
     or Or) and "running" (sums): along the first axis of one operand. "product": of two stacks of matrices.
     "scatter": sums of the elements of one operand, each added at its one of `places`. "given": numbers, or
     truth values.
-    "solve": the solutions x of a x = b. "determinant", "log_determinant" (of its absolute value) and "cholesky" (the
-    lower factor): of a matrix.
-    "matrix": all results of an operation on a `matrix`, side by side, without derivatives. "result": one of them,
-    `number`, which has some; `results` are the first nodes of all of these.
+    "matrix": an operation on a whole `matrix`; all results of one that has several, side by side, without derivatives.
+    "result": one of these, `number`, which has some; it reads the operands, then the whole. `results` are the first
+    nodes of all results.
     Without derivatives: "add" and "multiply", each rounded for itself; "total": the sums along the axes `places`;
     "present", "there", "plus", "times", "settled", "shares": what `absent_numbers` computes.
     """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
-from codegen.evaluation.matrix_numbers import matrix_numbers
+from codegen.evaluation.matrix_numbers import existing_numbers
 from codegen.limits import check
 from symad.graph.absent_numbers import plus, present_where, settled, shares, there, times
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
@@ -269,20 +269,18 @@ def _scattered(array: ArrayNode, terms: NDArray[Any]) -> NDArray[Any]:
     return np.bincount(array.places, terms, array.size)
 
 
-def _factorized(array: ArrayNode, matrix: NDArray[Any]) -> NDArray[Any]:
+def _matrix(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:
     assert array.matrix is not None
-    found = np.concatenate(matrix_numbers(array.matrix, [matrix.ravel()]))
-    if array.matrix.kind == "singular" and np.isnan(found).any():
+    found = existing_numbers(array.matrix, [operand.ravel() for operand in operands])
+    if array.matrix.kind == "singular" and np.isnan(found[1]).any():
         raise np.linalg.LinAlgError("SVD did not converge")  # which NumPy says of what is not finite, too
-    if array.matrix.kind == "eigen" and np.isnan(found).any() and np.isfinite(matrix).all():
-        raise np.linalg.LinAlgError("Eigenvalues did not converge")
-    return found
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def _result(array: ArrayNode, matrix: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
+def _result(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:
     assert array.matrix is not None
     start = sum(array.matrix.results[: array.number])
-    return whole[start : start + array.size]
+    return operands[-1][start : start + array.size]
 
 
 _REDUCTIONS: dict[Any, np.ufunc] = {
@@ -295,11 +293,7 @@ _CARRIED_OUT: dict[str, Callable[..., Any]] = {
     "product": lambda array, left, right: np.matmul(left, right),
     "scatter": _scattered,
     "given": lambda array: array.numbers.reshape(array.shape),
-    "solve": lambda array, matrix, right: np.linalg.solve(matrix, right),
-    "determinant": lambda array, matrix: np.linalg.det(matrix),
-    "log_determinant": lambda array, matrix: np.linalg.slogdet(matrix)[1],
-    "cholesky": lambda array, matrix: np.linalg.cholesky(matrix),
-    "matrix": _factorized,
+    "matrix": _matrix,
     "result": _result,
     "add": lambda array, left, right: np.add(left, right),
     "multiply": lambda array, left, right: np.multiply(left, right),

@@ -145,14 +145,14 @@ class Graph(Table):
         """
         return self._own(len(values), lambda k: sp.Float(float(values[k])), sp.Float, values)
 
-    def own_leaves(self, count: int, atom: AtomOf, head: Head = sp.Symbol) -> range:
-        """Return new leaves as `own_leaf` makes them, all of one head; of many, the atoms are made when asked for.
+    def own_leaves(self, count: int, atom: AtomOf) -> range:
+        """Return new leaves as `own_leaf` makes them, all of them symbols; of many, the atoms are made when asked for.
 
         >>> graph = Graph()
         >>> graph.own_leaves(10**6, lambda k: sp.Symbol(f"x_{k}")), graph.atoms[7]
         (range(0, 1000000), x_7)
         """
-        return self._own(count, atom, head)
+        return self._own(count, atom, sp.Symbol)
 
     def _own(self, count: int, atom: AtomOf, head: Head, values: NDArray[np.float64] | None = None) -> range:
         if count < MANY:

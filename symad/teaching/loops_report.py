@@ -13,9 +13,10 @@ import sympy as sp
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import Program
 from codegen.loops.loop import Block as InnerBlock, Loop, Reads, is_nodes
-from symad.compiling.plan import CompilationPlan, counted, line_of
+from symad.compiling.plan import CompilationPlan, line_of
 from symad.compiling.planning import plan
 from symad.display.document import Block, Document, Heading, Paragraph, Table
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let

@@ -18,6 +18,7 @@ from codegen.ir.strictness import checked
 from codegen.limits import LEAVES
 from codegen.loops.loop import Loop
 from symad.display.document import Document, Paragraph, Table
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
@@ -105,9 +106,8 @@ class Trace(Shown):
         return (head, Table(("name", "is"), (*replacements, *zip(results, reduced, strict=True))))
 
     def __repr__(self) -> str:
-        inputs, outputs, operations = self.inputs.size, self.outputs.size, self.count_ops()
-        parts = (f"{inputs} input{'s'[: inputs != 1]}", f"{outputs} output{'s'[: outputs != 1]}")
-        return f"<Trace: {', '.join(parts)}, {operations} operation{'s'[: operations != 1]}>"
+        sizes = {"input": self.inputs.size, "output": self.outputs.size, "operation": self.count_ops()}
+        return f"<Trace: {', '.join(counted(number, noun) for noun, number in sizes.items())}>"
 
     def __str__(self) -> str:
         return repr(self)

@@ -79,7 +79,7 @@ class Columns:
 
 def columns_of(region: Region, width: int) -> Columns:
     """Return the columns of a region that runs `width` repetitions side by side."""
-    uses: list[Use] = [*region.gathers, *region.results]
+    uses = region.uses
     found = runs([use.table for use in uses], region.count)
     if found is None:
         found, columns = Runs(np.array([region.count]), (), ()), [_whole(*use) for use in enumerate(uses)]

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codegen.emission.emit import in_all_lanes
 from codegen.engine import vector_bits
 from codegen.functions.symbols import Symbol
+from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Column
 from codegen.loops.emit.loop_text import Function
 from codegen.loops.emit.workspace import LINE
@@ -35,10 +37,7 @@ class LaneFunction(Function):
 
     def vector_of(self, kind: str, value: str) -> str:
         """One number in all lanes."""
-        width = self.lanes.width
-        one = self.new(f"insertelement <{width} x {kind}> poison,{kind} {value},i32 0")
-        mask = f"<{width} x i32> zeroinitializer"
-        return self.new(f"shufflevector <{width} x {kind}> {one},<{width} x {kind}> poison,{mask}")
+        return in_all_lanes(self.new, Lanes(self.lanes.width, kind), value)
 
     def splat(self, value: str) -> str:
         return self.vector_of(self.scalar.type, value)

@@ -32,8 +32,7 @@ class _Scalar(Function):
 
     def emit(self) -> Written:
         region, lines = self.region, self.lines
-        uses: list[Use] = [*region.gathers, *region.results]
-        for use in uses:
+        for use in region.uses:
             self.view(use)
         fixed = {c: self.load(self.fixed(use)) for c, use in enumerate(region.gathers) if self.is_fixed(use)}
         self.sums = [c for c, use in enumerate(region.results) if self.job.adds(c) and self.is_fixed(use)]

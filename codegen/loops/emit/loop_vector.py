@@ -45,7 +45,7 @@ def registers(region: Region, lowered: Lowered) -> int:
         longest[row] = 1 + max((longest.get(operand, 0) for operand in operands_of(lowered.rows[row])), default=0)
     if len(region.results) > FEW_RESULTS or max(longest.values(), default=0) < max(LONG_SUM, len(live) // 3):
         return 1
-    found = runs([*(use.table for use in region.gathers), *(use.table for use in region.results)], region.count)
+    found = runs([use.table for use in region.uses], region.count)
     return REGISTERS if found is not None and len(found) == 1 else 1
 
 

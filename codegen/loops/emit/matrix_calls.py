@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from codegen.emission.emit import Emitted
@@ -13,7 +14,6 @@ from codegen.functions.routines import MOVES
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation
 from codegen.lanes import SCALAR, Lanes
-from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
 BLOCK = 64  # columns that LAPACK changes together
@@ -21,6 +21,19 @@ INT = 4  # bytes of a whole number of C
 EXACT = 1 << 24  # up to which all whole numbers are floats of 4 bytes
 
 _UNDER: dict[MatrixKind, MatrixKind] = {"log_determinant": "determinant", "insertion_right": "insertion"}
+
+# By the sizes: numbers, those that LAPACK is told of, and C's whole numbers behind them.
+_MEMORY: dict[MatrixKind, Callable[..., tuple[int, int, int]]] = {
+    "solve": lambda n, m: (n * n, 0, n),
+    "determinant": lambda n: (n * n, 0, n),
+    "log_determinant": lambda n: (n * n, 0, n),
+    "qr": lambda m, n: (n, BLOCK * n, 0),
+    "eigen": lambda n: (0, 1 + 6 * n + 2 * n * n, 3 + 5 * n),
+    "singular": lambda m, n: (
+        m * n, max(4 * min(m, n) ** 2 + 7 * min(m, n), 3 * min(m, n) + BLOCK * (m + n)), 8 * min(m, n)
+    ),
+    "exponential": lambda n: (7 * n * n, 0, n),
+}  # fmt: skip
 
 
 @cache
@@ -58,8 +71,7 @@ class _Call(Frame):
     def emit(self) -> Written:
         operation, region = self.operation, self.region
         kind = _UNDER.get(operation.kind, operation.kind)
-        uses: list[Use] = [*region.gathers, *region.results]
-        pointers = [f"ptr {self.fixed(use)}" for use in uses]
+        pointers = [f"ptr {self.fixed(use)}" for use in region.uses]
         if operation.kind == "determinant":
             pointers.append("ptr null")
         given, scratch = self.further()
@@ -69,28 +81,28 @@ class _Call(Frame):
 
     def further(self) -> tuple[list[str], int]:
         """Return what the function takes besides matrices, and how many numbers of memory it needs."""
-        operation, (n, *others) = self.operation, self.operation.sizes
-        turned = [f"i1 {str(each).lower()}" for each in operation.transposed]
-        if operation.kind == "product":
-            sizes = [f"i64 {n}", *(f"i64 {size}" for size in others)]
-            return [*sizes, *turned, f"{self.scalar.type} {1.0 if self.job.adds(0) else 0.0}"], 0
-        if operation.kind in OWN:
-            return self.by_places()
-        sizes = [f"i64 {size}" for size in operation.sizes]
-        if operation.kind == "cholesky":
-            return sizes, 0
-        if operation.kind == "triangular":
-            return [*sizes, turned[0]], 0
-        scratch = self.offset("%work", self.job.scratch)
-        if operation.kind in ("qr", "eigen", "singular", "exponential"):
-            return self.with_memory(scratch, n, others[0] if others else n, sizes)
-        order = self.offset(scratch, n * n)
-        last = turned[0] if operation.kind == "solve" else f"i1 {str(operation.kind == 'log_determinant').lower()}"
-        return [f"ptr {scratch}", f"ptr {order}", *sizes, last], n * n + self.whole(n)
-
-    def by_places(self) -> tuple[list[str], int]:
-        """Return the same of an own routine, whose whole numbers have 8 bytes."""
+        kind, turned = self.operation.kind, [f"i1 {str(each).lower()}" for each in self.operation.transposed]
         sizes = [f"i64 {size}" for size in self.operation.sizes]
+        if kind == "product":
+            return [*sizes, *turned, f"{self.scalar.type} {1.0 if self.job.adds(0) else 0.0}"], 0
+        if kind in OWN:
+            return self.by_places(sizes)
+        own, work, whole = _MEMORY[kind](*self.operation.sizes) if kind in _MEMORY else (0, 0, 0)
+        memory, told = [], [work] * bool(work) + [whole] * (kind == "eigen")
+        if own + work:
+            scratch = self.offset("%work", self.job.scratch)
+            memory = [f"ptr {scratch}", *([f"ptr {self.offset(scratch, own + work)}"] if whole else [])]
+        last = {
+            "solve": turned[:1],
+            "triangular": turned[:1],
+            "determinant": ["i1 false"],
+            "log_determinant": ["i1 true"],
+        }
+        further = [*(f"i64 {number}" for number in told), *last.get(kind, [])]
+        return [*memory, *sizes, *further], own + work + self.whole(whole)
+
+    def by_places(self, sizes: list[str]) -> tuple[list[str], int]:
+        """Return the same of an own routine, whose whole numbers have 8 bytes."""
         largest = max(self.operation.sizes)
         if self.scalar != SCALAR and largest > EXACT:
             raise LoweringError(
@@ -103,23 +115,6 @@ class _Call(Frame):
             return [f"ptr {scratch}", *sizes], self.whole(2 * (4 * self.operation.sizes[1] + COUNTS))
         marked = self.job.adds(0) if self.operation.kind in ("gather", "scatter") else "right" in self.operation.kind
         return [*sizes, f"i1 {str(marked).lower()}"], 0
-
-    def with_memory(self, scratch: str, m: int, n: int, sizes: list[str]) -> tuple[list[str], int]:
-        """Return the same of what LAPACK needs memory for."""
-        if self.operation.kind == "qr":
-            return [f"ptr {scratch}", *sizes, f"i64 {BLOCK * n}"], n + BLOCK * n
-        if self.operation.kind == "eigen":
-            numbers, whole = 1 + 6 * n + 2 * n * n, 3 + 5 * n
-            order = self.offset(scratch, numbers)
-            given = [f"ptr {scratch}", f"ptr {order}", *sizes, f"i64 {numbers}", f"i64 {whole}"]
-            return given, numbers + self.whole(whole)
-        if self.operation.kind == "exponential":
-            order = self.offset(scratch, 7 * n * n)
-            return [f"ptr {scratch}", f"ptr {order}", *sizes], 7 * n * n + self.whole(n)
-        n, m = min(m, n), max(m, n)
-        numbers = max(4 * n * n + 7 * n, 3 * n + BLOCK * (m + n))
-        order = self.offset(scratch, m * n + numbers)
-        return [f"ptr {scratch}", f"ptr {order}", *sizes, f"i64 {numbers}"], m * n + numbers + self.whole(8 * n)
 
     def whole(self, count: int) -> int:
         """How many numbers have room for so many whole numbers of C."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from codegen.ir.region import Region
 from codegen.ir.tables import distinct, unique
-from codegen.loops.emit.loop_columns import Columns, Use
+from codegen.loops.emit.loop_columns import Columns
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
 
@@ -65,8 +65,7 @@ def blocks_of(
 
 def _nanoseconds(region: Region, lowered: Lowered, lanes: int) -> float:
     """An estimate for one repetition."""
-    uses: list[Use] = [*region.gathers, *region.results]
-    moved = sum(not use.table.fixed for use in uses)
+    moved = sum(not use.table.fixed for use in region.uses)
     return nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
 
 

@@ -17,9 +17,8 @@ import numpy as np
 from codegen.ir.program import Rows
 from codegen.limits import check
 from codegen.loops.find.chain_properties import needed_after, phase, recurs
-from codegen.loops.find.chains_body import loop_of
+from codegen.loops.find.chains_body import aligned, apart, divided, loop_of
 from codegen.loops.find.chains_columns import Columns, columns_of
-from codegen.loops.find.chains_forms import aligned, apart, divided
 from codegen.loops.find.flat_rows import Flat, flattened
 from codegen.loops.find.periods import LEAST_MATCHES, Run, runs, tokens
 from codegen.loops.find.verify_chain import Chain, verify

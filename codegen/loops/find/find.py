@@ -1,8 +1,16 @@
 """Find: loops in straight lines. Chains are looked for first, sums and maps in what they leave.
 
-Sums and maps are operations written alike, many times (see `row_classes`, `cover`, `repetition_order`). Their loops are
+Sums and maps are operations written alike, many times (see `row_classes`, `cover`). Their loops are
 exact by construction: every slot is a column of the original nodes. Only the order of additions in a sum of many terms
 changes, to that of the loop; rounding apart, the values are those of the straight lines.
+
+Their repetitions are put in an order in which tables become long affine runs. Where nodes lie side by side is known
+before buffers are: inputs as they are numbered, the results of a loop in the order of its repetitions, and outputs in
+theirs.
+
+Where loops over arrays are written down, nearly all rows are leaves that stand for their results, and operations read
+few of them: loops are looked for in these few rows alone, under numbers of their own. Of an array that no operation
+reads one node is kept, so that it is still known which loop waits for which.
 """
 
 from __future__ import annotations
@@ -12,21 +20,194 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import sympy as sp
 
-from codegen.ir.program import Rows
-from codegen.ir.tables import distinct
+from codegen.ir.program import Head, Rows
+from codegen.ir.tables import SHORTEST, distinct, usual
 from codegen.limits import check
-from codegen.loops.find.anti_unification import Name, Template, fused, to_loop
+from codegen.loops.find.anti_unification import Name, Template, fused, is_uniform, to_loop
 from codegen.loops.find.chains import find_chains
 from codegen.loops.find.compositions import whole_compositions
 from codegen.loops.find.cover import OPERATIONS, cover
-from codegen.loops.find.few_rows import few_rows
-from codegen.loops.find.flat_rows import Flat, flattened
-from codegen.loops.find.plain_rows import PlainRows, operations_of
-from codegen.loops.find.repetition_order import Places, gathered, order_of
+from codegen.loops.find.flat_rows import Flags, Flat, flat_of, flattened
+from codegen.loops.find.plain_rows import PlainRows
 from codegen.loops.find.row_classes import Classes, classify
 from codegen.loops.find.sum_terms import ragged_sums
-from codegen.loops.loop import Loop, Nodes
+from codegen.loops.loop import Loop, LoopResult, Nodes, between, is_nodes
+
+FEW = 16  # rows for each operation, from which on these are looked at alone
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """Some rows, what is known of the loops between them, and which rows they were."""
+
+    heads: list[Head]
+    operands: list[tuple[int, ...]]
+    atoms: dict[int, sp.Basic]
+    flat: Flat
+    kept: Nodes
+    inputs: Nodes
+    outputs: Nodes
+    written: list[Loop]
+    first: int  # of the numbers for new rows
+
+    def original(self, nodes: Nodes) -> Nodes:
+        """Return the numbers that nodes had, and those of new ones behind all rows."""
+        nodes = np.asarray(nodes, dtype=np.int64)
+        old = self.kept[np.minimum(nodes, len(self.kept) - 1)]
+        return np.where(nodes < len(self.kept), old, nodes - len(self.kept) + self.first)
+
+    def loop(self, found: Loop) -> Loop:
+        """Return a loop between the original nodes."""
+        example = tuple(self.original(np.array(found.example, dtype=np.int64)).tolist())
+        return replace(between(found, self.original), example=example)
+
+    def sums(self, found: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+        """Return sums of the original nodes."""
+        return {
+            int(self.original(np.array([node]))[0]): tuple(self.original(np.array(parts)).tolist())
+            for node, parts in found.items()
+        }
+
+
+def few_rows(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> FewRows | None:
+    """Return the operations and what they read; None where most rows are operations.
+
+    >>> import sympy as sp
+    >>> from codegen.loops.find.flat_rows import flattened
+    >>> from codegen.ir.program import Program
+    >>> x = sp.Symbol("x")
+    >>> rows = Program([sp.Symbol] * 100 + [sp.sin], [()] * 100 + [(7,)], dict.fromkeys(range(100), x), (), ())
+    >>> results = LoopResult(0, "each", np.arange(20, 100))
+    >>> body = Program([sp.Symbol], [()], {0: x}, (), ())
+    >>> few = few_rows(rows, flattened(rows), np.arange(20), np.array([100]), [Loop(body, 80, (), (results,))])
+    >>> few.kept.tolist()[-2:], few.operands[-1], few.written[0].results[0].nodes
+    ([20, 100], (7,), array([20]))
+    """
+    if FEW * len(flat.rows) > len(flat):
+        return None
+    top = max([len(flat), *(int(use.nodes.max()) + 1 for loop in written for use in loop.results if use.nodes.size)])
+    read = np.zeros(top, dtype=bool)
+    read[flat.rows] = read[flat.operands] = True
+    for loop in written:
+        for carry in loop.carries:
+            read[carry.initial] = True
+    kept, stands_for = read.copy(), np.full(top, -1)
+    whole = [inputs, outputs, *(use.nodes for loop in written for use in loop.results)]
+    for nodes in whole:
+        if read[nodes].any():
+            kept[nodes] = True
+    for loop in written:
+        for use in loop.results:
+            if use.nodes.size and not kept[use.nodes[0]]:
+                stands_for[use.nodes] = use.nodes[0]
+    for nodes in whole[2:]:
+        kept[nodes[:1]] = True
+    return _made(rows, flat, kept, stands_for, (inputs, outputs), written)
+
+
+def _made(
+    rows: Rows, flat: Flat, kept: Flags, stands_for: Nodes, arrays: tuple[Nodes, Nodes], written: Sequence[Loop]
+) -> FewRows:
+    old, new = np.flatnonzero(kept), np.cumsum(kept) - 1
+    heads = [rows.heads[row] for row in old[old < len(flat)].tolist()]
+    heads += [sp.Symbol] * (len(old) - len(heads))  # results of loops beyond the rows
+    operands: list[tuple[int, ...]] = [()] * len(old)
+    for row in flat.rows.tolist():
+        operands[new[row]] = tuple(new[list(rows.operands[row])].tolist())
+    named = kept.copy()  # leaves that are no results of loops, nor inputs
+    named[arrays[0]] = False
+    for loop in written:
+        for use in loop.results:
+            named[use.nodes] = False
+    leaves = np.flatnonzero(named[: len(flat)] & ~flat.is_operation).tolist()
+    atoms = {int(new[row]): rows.atoms[row] for row in leaves if row in rows.atoms}
+
+    def column(nodes: Nodes) -> Nodes:
+        """Return the nodes of a column that are kept, and those that stand for others."""
+        if kept[nodes].all():
+            return new[nodes]
+        others = stands_for[nodes[~kept[nodes]]]
+        return distinct(np.concatenate([new[nodes[kept[nodes]]], new[others[others >= 0]]]))
+
+    loops = [
+        replace(
+            loop,
+            reads=tuple(column(reads) if is_nodes(reads) else reads for reads in loop.reads),
+            results=tuple(LoopResult(use.output, use.kind, column(use.nodes)) for use in loop.results),
+            carries=tuple(replace(carry, initial=new[carry.initial]) for carry in loop.carries),
+        )
+        for loop in written
+    ]
+    inputs, outputs = (new[nodes[kept[nodes]]] for nodes in arrays)
+    return FewRows(
+        heads, operands, atoms, flat_of(heads, operands), old, inputs, outputs, loops, max(len(kept), len(flat))
+    )
+
+
+_ENOUGH = 8  # repetitions in a run, on average: then the order is left as it is
+
+
+class Places:
+    """Where nodes will lie: a number for each, side by side for those that are kept side by side."""
+
+    def __init__(self, classes: Classes, outputs: Nodes, done: Sequence[Loop], size: int) -> None:
+        self.at = np.arange(max(size, len(classes.of)))
+        self.shown = np.full(len(self.at), -1)
+        self.shown[outputs] = np.arange(len(outputs))
+        for loop in done:
+            for result in loop.results:
+                self.keep(result.nodes)
+
+    def keep(self, nodes: Nodes) -> None:
+        """Note that nodes lie side by side."""
+        self.at[nodes] = np.arange(len(nodes))
+
+
+def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
+    """Return the order of repetitions with the fewest runs: as found, as the outputs lie, or sorted by what is read."""
+    columns = [
+        places.at[entry.nodes]
+        for entry in template.with_role("slot")
+        if not classes.constant[entry.kind] and not is_uniform(entry.nodes)
+    ]
+    shown = [places.shown[entry.nodes] for entry in template.stores]
+    columns += [column for column in shown if (column >= 0).all()]
+    columns += [places.at[targets] for _, targets in template.adds]
+    order = np.arange(template.count)
+    if not columns or runs(columns, order) * _ENOUGH <= template.count:
+        return order
+    by_variety = sorted(columns, key=lambda column: (len(distinct(column)), int(column.sum())), reverse=True)
+    orders = [order, np.lexsort(by_variety), *(np.argsort(column, kind="stable") for column in columns[-1:])]
+    return min(orders, key=lambda candidate: runs(columns, candidate))
+
+
+def gathered(template: Template, classes: Classes, places: Places) -> int:
+    """Number of columns that other loops, or straight lines, have left, and that lie about in short runs."""
+    columns = [
+        places.at[entry.nodes] for entry in template.with_role("slot")
+        if classes.heads[entry.kind] is not None and not is_uniform(entry.nodes)
+    ]  # fmt: skip
+    order = np.arange(template.count)
+    return sum(1 for column in columns if runs([column], order) * SHORTEST > template.count)
+
+
+def runs(columns: Sequence[Nodes], order: Nodes) -> int:
+    """Return into how many stretches some columns fall in which each has its usual step.
+
+    >>> i, j = np.triu_indices(9, 1)
+    >>> runs([i, j], np.arange(36)), runs([i, j], np.argsort(j, kind="stable"))
+    (8, 8)
+    """
+    broken = np.zeros(max(len(order) - 1, 0), dtype=bool)
+    for column in columns:
+        ordered = column[order]
+        steps = ordered[1:] - ordered[:-1]
+        if (steps != steps[:1]).any():
+            broken |= steps != usual(steps)
+    return 1 + int(broken.sum())
+
 
 TRIES = 5  # each refuses loops that are not worth it, and looks again
 
@@ -88,9 +269,9 @@ Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that 
 
 def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], line_of: Line) -> Found:
     """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
-    if 2 * operations_of(rows) < OPERATIONS:
-        return Found(whole_compositions(rows, written, outputs), {})
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
+    if 2 * len(flat.rows) < OPERATIONS:
+        return Found(whole_compositions(rows, written, outputs), {})
     few = few_rows(rows, flat, inputs, outputs, written)
     if few is None:
         made = _looked_for(rows, flat, inputs, outputs, written)

@@ -31,6 +31,11 @@ class PlainRows:
     flat: Flat
     renumbered: tuple[Nodes, Nodes] | None  # the rows of all nodes, -1 for none; the nodes of all rows
 
+    @property
+    def operations(self) -> int:
+        """How many rows are operations."""
+        return len(self.flat.rows)
+
     def rows_of(self, nodes: Nodes) -> Nodes:
         """Return the rows of nodes of the graph."""
         return nodes if self.renumbered is None else self.renumbered[0][nodes]
@@ -44,11 +49,6 @@ class PlainRows:
     def loop(self, loop: Loop) -> Loop:
         """Return a loop between nodes of the graph as one between rows."""
         return loop if self.renumbered is None else between(loop, self.rows_of)
-
-
-def operations_of(rows: Rows) -> int:
-    """Return how many rows are operations."""
-    return len(rows.flat.rows) if isinstance(rows, PlainRows) else sum(map(bool, rows.operands))
 
 
 def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]) -> PlainRows:

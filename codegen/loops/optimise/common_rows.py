@@ -18,10 +18,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-import sympy as sp
-
 from codegen.ir.body_parts import outputs_of, rebuilt
-from codegen.ir.program import Program, needed
+from codegen.ir.program import Program, atom_key, needed
 from codegen.ir.readdress import moved, shift_at
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table
@@ -114,9 +112,7 @@ class _Sharing:
             elif operands:
                 key = (head, *(keys[operand] for operand in operands))
             else:
-                atom = body.atoms[row]
-                leaf = (atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (atom,)
-                key = (head, *leaf, region.count, rounds.count)
+                key = (atom_key(body.atoms[row]), region.count, rounds.count)
             keys.append(self.numbers.setdefault(key, len(self.numbers)))
         return keys
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import sympy as sp
 
 from codegen.ir.copy_rows import body_of, copied
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
 from codegen.ir.row_table import Table as Rows
@@ -73,7 +73,7 @@ def _place(made: Sequence[Step], region: Region) -> tuple[int, bool] | None:
 def _fits(first: Region, second: Region) -> bool:
     if (
         not (first.parallel and second.parallel and first.count == second.count)
-        or _size(first) + _size(second) > LARGEST
+        or operations_of(first.body) + operations_of(second.body) > LARGEST
         or len(first.results) + len(second.results) > MOST_RESULTS
     ):
         return False
@@ -117,10 +117,6 @@ def _meet(uses: Sequence[Gather | Result], others: Sequence[Gather | Result]) ->
 def _overlap(one: Table, other: Table) -> bool:
     (low, high), (lowest, highest) = one.bounds, other.bounds
     return (low <= highest and lowest <= high) or one.shifts != other.shifts
-
-
-def _size(region: Region) -> int:
-    return sum(map(bool, region.body.operands))
 
 
 def _fused(first: Region, second: Region, known: Bodies) -> Region:

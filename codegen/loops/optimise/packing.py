@@ -78,8 +78,7 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
 def _uses(at: int, step: Step) -> list[_Use]:
     if not isinstance(step, Region):
         return []
-    tables = [*(use.table for use in step.gathers), *(use.table for use in step.results)]
-    found = runs(tables, step.count)
+    found = runs([use.table for use in step.uses], step.count)
     if found is None:
         return []
     count, uses = len(step.gathers), []

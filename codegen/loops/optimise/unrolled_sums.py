@@ -16,7 +16,7 @@ import sympy as sp
 
 from codegen.ir.body_parts import row_of
 from codegen.ir.copy_rows import body_of, copied
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Kind, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.row_table import Table
@@ -63,7 +63,7 @@ def _unrolled(program: RolledProgram, step: Region) -> Region | None:
     places = use.table.places()
     first, count = int(places.min()), int(places.max() - places.min()) + 1
     terms, left = divmod(step.count, count)
-    operations = sum(map(bool, step.body.operands)) + 1
+    operations = operations_of(step.body) + 1
     if left or count < PLACES or not 1 < terms <= min(TERMS, LARGEST // operations):
         return None
     order = np.argsort(places, kind="stable").reshape(count, terms)

@@ -17,7 +17,7 @@ from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.engine import Library
 from codegen.expressions.printing import rolled_text
 from codegen.ir.machine_rows import LEAVES, Row, operands_of
-from codegen.ir.program import Program
+from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED, Lowered
@@ -153,7 +153,7 @@ def size(subject: object) -> int:
     """
     match subject:
         case Program():
-            return sum(map(bool, subject.operands))
+            return operations_of(subject)
         case RolledProgram():
             return subject.operations
         case Lowered():

@@ -17,6 +17,7 @@ from symad.checking.verification.exact import check_kernel
 from symad.checking.verification.points import Points, box_of
 from symad.checking.verification.verification_result import ROWS, entry_names
 from symad.display.document import Document, Heading, Paragraph, Table
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 
@@ -47,7 +48,7 @@ class RangeEnclosure(Shown):
     def statement(self) -> str:
         """What was found, in a sentence."""
         apart = f"; {self.unknown} pieces have no enclosure" if self.unknown else ""
-        entries = "1 entry" if len(self.names) == 1 else f"{len(self.names)} entries"
+        entries = counted(len(self.names), "entry")
         return f"Proven range of {entries} over {self.pieces} pieces of the box{apart}"
 
     @property

@@ -21,6 +21,7 @@ from codegen import Kernel
 from codegen.ir.program import Output, Program, reachable
 from codegen.matrices.matrix_loops import written_out
 from symad.compiling.kernel_containers import ArgumentsApart
+from symad.display.notation import counted
 from symad.errors import ArgumentError
 from symad.tracing.values.containers import flatten, unflatten
 
@@ -97,7 +98,7 @@ def _pairs(bounds: Any, slots: int) -> list[tuple[Any, Any]]:
     if len(pairs) != slots or any(len(pair) != 2 for pair in pairs):
         raise ArgumentError(
             f"box={bounds!r}"[:200],
-            why=f"the kernel takes {slots} argument{'s'[: slots != 1]}",
+            why=f"the kernel takes {counted(slots, 'argument')}",
             do="give a pair (low, high) for each argument",
         )
     return [(pair[0], pair[1]) for pair in pairs]

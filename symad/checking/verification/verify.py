@@ -32,6 +32,7 @@ from symad.checking.verification.exact import (
 from symad.checking.verification.points import box_of
 from symad.checking.verification.verification_result import ROWS, BoxVerification, EntryError, entry_names, error_tables
 from symad.display.document import Document, Heading, Paragraph
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
@@ -78,7 +79,7 @@ class Verification(Shown):
         apart = f"{self.cancelled} entries cancel to less than 2**-26 of the largest; " if self.cancelled else ""
         if self.undecided:
             apart += f"of {self.undecided} the exact number could not be told; "
-        entries = f"{self.entries} {'entry' if self.entries == 1 else 'entries'}"
+        entries = counted(self.entries, "entry")
         if self.undefined:
             some = "" if self.entries == self.undefined else f"{self.undefined} of "
             apart += f"{some}the results are NaN in exact arithmetic too, and say nothing about the kernel; "

@@ -65,9 +65,10 @@ class Piece:
     terms: list[Term]
     origin: str
 
-    def slots_of(self, role: Role) -> list[Slot]:
-        """Those slots that play a role."""
-        return [slot for slot in self.slots if slot.role == role]
+    @property
+    def inner(self) -> list[Slot]:
+        """Those slots that read inner values."""
+        return [slot for slot in self.slots if slot.role == "inner"]
 
 
 @dataclass(eq=False)
@@ -174,7 +175,7 @@ class _Finder:
                 groups += [chosen[group] for group in _by_value([mixed.kinds], len(chosen))]
                 continue
             made += 1
-            for slot in self.pieces[-1].slots_of("inner"):
+            for slot in self.pieces[-1].inner:
                 self.inner.note(slot.buffer, slot.places)
             if made + len(groups) > MOST_PIECES or len(self.inner) > MOST_INNER:
                 return False

@@ -1,12 +1,8 @@
 """Matrix operations forward and backward: their tangents and cotangents are matrix operations too.
 
-So every order follows. Stacks of right-hand sides are rows, as in `codegen.ir.matrix_operation`: X = R A^-T solves
-A x = r for each row. What is read of a lower triangle only has tangents and cotangents there only.
+So every order follows: by the rules that arrays on numbers have too (`symad.derivatives.matrix_derivatives`).
 
 Numbers at computed places have their tangents from the same places, and cotangents are added up there.
-
-Source: Giles, An extended collection of matrix derivative results for forward and reverse mode AD (2008); for the
-Cholesky factor Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016).
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from operator import add, mul, neg, sub
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -24,11 +20,11 @@ from codegen.ir.matrix_operation import MOVING, MatrixKind, MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import Gather, Kind, Region, Result, Step
 from codegen.ir.tables import Affine, Places, table
-from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
-from symad.derivatives.matrix_algebra import Algebra, of_both, pulled, pushed
+from symad.derivatives.matrix_algebra import Algebra
+from symad.derivatives.matrix_derivatives import pulled, pushed, what_is_read
 
 
 @cache
@@ -38,15 +34,6 @@ def _body(function: Callable[..., Any], slots: int) -> Program:
 
 def _same(x: Any) -> Any:
     return x
-
-
-def _times_both(x: Any, y: Any, z: Any) -> Any:
-    return x * y * z
-
-
-def _often(use: Gather, count: int) -> Gather:
-    """Return one number as many."""
-    return Gather(use.buffer, Affine(use.table.first, 0, count, use.table.shifts))
 
 
 def everywhere(draft: Draft, guard: Gather) -> Region:
@@ -62,7 +49,6 @@ class MatrixRule(Algebra[Gather]):
 
     def __init__(self, draft: Draft, region: Region, operation: MatrixOperation, nested: bool = False) -> None:
         self.draft, self.region, self.operation, self.nested = draft, region, operation, nested
-        self.n = operation.sizes[0]
         self.steps: list[Step] = []
         self.results = [Gather(use.buffer, use.table) for use in region.results]
 
@@ -70,25 +56,22 @@ class MatrixRule(Algebra[Gather]):
         """Return the steps from the tangents of some operands, by number, to those of some results."""
         if self.operation.kind in MOVING:
             self.moved(self.operation.kind, tangents[0], targets[0], self.region.results[0].kind)
-            return self.steps
-        if self.operation.kind in _FORWARD:
-            _FORWARD[self.operation.kind](self, tangents, targets[0])
-            return self.steps
-        found = pushed(self, self.operation, self.read, tangents[0], sorted(targets))
-        for number, target in targets.items():
-            self.entries(_same, [found[number]], target, self.region.results[number].kind)
+        elif self.operation.kind == "product":
+            self.product_forward(tangents, targets[0])
+        else:
+            for number, found in pushed(self, self.operation, self.read, tangents, sorted(targets)).items():
+                self.entries(_same, [found], targets[number], self.region.results[number].kind)
         return self.steps
 
     def backward(self, cotangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
         """Return the steps that add to the cotangents of some operands, by number; from those of results."""
         if self.operation.kind in MOVING:
             self.moved(_ADJOINT[self.operation.kind], cotangents[0], targets[0], "add")
-            return self.steps
-        if self.operation.kind in _BACKWARD:
-            _BACKWARD[self.operation.kind](self, cotangents[0], targets)
-            return self.steps
-        found, places = pulled(self, self.operation, self.read, cotangents)
-        self.entries(_same, [found], self.at(targets[0], places), "add")
+        elif self.operation.kind == "product":
+            self.product_backward(cotangents[0], targets)
+        else:
+            for number, (found, places) in pulled(self, self.operation, self.read, cotangents, targets).items():
+                self.entries(_same, [found], self.picked(targets[number], places), "add")
         return self.steps
 
     def guards(self, given: Gather | None, target: Gather, *, ahead: bool) -> list[Step]:
@@ -108,13 +91,8 @@ class MatrixRule(Algebra[Gather]):
 
     @property
     def read(self) -> Sequence[Gather]:
-        """What the rule of a factorization reads."""
-        return [self.side_by_side(self.region.gathers[0])] if self.operation.kind == "exponential" else self.results
-
-    def multiplied(self, sizes: tuple[int, int, int], left: Gather, right: Gather,
-                   turned: tuple[bool, bool] = (False, False)) -> Gather:  # fmt: skip
-        """Return a product of matrices."""
-        return self.product((1, *sizes), left, right, turned)
+        """What the rule of the operation reads."""
+        return list(map(self.side_by_side, what_is_read(self.operation, self.region.gathers, self.results)))
 
     def each(self, function: Callable[..., Any], *values: Gather) -> Gather:
         """Return a function of each entry."""
@@ -122,16 +100,12 @@ class MatrixRule(Algebra[Gather]):
 
     def picked(self, value: Gather, places: Places) -> Gather:
         """Return entries at places."""
-        return self.at(value, places)
+        return Gather(value.buffer, replace(table(value.table.places()[places]), shifts=value.table.shifts))
 
     def known(self, numbers: np.ndarray) -> Gather:
         """Return constants."""
-        return self.numbers(numbers)
-
-    def substituted(self, n: int, lower: Gather, right: Gather, turned: bool) -> Gather:
-        """Return the solutions of triangular systems, for right-hand sides as rows."""
-        sizes = n, right.table.count // n
-        return self.run(MatrixOperation("triangular", sizes, (turned, False)), [lower, right])
+        flat = np.ascontiguousarray(numbers, dtype=np.float64).ravel()
+        return Gather(self.draft.constants(flat), Affine(0, 1, flat.size))
 
     def joined(self, values: Sequence[Gather]) -> Gather:
         """Return arrays one behind the other."""
@@ -140,10 +114,6 @@ class MatrixRule(Algebra[Gather]):
             self.entries(_same, [value], Gather(found.buffer, Affine(start, 1, self.size(value))))
             start += self.size(value)
         return found
-
-    def exponential(self, n: int, matrix: Gather) -> Gather:
-        """Return the exponential of a matrix."""
-        return self.run(MatrixOperation("exponential", (n,)), [matrix])
 
     def size(self, value: Gather) -> int:
         """Return how many entries an array has."""
@@ -183,48 +153,6 @@ class MatrixRule(Algebra[Gather]):
                 target: Gather | None = None, kind: Kind = "store") -> Gather:  # fmt: skip
         return self.run(MatrixOperation("product", sizes, transposed), [left, right], target, kind)
 
-    def solved(self, right: Gather, transposed: bool, target: Gather | None = None, kind: Kind = "store") -> Gather:
-        """Return the solutions of the systems of the first operand, or of its transposed ones."""
-        factor = self.region.gathers[0]
-        if self.operation.kind == "cholesky":
-            factor = self.results[0]
-        kind_of: MatrixKind = "triangular" if self.operation.kind in ("cholesky", "triangular") else "solve"
-        sizes = self.n, right.table.count // self.n
-        return self.run(MatrixOperation(kind_of, sizes, (transposed, False)), [factor, right], target, kind)
-
-    def at(self, use: Gather, places: Places) -> Gather:
-        """Return some entries of a matrix."""
-        return Gather(use.buffer, replace(table(use.table.places()[places]), shifts=use.table.shifts))
-
-    def turned(self, use: Gather) -> Gather:
-        """Return a transposed matrix."""
-        n = self.n
-        return self.at(use, np.arange(use.table.count).reshape(-1, n).T.ravel())
-
-    def numbers(self, values: np.ndarray) -> Gather:
-        flat = np.ascontiguousarray(values, dtype=np.float64).ravel()
-        return Gather(self.draft.constants(flat), Affine(0, 1, flat.size))
-
-    @property
-    def lower(self) -> Places:
-        """The entries of the lower triangle."""
-        row, column = np.tril_indices(self.n)
-        return row * self.n + column
-
-    @property
-    def halved(self) -> np.ndarray:
-        """What keeps the lower triangle and half of the diagonal."""
-        return np.tri(self.n) - 0.5 * np.eye(self.n)
-
-    def masked(self, use: Gather) -> Gather:
-        """Return the lower triangle of a matrix."""
-        return self.entries(mul, [use, self.numbers(np.tri(self.n))])
-
-    @property
-    def inverse(self) -> Gather:
-        """The transposed inverse of the operand."""
-        return self.solved(self.numbers(np.eye(self.n)), False)
-
     # Rules
 
     def product_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
@@ -251,79 +179,5 @@ class MatrixRule(Algebra[Gather]):
         elif 1 in targets:
             self.product((number, columns, rows, inner), cotangent, left, (True, left_turned), targets[1], "add")
 
-    def cholesky_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
-        n = self.n
-        row, column = (axis.ravel() for axis in np.indices((n, n)))
-        symmetric = self.at(tangents[0], np.maximum(row, column) * n + np.minimum(row, column))
-        half = self.solved(symmetric, False)
-        both = self.solved(self.turned(half), False)
-        inner = self.entries(mul, [both, self.numbers(self.halved)])
-        self.product((1, n, n, n), self.results[0], inner, (False, False), target, self.region.results[0].kind)
-
-    def cholesky_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
-        n, lower = self.n, self.lower
-        found = self.product((1, n, n, n), self.results[0], self.masked(cotangent), (True, False))
-        inner = self.entries(mul, [found, self.numbers(self.halved)])
-        half = self.solved(self.turned(inner), True)
-        both = self.solved(self.turned(half), True)
-        kept = self.numbers(self.halved.ravel()[lower])
-        reads = [self.at(both, lower), self.at(self.turned(both), lower), kept]
-        self.entries(of_both, reads, self.at(targets[0], lower), "add")
-
-    def solution_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
-        turned, kind, right = self.operation.transposed[0], self.region.results[0].kind, tangents.get(1)
-        if 0 in tangents:
-            sides = self.operation.sizes[1]
-            matrix = self.masked(tangents[0]) if self.operation.kind == "triangular" else tangents[0]
-            less = self.product((1, sides, self.n, self.n), self.results[0], matrix, (False, not turned))
-            right = self.entries(neg, [less]) if right is None else self.entries(sub, [right, less])
-        assert right is not None
-        self.solved(right, turned, target, kind)
-
-    def solution_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
-        turned, sides = self.operation.transposed[0], self.operation.sizes[1]
-        found = self.solved(cotangent, not turned)
-        if 1 in targets:
-            self.entries(_same, [found], targets[1], "add")
-        if 0 in targets:
-            pair = (self.results[0], found) if turned else (found, self.results[0])
-            outer = self.product((1, self.n, sides, self.n), *pair, (True, False))
-            places = self.lower if self.operation.kind == "triangular" else np.arange(self.n**2)
-            self.entries(neg, [self.at(outer, places)], self.at(targets[0], places), "add")
-
-    def determinant_forward(self, tangents: Mapping[int, Gather], target: Gather) -> None:
-        count = self.n**2
-        logarithm = self.operation.kind == "log_determinant"
-        sum_of = target if logarithm else self.whole(1)
-        if not logarithm and self.nested:  # each round begins the sum anew
-            self.steps.append(zeros(sum_of.buffer, 1))
-        self.entries(mul, [self.inverse, tangents[0]], _often(sum_of, count), "add")
-        if not logarithm:
-            self.entries(mul, [sum_of, self.results[0]], target, self.region.results[0].kind)
-
-    def determinant_backward(self, cotangent: Gather, targets: Mapping[int, Gather]) -> None:
-        count = self.n**2
-        if self.operation.kind == "log_determinant":
-            self.entries(mul, [self.inverse, _often(cotangent, count)], targets[0], "add")
-            return
-        reads = [self.inverse, _often(self.results[0], count), _often(cotangent, count)]
-        self.entries(_times_both, reads, targets[0], "add")
-
 
 _ADJOINT: dict[MatrixKind, MatrixKind] = {"gather": "scatter", "scatter": "gather"}
-_FORWARD: dict[MatrixKind, Callable[..., None]] = {
-    "product": MatrixRule.product_forward,
-    "cholesky": MatrixRule.cholesky_forward,
-    "triangular": MatrixRule.solution_forward,
-    "solve": MatrixRule.solution_forward,
-    "determinant": MatrixRule.determinant_forward,
-    "log_determinant": MatrixRule.determinant_forward,
-}
-_BACKWARD: dict[MatrixKind, Callable[..., None]] = {
-    "product": MatrixRule.product_backward,
-    "cholesky": MatrixRule.cholesky_backward,
-    "triangular": MatrixRule.solution_backward,
-    "solve": MatrixRule.solution_backward,
-    "determinant": MatrixRule.determinant_backward,
-    "log_determinant": MatrixRule.determinant_backward,
-}

@@ -95,7 +95,7 @@ class InnerJacobian:
         for piece in reversed(self.pieces):
             targets = {n for term in piece.terms for n in distinct(self.inner.of(term.buffer, term.places)).tolist()}
             if targets & found:
-                for slot in piece.slots_of("inner"):
+                for slot in piece.inner:
                     found |= set(distinct(self.inner.of(slot.buffer, slot.places)).tolist())
         return found
 

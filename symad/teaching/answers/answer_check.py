@@ -12,9 +12,9 @@ from symad.display.document import Block, Cell, Document, Formula, Heading, Mark
 from symad.display.shown import Shown
 from symad.teaching.answers.answer_lines import Step, steps_of
 from symad.teaching.answers.answer_problem import Problem, derivative_problem, derivative_within, expansion_problem
-from symad.teaching.answers.equal import Agreement, agreement, expanded_terms, is_at_turn
+from symad.teaching.answers.equal import Agreement, agreement, is_at_turn
 from symad.teaching.answers.mistakes import Mistake, mistakes_of
-from symad.teaching.expansion.epsilon import Levels, monomial, readable
+from symad.teaching.expansion.epsilon import Levels, expanded_terms, monomial, readable
 
 _VERDICTS: dict[bool | None, Cell] = {
     True: Marked("✓ right", "right"),

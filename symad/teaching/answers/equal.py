@@ -33,6 +33,7 @@ from symad.display.notation import named_partial
 from symad.errors import LimitError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
+from symad.teaching.expansion.epsilon import expanded_terms
 
 _MOST_TURNS = 12
 _TURN_DEGREE = 6
@@ -220,19 +221,6 @@ def _is_rational(expression: sp.Expr) -> bool:
         part.is_Add or part.is_Mul or part.is_Symbol or part.is_Rational or (part.is_Pow and part.exp.is_Integer)
         for part in sp.preorder_traversal(expression)
     )
-
-
-def expanded_terms(expression: sp.Expr) -> int:
-    """Return a bound of the number of terms of an expression that is multiplied out; denominators are left alone."""
-    terms: dict[sp.Basic, int] = {}
-    for part in sp.postorder_traversal(expression):
-        counts = [terms[argument] for argument in part.args]
-        if part.is_Pow and part.exp.is_Integer:
-            found = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
-        else:
-            found = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
-        terms[part] = min(found, 10**9)
-    return max(terms.values())
 
 
 class Sampler:

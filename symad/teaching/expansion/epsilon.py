@@ -137,7 +137,7 @@ def readable(expression: sp.Expr) -> sp.Expr:
         return expression
     names = _names(expression)
     plain = expression.xreplace(names)
-    if len(plain.free_symbols) > ATOMS or _expanded_terms(plain) > EXPANDED_TERMS:
+    if len(plain.free_symbols) > ATOMS or expanded_terms(plain) > EXPANDED_TERMS:
         return expression
     shortest = _shortest(plain)
     return shortest.xreplace({name: part for part, name in names.items() if name.is_Dummy})
@@ -172,20 +172,17 @@ def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:
     return names
 
 
-def _expanded_terms(expression: sp.Expr) -> int:
-    """Return a bound of the number of terms of an expression that is multiplied out."""
+def expanded_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of an expression that is multiplied out; denominators are left alone."""
     terms: dict[sp.Basic, int] = {}
     for part in sp.postorder_traversal(expression):
         counts = [terms[argument] for argument in part.args]
-        if part.is_Add:
-            terms[part] = sum(counts)
-        elif part.is_Mul:
-            terms[part] = sp.prod(counts)
-        elif part.is_Pow:
-            terms[part] = sp.binomial(counts[0] + part.exp - 1, part.exp)
+        if part.is_Pow and part.exp.is_Integer:
+            found = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
         else:
-            terms[part] = 1
-    return int(terms[expression])
+            found = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
+        terms[part] = min(found, 10**9)
+    return max(terms.values())
 
 
 def _with(levels: Levels, level: int) -> Levels:

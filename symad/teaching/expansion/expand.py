@@ -17,6 +17,7 @@ import symad.tracing.values.containers as containers
 from codegen.ir.program import reachable
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, TraceError
 from symad.rules.undefined import with_formal_heads
@@ -121,8 +122,7 @@ class Expansion(Parts, Shown):
         return document_of(self)
 
     def __repr__(self) -> str:
-        levels = f"{self.levels} level{'s'[: self.levels != 1]}"
-        return f"<Expansion of {self.given.name}: {levels}, {len(self.flat)} coefficients>"
+        return f"<Expansion of {self.given.name}: {counted(self.levels, 'level')}, {len(self.flat)} coefficients>"
 
     def _assembled(self, assemble: Callable[[dict[Levels, sp.Expr]], sp.Expr]) -> Any:
         count = len(self.result.flat)

@@ -10,6 +10,7 @@ import sympy as sp
 
 from symad.derivatives.node_roles import Opened, Role
 from symad.display.document import Block, Cell, Columns, Document, Heading, Marked, Paragraph, Table
+from symad.display.notation import counted
 from symad.display.styles import LOOKS, Style
 from symad.teaching.explanation.explanation_lines import Line, Row, Statement
 from symad.teaching.explanation.explanation_stages import Explained, Stage
@@ -65,10 +66,10 @@ def _blocks(shown: Explained) -> Iterator[Block]:
 
 
 def _summary(shown: Explained) -> str:
-    levels = "no level was opened" if not shown.levels else f"{len(shown.levels)} level" + "s"[: len(shown.levels) != 1]
+    levels = "no level was opened" if not shown.levels else counted(len(shown.levels), "level")
     ratio = f", {_ratio(shown.operations, shown.primal_operations)} times as many" if shown.levels else ""
     at = " It asks for numbers, so it is shown for the numbers that were given." if shown.at_numbers else ""
-    before = f"{shown.primal_operations} operation" + "s"[: shown.primal_operations != 1]
+    before = counted(shown.primal_operations, "operation")
     return f"{levels}; the program has {before}, the result needs {shown.operations}{ratio}.{at}"
 
 
@@ -113,7 +114,7 @@ def _stage(number: int, stage: Stage) -> Iterator[Block]:
     if stage.lines:
         yield _lines(stage.lines, f"explanation.stages[{number - 1}].lines")
     results = ("; results: ", *_joined(stage.symbols)) if stage.ends else ()
-    yield Paragraph((f"{stage.operations} new operation{'s'[: stage.operations != 1]}", *results))
+    yield Paragraph((counted(stage.operations, "new operation"), *results))
 
 
 def _lines(lines: Sequence[Statement], where: str) -> Table:
@@ -168,7 +169,7 @@ def _kept(shown: Explained) -> Iterator[Block]:
         kept, dropped = shown.kept(level), shown.not_kept(level)
         yield Paragraph((
             Marked(f"Level {level.depth}", "strong"),
-            f" keeps {len(kept)} value{'s'[: len(kept) != 1]} ({8 * len(kept)} bytes) until its sweep: each is the "
+            f" keeps {counted(len(kept), 'value')} ({8 * len(kept)} bytes) until its sweep: each is the "
             "coefficient of a row, or the condition under which a row counts. A record of every operation that it "
             f"follows would have {len(shown.body(level))} entries.",
         ))  # fmt: skip

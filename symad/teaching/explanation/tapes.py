@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from codegen.heads import Alias
 from symad.derivatives.node_roles import Opened
 from symad.display.document import Picture
+from symad.display.notation import counted
 from symad.drawing.shapes import Colour
 from symad.drawing.svg import Canvas
 from symad.graph.graph import Graph
@@ -134,7 +135,7 @@ class Tapes:
         example = self._example(self.shared)
         inner, outer = self.reverse[-1].depth, self.reverse[-2].depth
         return (
-            f"{_count(len(self.shared), 'variable')} would have a cotangent at level {inner} and one at level {outer}"
+            f"{counted(len(self.shared), 'variable')} would have a cotangent at level {inner} and one at level {outer}"
             f"{example}; with one place for both, the sweep of level {outer} adds to what level {inner} left there"
         )
 
@@ -142,12 +143,12 @@ class Tapes:
         first = self.reverse[-1].depth
         if not self.made_inside or self.chain[0] is self.reverse[-1]:
             return (
-                f"the tape of level {first} ({_count(len(self.recorded[-1]), 'entry')}) has to live until its pullback "
-                "was called for the last time"
+                f"the tape of level {first} ({counted(len(self.recorded[-1]), 'entry')}) has to live until its "
+                "pullback was called for the last time"
             )
         made = self.made_inside
         return (
-            f"level {self.chain[0].depth} follows {_count(len(made), 'operation')} that the derivative of an inner "
+            f"level {self.chain[0].depth} follows {counted(len(made), 'operation')} that the derivative of an inner "
             f"level wrote{self._example(made)}; where that derivative is not recorded, or its tape is freed first, "
             "they are missing without a word"
         )
@@ -156,10 +157,10 @@ class Tapes:
         if len(self.reverse) < 2:
             return (
                 f"a second call of the pullback of level {self.reverse[0].depth} into places that were not cleared "
-                f"would add all {_count(len(self.recorded[0]), 'cotangent')} once more"
+                f"would add all {counted(len(self.recorded[0]), 'cotangent')} once more"
             )
         return (
-            f"{_count(len(self.shared), 'entry')} would stand on the tapes of both level {self.reverse[-1].depth} and "
+            f"{counted(len(self.shared), 'entry')} would stand on the tapes of both level {self.reverse[-1].depth} and "
             f"level {self.reverse[-2].depth}{self._example(self.shared)}; replayed by both, each counts twice"
         )
 
@@ -190,16 +191,6 @@ def followed(graph: Graph, level: Opened) -> set[int]:
     """Return the operations that a level follows from its parameters on; an alias is none, but for that of a rule."""
     targets = {target for linear in level.linears for target, _ in linear.rows}
     return {node for node in targets if graph.heads[node] is not Alias or node in graph.rules}
-
-
-def _count(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> _count(1, "entry"), _count(2, "entry")
-    ('1 entry', '2 entries')
-    """
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number} {noun if number == 1 else plural}"
 
 
 LABEL, PHASE, TOP, STEP, BAR = 128.0, 136.0, 88.0, 42.0, 28.0  # pixels of names, of phases, of rows
@@ -255,11 +246,11 @@ def _bar(canvas: Canvas, tape: Tape, left: float, y: float, width: float) -> Non
             high = BAR * entries / tape.entries if tape.entries else BAR
             x, part = left + k * width, width if k < tape.freed else width - 4
             canvas.box(x, y + BAR - high, part, high, fill="cotangent", opacity=0.22, radius=0)
-            canvas.text(x + 8, y + 19, _entries(entries), size=14, anchor="start")
+            canvas.text(x + 8, y + 19, counted(entries, "entry"), size=14, anchor="start")
     else:
         canvas.box(left, y, end - left, BAR, fill="cotangent", opacity=0.22, stroke="cotangent", radius=3)
         refers = f" + {tape.refers} referred to" if tape.refers else ""
-        canvas.text(left + 28, y + 19, f"{_entries(tape.entries)}{refers}", size=14, anchor="start")
+        canvas.text(left + 28, y + 19, f"{counted(tape.entries, 'entry')}{refers}", size=14, anchor="start")
     canvas.text(end - 6, y + 19, "freed", size=13, anchor="end", colour="muted")
 
 
@@ -280,8 +271,8 @@ def _characters(tapes: Tapes, kept: Sequence[tuple[int, int]], operations: int) 
     for design in tapes.designs:
         lines += ["", f"{design.name}: {design.rule}"]
         for tape in design.tapes:
-            words = [_entries(tape.entries) + (f" + {tape.refers} ref." if tape.refers else "")]
-            words = [_entries(entries) for entries in tape.grows[: tape.freed + 1]] or words
+            words = [counted(tape.entries, "entry") + (f" + {tape.refers} ref." if tape.refers else "")]
+            words = [counted(entries, "entry") for entries in tape.grows[: tape.freed + 1]] or words
             lines.append(_life(f"tape, {tape.owner}", words, tape.freed, "freed"))
         if not design.tapes:
             lines += [
@@ -301,8 +292,4 @@ def _life(owner: str, words: Sequence[str], last: int, end: str) -> str:
 def _in_words(design: Design) -> str:
     if not design.tapes:
         return "no tape" if design.name == "staged" else "no reverse level, no tape"
-    return ", ".join(f"tape of {tape.owner} with {_entries(tape.entries)}" for tape in design.tapes)
-
-
-def _entries(number: int) -> str:
-    return f"{number} entr{'y' if number == 1 else 'ies'}"
+    return ", ".join(f"tape of {tape.owner} with {counted(tape.entries, 'entry')}" for tape in design.tapes)

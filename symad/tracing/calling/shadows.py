@@ -20,13 +20,14 @@ from typing import Any
 
 from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
-from symad.tracing.calling.caches import memoised
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
 from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached, used_by
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, replaced
+from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.stand_ins import BUILTINS, Function, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
 from symad.tracing.calling.user_place import library_function, raised_place, user_globals
+from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.object_arrays import ObjectArrayError
 from symad.tracing.values.traced import NumberError, StoreError
 
@@ -279,7 +280,7 @@ class _Patch:
         self.namespace, self.calls = namespace, 0
         self.names, self.former = dict[str, Any](), dict[str, Any]()
         self._shadow(replaced(namespace.items()), BUILTINS)
-        self._shadow({name: memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}, {})
+        self._shadow({name: _memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}, {})
 
     def merge(self, deciding: frozenset[CodeType]) -> None:
         """Shadow the functions with some code too, whose calls are merged."""
@@ -339,3 +340,22 @@ def _shadowed(attempt: _Attempt) -> Iterator[None]:
         finally:
             _active.reset(tokens[0])
             arrays_are_traced.reset(tokens[1])
+
+
+def _memoised(original: Any) -> Function:
+    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
+    caches: dict[Scope, Function] = {}
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if holds_traced((*args, *keywords.values())):
+            return original.__wrapped__(*args, **keywords)
+        scope = innermost_scope() if arrays_are_traced.get() else None
+        if scope is None:
+            return original(*args, **keywords)
+        if scope not in caches:
+            caches[scope] = functools.lru_cache(**original.cache_parameters())(original.__wrapped__)
+        return caches[scope](*args, **keywords)
+
+    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
+    return call

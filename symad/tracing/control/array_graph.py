@@ -213,31 +213,16 @@ class ArrayGraph(ArrayLoops):
         kinds = set(map(self._kind, sides))
         return self.scope.graph.arrays.add("product", shape, sides) if "number" in kinds <= _NUMBERS else None
 
-    def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
-        """Return the solution of linear systems."""
-        return self._computed(self.scope.graph.arrays.add("solve", right.shape, [matrix, right]))
-
-    def determinant(self, matrix: Nodes) -> Nodes:
-        """Return a determinant."""
-        return self._computed(self.scope.graph.arrays.add("determinant", (), [matrix]))
-
-    def log_determinant(self, matrix: Nodes) -> Nodes:
-        """Return the logarithm of the absolute value of a determinant."""
-        return self._computed(self.scope.graph.arrays.add("log_determinant", (), [matrix]))
-
     def cholesky(self, matrix: Nodes) -> Nodes:
         """Return the lower factor of a matrix; above its diagonal there are zeros that depend on nothing."""
-        return self._computed(self.scope.graph.arrays.add("cholesky", matrix.shape, [matrix]))
+        return self.carried_out(MatrixOperation("cholesky", (len(matrix),)), matrix)[0].reshape(matrix.shape)
 
-    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
-        """Return the results of an operation on a whole matrix, which is stored by columns."""
-        return list(map(self._computed, self.scope.graph.arrays.factors(operation, operand)))
-
-    def _computed(self, nodes: Nodes) -> Nodes:
-        """Return nodes that are computed now, so that what NumPy raises has the user's line."""
+    def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
+        """Return the results of an operation on whole matrices, computed now: what NumPy raises has the user's line."""
         graph = self.scope.graph
-        compute(graph, [graph.arrays.reading(nodes)], self.scope.values)
-        return nodes
+        found = graph.arrays.matrices(operation, operands)
+        compute(graph, map(graph.arrays.reading, found), self.scope.values)
+        return found
 
 
 def array_graph(scope: Scope) -> ArrayGraph:

@@ -285,12 +285,8 @@ class ArrayLoops:
         (nodes,) = self.carried_out(MatrixOperation("cholesky", (n,)), matrix)
         return np.where(np.tri(n, dtype=bool), nodes.reshape(n, n), self.scope.graph.number(0))
 
-    def factors(self, operation: MatrixOperation, operand: Nodes) -> list[Nodes]:
-        """Return the results of an operation on a whole matrix, which is stored by columns; they are flat."""
-        return self.carried_out(operation, operand)
-
     def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
-        """Return the results of an operation on whole matrices."""
+        """Return the results of an operation on whole matrices, which are flat."""
         return self.between(operation, partial(matrix_program, operation), *operands)
 
     def between(

@@ -1,4 +1,4 @@
-"""What bodies return: their form, which has to be the same in every repetition, and sums and stacks of them."""
+"""What bodies return and carry: their form, the same in every repetition, and sums and stacks of results."""
 
 from __future__ import annotations
 
@@ -129,3 +129,43 @@ def stacked(values: Sequence[Any], axis: int = 0) -> Any:
     if any(isinstance(value, sp.Basic | Fraction) for value in values):
         return object_array(values, (len(values),))
     return np.stack([np.asarray(value) for value in values], axis)
+
+
+# ---- carries: what one repetition hands to the next; it keeps its structure, shapes and type
+
+
+def carry_of(value: Any, source: str) -> Flat:
+    """Return a carry with integers as floats; ArgumentError for truth values and for what is no real number.
+
+    >>> carry_of((1, np.arange(2)), "init").leaves
+    [1.0, array([0., 1.])]
+    """
+    leaves, structure = containers.flatten(value)
+    for leaf in leaves:
+        if not is_real(leaf) or is_truth(leaf):
+            raise ArgumentError(
+                f"{source} holds a {'truth value' if is_real(leaf) else f'value of type {type(leaf).__name__}'}",
+                where=user_place(),
+                why="a carry holds real numbers, of one type in all repetitions",
+                do="carry 1.0 and 0.0, and compare with > 0.5" if is_real(leaf) else "carry real numbers and arrays",
+            )
+    return Flat([_promoted(leaf) for leaf in leaves], structure)
+
+
+def next_carry(f: Callable[..., Any], value: Any, before: Flat) -> Flat:
+    """Return the carry that a body returned; ArgumentError where its structure, shape or type is another one."""
+    found = carry_of(value, f"the carry that {name_of(f)} returned")
+    if not found.is_like(before):
+        raise ArgumentError(
+            f"{name_of(f)} was given the carry {before} and returned {found}",
+            where=user_place(),
+            why="what a repetition returns is what the next one gets",
+            do="return a carry of the structure and shapes of init",
+        )
+    return found
+
+
+def _promoted(leaf: Any) -> Any:
+    if isinstance(leaf, int | np.integer):
+        return float(leaf)
+    return leaf.astype(float) if type(leaf) is np.ndarray and leaf.dtype.kind in "iu" else leaf

@@ -12,9 +12,8 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.body_shapes import result_shapes
-from symad.tracing.control.carries import carry_of, next_carry
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import Flat, flat_result, refuse_other_form, stacked
+from symad.tracing.control.results import Flat, carry_of, flat_result, next_carry, refuse_other_form, stacked
 from symad.tracing.control.swept_operands import Operands, operands_of, whole_number
 from symad.tracing.control.written import written_chain
 

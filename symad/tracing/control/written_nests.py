@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.program import operations_of
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.graph.graph import Graph
 from symad.tracing.control.reasons import NotOneBodyError
@@ -49,7 +50,7 @@ def enclose(body: Body) -> None:
 def _executed(loop: Loop) -> int:
     if isinstance(loop, Block):
         return loop.program.executed
-    return loop.count * (sum(map(bool, loop.body.operands)) + sum(map(_executed, loop.inside)))
+    return loop.count * (operations_of(loop.body) + sum(map(_executed, loop.inside)))
 
 
 def flatten(body: Body) -> None:

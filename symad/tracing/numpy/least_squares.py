@@ -14,11 +14,10 @@ from codegen.ir.matrix_operation import MatrixOperation
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.numpy.solve import (
-    arrays_for,
     back_substituted,
     check_size,
     known_values,
-    loops_for,
+    matrix_writer,
     per_matrix,
     substituted,
 )
@@ -72,7 +71,7 @@ def _first_of(a: Any) -> Any:
 
 def _whole(a: Any) -> Any:
     """Return what has LAPACK factorize a matrix; None for a small one."""
-    return loops_for(a, least=REFLECTED) or arrays_for(a)
+    return matrix_writer(a, least=REFLECTED)
 
 
 def _factors(name: str, a: Any) -> tuple[Any, Any]:
@@ -81,7 +80,7 @@ def _factors(name: str, a: Any) -> tuple[Any, Any]:
     size = min(m, n)
     first = a[:, :size]
     _check_rank(name, first)
-    q, r = _whole(a).factors(MatrixOperation("qr", (m, size)), first.nodes.T)
+    q, r = _whole(a).carried_out(MatrixOperation("qr", (m, size)), first.nodes.T)
     q, r = np.reshape(wrap(q, a.scope), (size, m)).T, np.triu(np.reshape(wrap(r, a.scope), (size, size)).T)
     return q, r if n == size else np.concatenate([r, q.T @ a[:, size:]], axis=1)
 

@@ -20,5 +20,4 @@ import symad.tracing.numpy.solve
 import symad.tracing.numpy.special_functions
 import symad.tracing.numpy.special_ufuncs
 import symad.tracing.numpy.spectra
-import symad.tracing.numpy.strided
 import symad.tracing.numpy.ufunc_methods

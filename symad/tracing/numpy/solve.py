@@ -38,10 +38,8 @@ def det(a: Any) -> Any:
 
 def _det_one(a: Any) -> Any:
     _check("det", a)
-    if (arrays := arrays_for(a)) is not None and values_of(a.scope, a.nodes, _sign_of_determinant):
-        return wrap(arrays.determinant(a.nodes), a.scope)
-    if (loops := loops_for(a)) is not None:
-        return wrap(loops.determinant(a.nodes), a.scope)
+    if (writer := _writer_of_determinant(a)) is not None:
+        return wrap(writer.determinant(a.nodes), a.scope)
     if len(a) <= 3:
         return _by_minors(a)
     try:
@@ -52,6 +50,13 @@ def _det_one(a: Any) -> Any:
     for k in range(1, len(a)):
         product = product * reduced[k, k]
     return product if isinstance(sign, int) and sign == 1 else product * sign
+
+
+def _writer_of_determinant(a: Any) -> Any:
+    """Return what carries it out on the whole matrix; numbers whose determinant is 0 are expanded, or refused."""
+    writer = matrix_writer(a)
+    is_zero = writer is not None and writer.on_numbers and not values_of(a.scope, a.nodes, _sign_of_determinant)
+    return None if is_zero else writer
 
 
 def _sign_of_determinant(matrix: Any) -> Any:
@@ -95,10 +100,8 @@ def slogdet(a: Any) -> Any:
 
 def _slogdet_one(a: Any) -> tuple[Any, Any]:
     _check("slogdet", a)
-    if (arrays := arrays_for(a)) is not None and (known := values_of(a.scope, a.nodes, _sign_of_determinant)):
-        return float(known), wrap(arrays.log_determinant(a.nodes), a.scope)
-    if (loops := loops_for(a)) is not None:
-        logarithm, sign = loops.signed_log_determinant(a.nodes)
+    if (writer := _writer_of_determinant(a)) is not None:
+        logarithm, sign = writer.signed_log_determinant(a.nodes)
         return wrap(sign, a.scope), wrap(logarithm, a.scope)
     try:
         reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)
@@ -172,11 +175,11 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     _check(name, a)
     if len(b) != n:
         raise ValueError(f"np.linalg.solve: a matrix of shape {a.shape} and a right-hand side of shape {b.shape}")
-    if (arrays := arrays_for(a, b) or loops_for(a, b)) is not None:
+    if (writer := matrix_writer(a, b)) is not None:
         if not is_traced(a) and not np.linalg.slogdet(a)[0]:
             raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
-        return wrap(arrays.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
+        return wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
     if not is_traced(a):
         return _solve_ordinary(a, b)
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
@@ -185,18 +188,17 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     return np.reshape(back_substituted(rows), np.shape(b))
 
 
-def loops_for(a: Any, *others: Any, least: int | None = None) -> Any:
-    """Return what has a matrix operation carried out where loops are written down; None for a small matrix."""
-    scopes = [array.scope for array in (a, *others) if is_traced(array)]
-    loops = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= (LOOPED if least is None else least) else None
-    return None if loops is None or loops.on_numbers else loops
+def matrix_writer(a: Any, *others: Any, least: int | None = None) -> Any:
+    """Return what carries out operations on a whole matrix; None where it is small, or written out.
 
-
-def arrays_for(a: Any, *others: Any) -> Any:
-    """Return what on_numbers a matrix as NumPy does, where one of some arrays is traced on numbers; else None."""
+    On numbers it is NumPy that does so; `least` has the rows from which on those of loops are carried out.
+    """
     scopes = [array.scope for array in (a, *others) if is_traced(array)]
-    arrays = node_arrays.loops_on(scopes[0].graph) if scopes and len(a) >= FACTORIZED else None
-    return arrays if arrays is not None and arrays.on_numbers else None
+    writer = node_arrays.loops_on(scopes[0].graph) if scopes else None
+    if writer is None:
+        return None
+    smallest = FACTORIZED if writer.on_numbers else LOOPED if least is None else least
+    return writer if len(a) >= smallest else None
 
 
 def _solve_ordinary(a: Any, b: Any) -> Any:
@@ -236,12 +238,10 @@ def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -
     if known is not None and len(known) < n:
         place = next(k for k in range(n) if k not in known)
         raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
-    if (loops := loops_for(a, right, least=least)) is not None:
-        return wrap(loops.triangular(a.nodes, right.nodes, turned), a.scope)
-    lower = np.tril(a)
-    if arrays_for(a, right) is not None:
-        return np.linalg.solve(lower.T if turned else lower, right)
+    if (writer := matrix_writer(a, right, least=least)) is not None:
+        return wrap(writer.triangular(a.nodes, right.nodes, turned), a.scope)
     check_size("solve_triangular", a)
+    lower = np.tril(a)
     if turned:
         return back_substituted(np.concatenate([lower.T, right], axis=1))
     return back_substituted(np.concatenate([lower[::-1, ::-1], right[::-1]], axis=1))[::-1] if n else right
@@ -251,13 +251,14 @@ def _check(name: str, a: Any) -> None:
     """Raise LinAlgError unless a matrix is square, and LimitError when it is too large to be written out."""
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError(f"a square matrix is needed, not one of shape {a.shape}")
-    if arrays_for(a) is None and loops_for(a) is None:
+    if matrix_writer(a) is None:
         check_size(name, a)
 
 
 def check_size(name: str, a: Any) -> None:
     """Raise LimitError for a matrix that is too large to be written out."""
-    largest = LARGEST if loops_for(a) is None else _LARGEST_LOOPED
+    writer = matrix_writer(a)
+    largest = LARGEST if writer is None or writer.on_numbers else _LARGEST_LOOPED
     if is_traced(a) and max(a.shape) > largest:
         raise LimitError(
             f"np.linalg.{name} of a traced {a.shape[0]} x {a.shape[1]} matrix",
@@ -369,8 +370,8 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 def _cholesky_one(a: Any) -> Any:
     _check("cholesky", a)
-    if (loops := loops_for(a) or arrays_for(a)) is not None:
-        return wrap(loops.cholesky(a.nodes), a.scope)
+    if (writer := matrix_writer(a)) is not None:
+        return wrap(writer.cholesky(a.nodes), a.scope)
     lower = np.zeros_like(a)
     for i in range(len(a)):
         for j in range(i + 1):

@@ -32,7 +32,7 @@ def factors_of(name: str, operation: MatrixOperation, a: Any) -> list[Any]:
             "call sa.grad(f)(x), hessian(f)(x) and others on numbers, without mode= and sparse=, or sa.compile them "
             'without roll="never", dtype= and strategy=',
         )
-    return [wrap(nodes, a.scope) for nodes in writer.factors(operation, a.nodes.T)]
+    return [wrap(nodes, a.scope) for nodes in writer.carried_out(operation, a.nodes.T)]
 
 
 @implements(np.linalg.eigh)

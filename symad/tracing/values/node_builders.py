@@ -70,7 +70,7 @@ multiply = commutative(sp.Mul, sp.And, _of_truths(operator.and_, operator.mul), 
 
 def negative(graph: Graph, operand: int) -> int:
     """-u is Mul(-1, u)."""
-    _refuse_truths(graph, "-", operand)
+    _refuse_truths(graph, operand)
     value = constant(graph, operand)
     if value is not None and value is not False and (value != 0 or isinstance(value, float)):
         return graph.number(-value)
@@ -80,7 +80,7 @@ def negative(graph: Graph, operand: int) -> int:
 def subtract(graph: Graph, left: int, right: int) -> int:
     """u - v is Add(u, Mul(-1, v))."""
     if is_boolean(graph, left) and is_boolean(graph, right):
-        _refuse_truths(graph, "-", left)
+        _refuse_truths(graph, left)
     return add(graph, as_number(graph, left), negative(graph, as_number(graph, right)))
 
 
@@ -208,10 +208,10 @@ def _exact_power(a: int | Fraction, b: int | Fraction) -> int | Fraction | None:
     return result if isinstance(result, Fraction) else None
 
 
-def _refuse_truths(graph: Graph, sign: str, *operands: int) -> None:
+def _refuse_truths(graph: Graph, *operands: int) -> None:
     if any(is_boolean(graph, node) for node in operands):
         raise TraceError(
-            f"the operator {sign} on traced truth values",
+            "the operator - on traced truth values",
             where=user_place(),
             why="NumPy has no negative or difference of booleans",
             do="use ~condition, or condition * 1.0 for a number",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import codegen.loops.find.few_rows as few_rows
+import codegen.loops.find.find as few_rows
 import symad as sa
 from symad.compiling.candidates import primal_of, traced_with_loops
 

@@ -12,8 +12,7 @@ import sympy as sp
 import symad as sa
 from codegen import compile_program, program_from_sympy
 from codegen.errors import ArgumentError, CacheWarning
-from codegen.machine.storage.cache import SUFFIX, Cache
-from codegen.machine.storage.trust import distrusted
+from codegen.machine.storage.cache import SUFFIX, Cache, distrusted
 
 STRANGER = 65533
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and modes are POSIX's")

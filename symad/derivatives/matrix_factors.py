@@ -1,0 +1,257 @@
+"""Rules of matrix factorizations: QR, eigenvalues and singular values, in the words of `matrix_algebra`.
+
+Matrices are stored by columns, as LAPACK has them (`codegen.ir.matrix_operation`): read row by row they are transposed,
+and so are the formulas here.
+
+Eigenvalues or singular values that differ by no more than n eps of the largest count as equal: their vectors have no
+derivative, which is NaN; nor has a factor Q of columns that depend on each other.
+
+Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008);
+Townsend, "Differentiating the singular value decomposition" (2016); Walter and Lehmann, "Algorithmic differentiation of
+linear algebra functions" (2010), for QR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import add, mul, neg, sub
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.matrix_operation import MatrixOperation
+from symad.derivatives.matrix_algebra import Algebra, Places, Value, axes_of, of_both
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def has_equal_values(operation: MatrixOperation, values: NDArray[np.float64]) -> bool:
+    """Whether vectors of some eigenvalues or singular values have no derivative."""
+    values = np.sort(values)
+    gaps = np.diff(values)
+    bound = len(values) * EPS * np.abs(values).max(initial=0)
+    tall = operation.kind == "singular" and operation.sizes[0] != operation.sizes[1]
+    return bool((gaps <= bound).any() or (tall and values[0] <= bound))
+
+
+def _weighted(x: Any, y: Any, first: Any, second: Any) -> Any:
+    return x * first + y * second
+
+
+def _total(by: Algebra[Value], terms: Sequence[Value]) -> Value:
+    found = terms[0]
+    for term in terms[1:]:
+        found = by.each(add, found, term)
+    return found
+
+
+# ---- QR: B = L P for the stored B, P and L, of a matrix, Q and R
+
+
+def _independent(entry: Any, squares: Any, bound: Any) -> Any:
+    return np.where(entry * entry <= bound * squares, np.nan, entry)
+
+
+def _factor(by: Algebra[Value], operation: MatrixOperation, lower: Value) -> Value:
+    """Return L, with NaN on its diagonal for a column that depends on those before it."""
+    m, n = operation.sizes
+    row, column = axes_of(n)
+    squares = by.multiplied((n, n, 1), by.each(mul, lower, lower), by.known(np.ones(n)))
+    bound = np.where(row == column, (m * EPS) ** 2, -1.0)
+    return by.each(_independent, lower, by.picked(squares, row), by.known(bound))
+
+
+def _solved_columns(by: Algebra[Value], lower: Value, right: Value, n: int, m: int, turned: bool) -> Value:
+    """Return the solutions of triangular systems for the columns of a matrix n x m."""
+    return by.transposed(by.solved("triangular", n, lower, by.transposed(right, n), turned), m)
+
+
+def qr_forward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+) -> dict[int, Value]:
+    m, n = operation.sizes
+    q, lower = results[0], _factor(by, operation, results[1])
+    moved = _solved_columns(by, lower, tangent, n, m, False)
+    inner = by.multiplied((n, m, n), moved, q, (False, True))
+    row, column = axes_of(n)
+    first, second = by.known(1.0 * (row >= column)), by.known(1.0 * (row > column))
+    triangle = by.each(_weighted, inner, by.transposed(inner, n), first, second)
+    found = dict[int, Value]()
+    if 0 in wanted:
+        found[0] = by.each(sub, moved, by.multiplied((n, n, m), triangle, q))
+    if 1 in wanted:
+        found[1] = by.multiplied((n, n, n), lower, triangle)
+    return found
+
+
+def qr_backward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
+) -> tuple[Value, Places]:
+    m, n = operation.sizes
+    q, lower = results[0], _factor(by, operation, results[1])
+    row, column = axes_of(n)
+    terms = list[Value]()
+    if 1 in cotangents:
+        kept = by.each(mul, cotangents[1], by.known(1.0 * (row >= column)))
+        terms.append(by.multiplied((n, n, n), lower, kept, (True, False)))
+    if 0 in cotangents:
+        terms.append(by.each(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
+    inner = by.picked(_total(by, terms), np.maximum(row, column) * n + np.minimum(row, column))
+    moved = by.multiplied((n, n, m), inner, q)
+    if 0 in cotangents:
+        moved = by.each(add, moved, cotangents[0])
+    return _solved_columns(by, lower, moved, n, m, True), np.arange(m * n)
+
+
+# ---- eigenvalues and eigenvectors: the stored matrix has rows that are eigenvectors
+
+
+def _reciprocal_gap(x: Any, y: Any, lowest: Any, highest: Any, bound: Any) -> Any:
+    apart = np.abs(x - y) > bound * np.maximum(np.abs(lowest), np.abs(highest))
+    return np.where(bound > 0, np.where(apart, 1 / (x - y), np.nan), 0.0)
+
+
+def _gaps(by: Algebra[Value], values: Value, n: int, function: Callable[..., Any]) -> Value:
+    """Return what a function makes of each pair of values, the first and the last one, and its bound."""
+    row, column = axes_of(n)
+    pairs = [by.picked(values, places) for places in (row, column, 0 * row, 0 * row + n - 1)]
+    return by.each(function, *pairs, by.known(n * EPS * (row != column)))
+
+
+def eigen_forward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+) -> dict[int, Value]:
+    (n,), (values, vectors) = operation.sizes, results
+    cube = n, n, n
+    row, column = axes_of(n)
+    symmetric = by.picked(tangent, np.minimum(row, column) * n + np.maximum(row, column))
+    inner = by.multiplied(cube, by.multiplied(cube, vectors, symmetric), vectors, (False, True))
+    found = dict[int, Value]()
+    if 0 in wanted:
+        found[0] = by.picked(inner, np.arange(n) * (n + 1))
+    if 1 in wanted:
+        turning = by.each(mul, _gaps(by, values, n, _reciprocal_gap), inner)
+        found[1] = by.multiplied(cube, turning, vectors)
+    return found
+
+
+def eigen_backward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
+) -> tuple[Value, Places]:
+    (n,), (values, vectors) = operation.sizes, results
+    cube = n, n, n
+    row, column = axes_of(n)
+    terms = list[Value]()
+    if 0 in cotangents:
+        terms.append(by.each(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
+    if 1 in cotangents:
+        turning = by.multiplied(cube, cotangents[1], vectors, (False, True))
+        terms.append(by.each(mul, _gaps(by, values, n, _reciprocal_gap), turning))
+    whole = by.multiplied(cube, by.multiplied(cube, vectors, _total(by, terms), (True, False)), vectors)
+    places = np.flatnonzero(row <= column)
+    halved = by.known(np.where(row == column, 0.5, 1.0)[places])
+    other = by.picked(whole, (column * n + row)[places])
+    return by.each(of_both, by.picked(whole, places), other, halved), places
+
+
+# ---- singular values and vectors: B = V diag(s) P for the stored B, P = transpose(U) and V
+
+
+def _squares_gap(x: Any, y: Any, largest: Any, _: Any, bound: Any) -> Any:
+    apart = np.abs(x - y) > bound * largest
+    return np.where(bound > 0, np.where(apart, 1 / ((x - y) * (x + y)), np.nan), 0.0)
+
+
+def _reciprocal(x: Any, largest: Any, bound: Any) -> Any:
+    return np.where(x > bound * largest, 1 / x, np.nan)
+
+
+def _reciprocals(by: Algebra[Value], values: Value, n: int, m: int) -> Value:
+    """Return 1 / s for each row of a matrix n x m."""
+    row = np.repeat(np.arange(n), m)
+    bound = by.known(np.full(n * m, n * EPS))
+    return by.each(_reciprocal, by.picked(values, row), by.picked(values, 0 * row), bound)
+
+
+def _exchanged(by: Algebra[Value], operation: MatrixOperation, results: Mapping[int, Value]) -> dict[int, Value]:
+    """Return what the transposed matrix has: its U is V, and its V is U."""
+    size = min(operation.sizes)
+    rows = {0: size, 2: operation.sizes[1]}
+    return {k if k == 1 else 2 - k: x if k == 1 else by.transposed(x, rows[k]) for k, x in results.items()}
+
+
+def singular_forward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+) -> dict[int, Value]:
+    m, n = operation.sizes
+    if m < n:
+        turned = MatrixOperation("singular", (n, m))
+        given = _exchanged(by, operation, dict(enumerate(results)))
+        moved = by.transposed(tangent, n)
+        return _exchanged(
+            by, turned, _tall_forward(by, turned, [given[k] for k in range(3)], moved, [2 - k for k in wanted])
+        )
+    return _tall_forward(by, operation, results, tangent, wanted)
+
+
+def singular_backward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
+) -> tuple[Value, Places]:
+    m, n = operation.sizes
+    if m < n:
+        turned = MatrixOperation("singular", (n, m))
+        given = _exchanged(by, operation, dict(enumerate(results)))
+        found, places = _tall_backward(by, turned, [given[k] for k in range(3)], _exchanged(by, operation, cotangents))
+        return by.transposed(found, m), places
+    return _tall_backward(by, operation, results, cotangents)
+
+
+def _tall_forward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+) -> dict[int, Value]:
+    (m, n), (left, values, right) = operation.sizes, results
+    row, column = axes_of(n)
+    moved = by.multiplied((n, n, m), right, tangent, (True, False))
+    inner = by.multiplied((n, m, n), moved, left, (False, True))
+    found = dict[int, Value]()
+    if 1 in wanted:
+        found[1] = by.picked(inner, np.arange(n) * (n + 1))
+    if 0 not in wanted and 2 not in wanted:
+        return found
+    gaps, other = _gaps(by, values, n, _squares_gap), by.transposed(inner, n)
+    rows, columns = by.picked(values, row), by.picked(values, column)
+    if 0 in wanted:
+        turning = by.each(mul, gaps, by.each(_weighted, inner, other, rows, columns))
+        found[0] = by.multiplied((n, n, m), turning, left)
+        if m > n:
+            rest = by.each(sub, moved, by.multiplied((n, n, m), inner, left))
+            found[0] = by.each(add, found[0], by.each(mul, rest, _reciprocals(by, values, n, m)))
+    if 2 in wanted:
+        turning = by.each(mul, gaps, by.each(_weighted, other, inner, rows, columns))
+        found[2] = by.each(neg, by.multiplied((n, n, n), right, turning))
+    return found
+
+
+def _tall_backward(
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], cotangents: Mapping[int, Value]
+) -> tuple[Value, Places]:
+    (m, n), (left, values, right) = operation.sizes, results
+    row, column = axes_of(n)
+    rows, columns = by.picked(values, row), by.picked(values, column)
+    terms, outside = list[Value](), None
+    if 1 in cotangents:
+        terms.append(by.each(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
+    gaps = _gaps(by, values, n, _squares_gap) if 0 in cotangents or 2 in cotangents else None
+    if 0 in cotangents and gaps is not None:
+        turning = by.each(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
+        terms.append(by.each(of_both, turning, by.transposed(turning, n), rows))
+        if m > n:
+            outside = by.each(mul, cotangents[0], _reciprocals(by, values, n, m))
+            terms.append(by.each(neg, by.multiplied((n, m, n), outside, left, (False, True))))
+    if 2 in cotangents and gaps is not None:
+        turning = by.each(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
+        terms.append(by.each(neg, by.each(of_both, turning, by.transposed(turning, n), columns)))
+    moved = by.multiplied((n, n, m), _total(by, terms), left)
+    moved = moved if outside is None else by.each(add, moved, outside)
+    return by.multiplied((n, n, m), right, moved), np.arange(m * n)
