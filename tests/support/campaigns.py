@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections import Counter
@@ -51,10 +52,11 @@ def tried(report: Report, what: str, attempt: Callable[[], Any]) -> None:
 
 
 def carried_out(tries: Iterator[tuple[str, Callable[[], Any]]], count: int, seconds: float = float("inf")) -> Report:
-    """Make the first `count` tries, or as many as the time allows."""
+    """Make the first `count` tries, or as many as the time or Ctrl-C allows."""
     report, end = Report(), time.monotonic() + seconds
-    for what, attempt in tries:
-        if report.tries >= count or time.monotonic() > end:
-            break
-        tried(report, what, attempt)
+    with contextlib.suppress(KeyboardInterrupt):
+        for what, attempt in tries:
+            if report.tries >= count or time.monotonic() > end:
+                break
+            tried(report, what, attempt)
     return report

@@ -204,6 +204,7 @@ def main() -> None:
     """Do one thing until it is interrupted, look at everything, and again, as long as there are lines to be read."""
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what is in the background without it
     stage, folder = sys.argv[1:]
     stages = Stages(Path(folder))
     work = getattr(stages, stage)

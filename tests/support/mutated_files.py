@@ -31,7 +31,7 @@ from codegen.sealed import seal, unseal
 from tests.support.rolled_programs import KNOWN, random_program
 
 MEMORY_FACTOR, MEMORY_OFFSET = 400, 2**20  # bytes of memory for a byte of the file, and for any file
-LARGEST = 10**5  # operations of a loaded program that is compiled and called
+LARGEST = 10**5  # operations, and numbers in memory, of a loaded program that is compiled and called
 WORDS = [
     None, True, -1, 0, 1, 2, 3, 7, 255, 2**31, 2**63, 10**30, 0.5, float("nan"), "", "x", "sin", "__import__", "eval",
     [], [[]], {}, [0], [2**40, 2**40], {"a": 1}, "0x1p3", "-" * 400, [1, [2, [3]]],
@@ -125,7 +125,8 @@ def _operations(program: Program | RolledProgram) -> int:
 
 
 def _sizes(program: Program | RolledProgram) -> list[int]:
-    return [array.size for array in (*program.inputs, *program.outputs)]
+    sizes = [array.size for array in (*program.inputs, *program.outputs)]
+    return [*sizes, *(buffer.size for buffer in program.buffers)] if isinstance(program, RolledProgram) else sizes
 
 
 def _alter(source: Random, header: dict[str, Any], arrays: list[Any]) -> None:

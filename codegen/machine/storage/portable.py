@@ -20,7 +20,8 @@ import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
-from codegen.errors import ArgumentError
+from codegen.errors import ArgumentError, InvariantError
+from codegen.ir.check import check_program, check_rolled
 from codegen.ir.matrix_operation import MATRIX_KINDS, MatrixOperation
 from codegen.ir.program import Head, Input, Output, Program, Rows
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step
@@ -260,7 +261,10 @@ def decode(data: bytes, where: str = "the program") -> Portable:
         arrays.reverse()
         program = rolled_of(header["rolled"], arrays) if "rolled" in header else program_of(header, arrays)
         require(not arrays, "arrays that nothing needs")
+        check_rolled(program) if isinstance(program, RolledProgram) else check_program(program)
         return Portable(program, _options(header["options"]), header["containers"])
+    except InvariantError as error:  # of a pass where we have made the program
+        raise refused(where, f"its checksum is right and its content is not ({error.what}: {error.why})") from error
     except MALFORMED as error:
         raise refused(where, f"its checksum is right and its content is not ({error})") from error
 

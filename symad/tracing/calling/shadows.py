@@ -49,6 +49,10 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "object arrays are not supported",
     "array type dtype('O') not supported",
     "array type not supported",
+    "data type not supported",
+    "Unsupported array type",
+    "input type 'object' not supported",
+    "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
 )
 _STORES = (  # how NumPy words a store or an index that it could not do
@@ -249,7 +253,9 @@ def _explain(error: BaseException) -> None:
             why="SymPy does not know the values of traced values in it",
             do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
         ) from error
-    if isinstance(error, TraceError) or not _is_conversion(error) or "read-only" in str(error):
+    if isinstance(error, TraceError) or not _is_conversion(error):
+        return
+    if "read-only" in str(error) and "<traced " not in str(error):
         return  # an array may be read-only because the user wants it so
     name = library_function(error)
     if name:

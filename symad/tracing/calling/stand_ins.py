@@ -164,7 +164,10 @@ class _Kind(_Conversion):
 
 
 def _as_float(value: Any) -> Any:
-    return traced(value).astype(float)
+    made = traced(value).astype(float)
+    if np.ndim(made):
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")  # as NumPy has it
+    return made
 
 
 def _as_int(value: Any, *base: Any) -> Any:

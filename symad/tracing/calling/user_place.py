@@ -17,6 +17,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import numpy as np
+import optree
 import sympy as sp
 
 import codegen
@@ -26,7 +27,7 @@ from symad.graph.graph import Graph
 
 Failure = TypeVar("Failure", bound=WorkbenchError)
 
-_PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__)
+_PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
 _OWN_FOLDERS = (
     *[str(Path(file).absolute().parent) for file in _PACKAGES],
     *[str(Path(file).resolve().parent) for file in _PACKAGES],
@@ -40,7 +41,7 @@ _SCIPY = _OWN_FOLDERS[-1]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
 _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
-_CYTHON = (".pyx", ".pxd", ".pxi")
+_CYTHON = (".pyx", ".pxd", ".pxi", "<stringsource>")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _OPERATOR = dis.opmap["BINARY_OP"]
@@ -48,7 +49,7 @@ _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 
 
 def user_frame() -> FrameType | None:
-    """Return the innermost frame outside symad, codegen, NumPy, SymPy and SciPy."""
+    """Return the innermost frame outside symad, codegen, optree, NumPy, SymPy and SciPy."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (_is_own(frame) or frame.f_code.co_filename == functools.__file__):
         frame = frame.f_back
@@ -192,7 +193,7 @@ def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
 
 @functools.lru_cache(maxsize=FILES)
 def is_library(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, NumPy, SymPy or SciPy, or is compiled code of whomever's.
+    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy or SciPy, or is compiled code of whomever's.
 
     Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
     into typed arguments.

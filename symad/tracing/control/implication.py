@@ -1,14 +1,16 @@
 """What conditions that were decided say about other conditions: `x < 0` implies `x < 1`, and excludes `x >= 0`.
 
-Used to follow no path that nothing can take. The reasoning is simple and never wrong: one interval for each quantity
-that is compared with numbers, the sign of the difference for two quantities, three-valued logic for connectives, and
-NaN, for which every comparison but != is false, is a possible value until a comparison held.
+Used to follow no path that nothing can take. The reasoning is simple and never wrong: a set of intervals for each
+quantity that is compared with numbers, the sign of the difference for two quantities, three-valued logic for
+connectives, and NaN, for which every comparison but != is false, is a possible value until a comparison held.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
 
 import sympy as sp
 
@@ -16,8 +18,10 @@ from symad.graph.graph import Graph
 from symad.tracing.values.constant_nodes import constant
 
 Bound = tuple[float, int]  # a number, and -1 just below it, 0 at it, 1 just above it
+Intervals = tuple[tuple[Bound, Bound], ...]  # which rise and have gaps between them
 
 _LOWEST, _HIGHEST = (-math.inf, 0), (math.inf, 0)
+_ALL: Intervals = ((_LOWEST, _HIGHEST),)
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _SIGNS = {
     sp.StrictLessThan: "<", sp.LessThan: "<=", sp.StrictGreaterThan: ">", sp.GreaterThan: ">=", sp.Equality: "==",
@@ -25,22 +29,56 @@ _SIGNS = {
 }  # fmt: skip
 
 
+def _both(one: Intervals, other: Intervals) -> Intervals:
+    """Return the numbers that are in both."""
+    met = [(max(low, bottom), min(high, top)) for low, high in one for bottom, top in other]
+    return tuple((low, high) for low, high in met if low <= high)
+
+
+def _outside(found: Intervals) -> Intervals:
+    """Return the numbers that are in none of the intervals.
+
+    >>> _outside((((0.0, 0), (1.0, -1)),))
+    (((-inf, 0), (0.0, -1)), ((1.0, 0), (inf, 0)))
+    """
+    lows = [_LOWEST, *[(number, step + 1) for _, (number, step) in found]]
+    highs = [*[(number, step - 1) for (number, step), _ in found], _HIGHEST]
+    return tuple((low, high) for low, high in zip(lows, highs, strict=True) if low <= high)
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Where a condition on one quantity holds: for which numbers, and whether for NaN."""
+
+    quantity: tuple[int, ...]
+    numbers: Intervals
+    nan: bool = False
+
+    def negated(self) -> _Where:
+        return _Where(self.quantity, _outside(self.numbers), not self.nan)
+
+    def conjoined(self, other: _Where) -> _Where:
+        return _Where(self.quantity, _both(self.numbers, other.numbers), self.nan and other.nan)
+
+
 @dataclass(frozen=True)
 class _Range:
-    """The values a quantity can still have: an interval, and perhaps NaN."""
+    """The values a quantity can still have: numbers, and perhaps NaN."""
 
-    low: Bound = _LOWEST
-    high: Bound = _HIGHEST
+    numbers: Intervals = _ALL
     nan: bool = True
 
-    def truth(self, low: Bound, high: Bound) -> bool | None:
-        """Whether the quantity lies in an interval; NaN does not."""
-        if not self.nan and low <= self.low and self.high <= high:
-            return True
-        return False if max(low, self.low) > min(high, self.high) else None
+    def truth(self, where: _Where) -> bool | None:
+        """Whether a condition on the quantity holds; what no value can meet does not."""
+        possible = {where.nan} if self.nan else set()
+        if _both(self.numbers, where.numbers):
+            possible.add(True)
+        if _both(self.numbers, _outside(where.numbers)):
+            possible.add(False)
+        return None if len(possible) == 2 else True in possible
 
-    def within(self, low: Bound, high: Bound, nan: bool) -> _Range:
-        return _Range(max(low, self.low), min(high, self.high), nan)
+    def within(self, where: _Where) -> _Range:
+        return _Range(_both(self.numbers, where.numbers), self.nan and where.nan)
 
 
 class Knowledge:
@@ -65,7 +103,8 @@ class Knowledge:
         for node in self._connected(condition):
             parts = [found.get(operand) for operand in self._graph.operands[node]]
             found[node] = self._decided[node] if node in self._decided else self._combined(node, parts)
-        return found[condition]
+        where = self._where(condition) if found[condition] is None else None
+        return found[condition] if where is None else self._range(where).truth(where)
 
     def assume(self, condition: int, outcome: bool) -> None:
         """Take a condition for decided."""
@@ -78,12 +117,12 @@ class Knowledge:
                 stack.append((operands[0], not holds))
             elif (head is sp.And and holds) or (head is sp.Or and not holds):
                 stack += [(operand, holds) for operand in operands]
-            elif head in _SIGNS:
+            else:
                 self._narrow(node, holds)
 
     def leaves_only_nan(self) -> bool:
         """Whether the conditions assumed can hold together only where some quantity is NaN."""
-        return any(known.low > known.high for known in self._ranges.values())
+        return any(not known.numbers for known in self._ranges.values())
 
     def _connected(self, condition: int) -> list[int]:
         """Return a condition and the conditions it is made of, the parts first."""
@@ -106,27 +145,38 @@ class Knowledge:
         if node in self._graph.atoms:
             return self._graph.atoms[node] is sp.true
         compared = self._compared(node) if head in _SIGNS else None
-        if compared is None:
-            return None
-        quantity, sign, number = compared
-        holds = self._ranges.get(quantity, _Range()).truth(*_interval("==" if sign == "!=" else sign, number))
-        return holds if sign != "!=" or holds is None else not holds
+        return None if compared is None else self._range(compared).truth(compared)
+
+    def _range(self, where: _Where) -> _Range:
+        return self._ranges.get(where.quantity, _Range())
 
     def _narrow(self, node: int, holds: bool) -> None:
-        compared = self._compared(node)
-        if compared is None:
-            return
-        quantity, sign, number = compared
-        sign, holds = ("==", not holds) if sign == "!=" else (sign, holds)
-        known = self._ranges.get(quantity, _Range())
-        if holds:
-            self._ranges[quantity] = known.within(*_interval(sign, number), nan=False)
-        elif sign != "==":
-            opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[sign]
-            self._ranges[quantity] = known.within(*_interval(opposite, number), nan=known.nan)
+        where = self._where(node)
+        if where is not None:
+            self._ranges[where.quantity] = self._range(where).within(where if holds else where.negated())
 
-    def _compared(self, node: int) -> tuple[tuple[int, ...], str, float] | None:
-        """Return a comparison as (quantity, sign, number); the quantity of two nodes is their difference."""
+    def _where(self, condition: int) -> _Where | None:
+        """Return where a condition on one quantity holds, None for conditions of other kinds."""
+        made: dict[int, _Where] = {}
+        for node in self._connected(condition):
+            head, parts = self._graph.heads[node], [made.get(operand) for operand in self._graph.operands[node]]
+            whole = [part for part in parts if part is not None]
+            if head in _SIGNS:
+                found = self._compared(node)
+            elif head not in (sp.And, sp.Or, sp.Not) or len(whole) < len(parts):
+                return None
+            elif head is sp.And:
+                found = reduce(_Where.conjoined, whole)
+            else:  # not a, or a | b = ~(~a & ~b); Not has one part
+                negated = reduce(_Where.conjoined, [part.negated() for part in whole])
+                found = negated if head is sp.Not else negated.negated()
+            if found is None or any(part.quantity != found.quantity for part in islice(made.values(), 1)):
+                return None
+            made[node] = found
+        return made[condition]
+
+    def _compared(self, node: int) -> _Where | None:
+        """Return where a comparison holds; the quantity of two nodes is their difference."""
         left, right = self._graph.operands[node]
         sign = _SIGNS[self._graph.heads[node]]
         if constant(self._graph, left) is not None or left > right:
@@ -135,20 +185,23 @@ class Knowledge:
             left, right, sign = right, left, _MIRRORED[sign]
         exact = constant(self._graph, right)
         if exact is None:
-            return (left, right), sign, 0.0
+            return _comparison((left, right), sign, 0.0)
         try:
             number = float(exact)
         except OverflowError:  # an int beyond the floats
             return None
-        return None if math.isnan(number) else ((left,), sign, number)
+        return None if math.isnan(number) else _comparison((left,), sign, number)
 
 
-def _interval(sign: str, number: float) -> tuple[Bound, Bound]:
-    """Return the numbers for which a comparison with `number` holds."""
-    return {
+def _comparison(quantity: tuple[int, ...], sign: str, number: float) -> _Where:
+    """Return where a comparison with a number holds."""
+    if sign == "!=":
+        return _comparison(quantity, "==", number).negated()
+    low, high = {
         "<": (_LOWEST, (number, -1)),
         "<=": (_LOWEST, (number, 0)),
         ">": ((number, 1), _HIGHEST),
         ">=": ((number, 0), _HIGHEST),
         "==": ((number, 0), (number, 0)),
     }[sign]
+    return _Where(quantity, ((low, high),) if low <= high else ())

@@ -25,11 +25,18 @@ from symad.tracing.values.node_arrays import all_truths, converted, elementwise,
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import NumberError, Traced, refuse_attribute, refuse_number, store_error
+from symad.tracing.values.traced import (
+    NumberError,
+    Traced,
+    refuse_attribute,
+    refuse_number,
+    store_error,
+    takes_no_error,
+)
+from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole
 
 _SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
-_FRAGILE = {"bisplev"}  # SciPy's function whose C code frees memory that is not its own where a conversion fails
 
 
 class Array(Traced, NDArrayOperatorsMixin):
@@ -217,7 +224,7 @@ class Array(Traced, NDArrayOperatorsMixin):
             try:
                 refuse_number(f"an ordinary {np.dtype(dtype)} array")
             except NumberError:
-                if sys._getframe(1).f_code.co_name not in _FRAGILE:
+                if not takes_no_error():
                     raise
                 return np.full(self.shape, np.nan, dtype)  # the error is noted: what comes of it is refused
         return np.array([float(value) for value in known if value is not None], dtype=dtype).reshape(self.shape)
@@ -233,16 +240,16 @@ class Array(Traced, NDArrayOperatorsMixin):
             raise store_error() from None
 
     def __repr__(self) -> str:
-        return f"<traced {self}>"
+        return TracedText(f"<traced {self}>")
 
     def __str__(self) -> str:
         shown = [shown_value(self.scope, node) for node in self.nodes.ravel().tolist()]
         if any(isinstance(value, str) for value in shown):
-            return np.array2string(np.array(list(map(str, shown)), dtype=object).reshape(self.shape))
-        return "~" + np.array2string(np.array(shown).reshape(self.shape))
+            return TracedText(np.array2string(np.array(list(map(str, shown)), dtype=object).reshape(self.shape)))
+        return TracedText("~" + np.array2string(np.array(shown).reshape(self.shape)))
 
     def __format__(self, specification: str) -> str:
-        return format(str(self), specification)
+        return TracedText(format(str(self), specification))
 
     def __copy__(self) -> Array:
         return Array(self.scope.graph.arrays.copied(self.nodes), self.scope)

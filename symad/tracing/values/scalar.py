@@ -28,7 +28,9 @@ from symad.tracing.values.traced import (
     refuse_attribute,
     refuse_number,
     store_error,
+    takes_no_error,
 )
+from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole
 
 _SYMPY_CACHE = sympy.core.cache.__file__
@@ -232,7 +234,12 @@ class Scalar(Traced):
             return math.nan if isinstance(shown, str) else float(shown)
         if stores_item():
             raise store_error()
-        return float(self._constant("a float"))
+        try:
+            return float(self._constant("a float"))
+        except NumberError:
+            if not takes_no_error():
+                raise
+            return math.nan  # the error is noted: what comes of it is refused
 
     def __int__(self) -> int:
         """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
@@ -251,18 +258,21 @@ class Scalar(Traced):
         return np.round(self, digits or 0)
 
     def __repr__(self) -> str:
-        return f"<traced {self}>"
+        return TracedText(f"<traced {self}>")
 
     def __str__(self) -> str:
         value = shown_value(self.scope, self.node)
-        return value if isinstance(value, str) else f"~{value}" if isinstance(value, bool) else f"~{value:.6g}"
+        if isinstance(value, str):
+            return TracedText(value) if self.scope.open else value
+        return TracedText(f"~{value}" if isinstance(value, bool) else f"~{value:.6g}")
 
     def __format__(self, specification: str) -> str:
         if not specification:
             return str(self)
         value = shown_value(self.scope, self.node)
         try:
-            return format(value, specification) if isinstance(value, str) else f"~{value:{specification}}"
+            shown = format(value, specification)
+            return TracedText(shown if isinstance(value, str) else f"~{shown}")
         except ValueError:  # a format for integers, or one for numbers where the value is symbolic
             return str(self)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -11,10 +12,12 @@ import sympy as sp
 
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import is_library, source_segment, user_frame, user_place
+from symad.tracing.calling.user_place import is_library, is_ours, is_scipy, source_segment, user_frame, user_place
 from symad.tracing.numpy.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
+
+_CARELESS = {"bisplev", "_root_hybr", "leastsq"}
 
 
 class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
@@ -154,6 +157,17 @@ def refuse_number(kind: str, do: str = "", error: type[NumberError] = NumberErro
         why="a plain number would lose its derivative",
         do=do or _way_out(segment),
     )
+
+
+def takes_no_error() -> bool:
+    """Whether SciPy's C code asks for a number and does harm where an error comes in its place.
+
+    That of `bisplev` frees memory that is not its own; MINPACK's prints the errors of its callbacks.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name in _CARELESS and is_scipy(frame.f_code.co_filename)
 
 
 def refuse_attribute(kind: str, original: type, name: str) -> NoReturn:

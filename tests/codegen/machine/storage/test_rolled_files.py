@@ -16,7 +16,7 @@ import pytest
 
 from codegen import ArgumentError, compile_program, load_kernel
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
-from codegen.ir.region import RolledProgram, regions_of
+from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.machine.storage.portable import KIND, VERSION, decode, encode
 from codegen.options import Options
 from codegen.sealed import seal, unseal
@@ -51,10 +51,18 @@ def test_every_field_is_written() -> None:
     assert [carry.lag for carry in one.carries] == [1, 1]
 
 
+def into(region: Region, buffer: int) -> Region:
+    """The same region, whose results go into another buffer."""
+    return dataclasses.replace(region, results=tuple(dataclasses.replace(use, buffer=buffer) for use in region.results))
+
+
 def test_bodies_and_tables_that_are_shared_are_written_once() -> None:
     program = heat(50, 40)
-    (first, nest, last), copied = program.steps, program.steps[0]
-    more = dataclasses.replace(program, steps=(first, nest, last, copied))
+    (first, nest, last), (given, space, result) = program.steps, program.buffers
+    assert isinstance(first, Region)
+    assert isinstance(last, Region)
+    steps = (first, nest, into(last, 3), into(first, 2))
+    more = dataclasses.replace(program, steps=steps, buffers=(given, space, space, result))
     assert len(encode(more, Options())) < len(encode(program, Options())) + 150
     again = decode(encode(more, Options())).program
     assert isinstance(again, RolledProgram)
@@ -156,6 +164,8 @@ HOSTILE = {
     "a negative output": region(0, results=[[-1, 1, 0, "store"]]),
     "a carry without a beginning": region(0, gathers=[], carries=[[0, []]]),
     "a stop that there is not": region(0, stop=3),
+    "a stop at a number": region(1, stop=0),
+    "a result into places that hold one": region(1, results=[[0, 1, 0, "store"]]),
     "an origin that is a number": region(0, origin=3),
     "an entry too many": region(0, system="rm"),
     "an entry too few": lambda header, arrays: header["regions"][0].pop("count"),

@@ -55,6 +55,28 @@ def test_what_c_code_does_after_an_error_does_not_matter(then):
         sa.grad(f)(X)
 
 
+UPDATING = """
+def updating(x):
+    if not x.flags.writeable:
+        raise ValueError(f"Can't update read-only array {x}")
+"""
+
+
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+def test_an_array_that_is_read_only_because_it_is_traced(made):
+    """As `at` of array_api_extra says it, which is part of SciPy."""
+    names = {"__name__": "scipy.stats._updating"}
+    exec(compile(UPDATING, optimize.__file__.replace("__init__", "_updating"), "exec"), names)
+
+    def f(x):
+        names["updating"](np.array([x[0], x[1]], dtype=object))
+        names["updating"](np.asarray(x[:2], dtype=object))
+        return x[0]
+
+    with pytest.raises(TraceError, match=r"test_scipy_refusals\.py:\d+: scipy\.stats\.updating got a traced value"):
+        made(f)(X)
+
+
 def test_what_does_not_converge_is_said_as_scipy_says_it():
     def f(x):
         optimize.brentq(lambda t: t**3 - 2, 0, 10, maxiter=2)
@@ -146,3 +168,48 @@ def test_compiled_code_with_typed_arguments(name, made):
     """What it says of a traced array's type is no error of the user's."""
     with pytest.raises(TraceError, match=r"traced (value|array)"):
         made(TYPED[name])(X)
+
+
+signal = pytest.importorskip("scipy.signal")
+OF_OBJECTS = {
+    "scipy.signal.lfilter": lambda x: signal.lfilter([1.0], [1.0, -0.5], x)[2],
+    "scipy.signal.sosfilt": lambda x: signal.sosfilt(np.ones((1, 6)), x)[2],
+    "scipy.signal.upfirdn": lambda x: signal.upfirdn([1.0, 2.0], x)[1],
+    "scipy.ndimage.map_coordinates": lambda x: ndimage.map_coordinates(np.eye(3), [x[:1], x[1:2]], order=1)[0],
+    "scipy.ndimage.median_filter": lambda x: ndimage.median_filter(x, 3)[1],
+    "scipy.ndimage.label": lambda x: ndimage.label(x)[1] * x[0],
+}
+
+
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+@pytest.mark.parametrize("name", OF_OBJECTS)
+def test_compiled_code_that_takes_no_objects(name, made):
+    """C code and Cython say it in words, and by errors, of their own."""
+    with pytest.raises(TraceError, match=rf"test_scipy_refusals\.py:\d+: scipy\.{name.split('.')[1]}.* got a traced"):
+        made(OF_OBJECTS[name])(X)
+
+
+def test_a_nan_function_of_an_array_that_is_to_hold_objects():
+    def f(x):
+        return np.nanmax(np.array([x[0], x[1]], dtype=object))
+
+    assert np.array_equal(sa.grad(f)(X), [1.0, 0.0, 0.0])
+    assert sa.compile(f, X)(X) == 3.0
+
+
+CALLBACKS = {
+    "fsolve": lambda x: optimize.fsolve(lambda y: y**3 - x[0], 1.5)[0],
+    "fsolve of a list": lambda x: optimize.fsolve(lambda y: [y[0] ** 3 - x[0], y[1] - x[1]], [1.5, 1.0])[0],
+    "leastsq": lambda x: optimize.leastsq(lambda y: y - x[:2], [1.5, 1.0])[0][0],
+    "leastsq of a list": lambda x: optimize.leastsq(lambda y: [y[0] - x[0], y[1] - x[1]], [1.5, 1.0])[0][0],
+    "root": lambda x: optimize.root(lambda y: y - x[:2], [1.5, 1.0], jac=lambda y: np.eye(2) * x[0]).x[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:The iteration:RuntimeWarning")
+@pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_compiled_code_that_prints_the_errors_of_its_callbacks_prints_nothing(name, made, capfd):
+    with pytest.raises(TraceError, match=r"test_scipy_refusals\.py:\d+: scipy\.optimize.* got a traced value"):
+        made(CALLBACKS[name])(X)
+    assert capfd.readouterr().err == ""

@@ -394,3 +394,18 @@ def test_an_error_that_is_raised_while_one_of_ours_is_handled_is_refused(made):
 
     with pytest.raises(TraceError, match="an error was caught that plain numbers would not have raised"):
         made(f)(0.5)
+
+
+def test_a_float_of_an_array_is_refused_as_numpy_does():
+    """Since NumPy 2.4 for one element too; the store asks for stand-ins, that of `float` among them."""
+
+    def f(x):
+        kept = np.zeros(1)
+        kept[0] = x
+        try:
+            return float(kept * 2) ** 2
+        except TypeError:
+            return kept[0] ** 3
+
+    assert sa.value_and_grad(f)(2.0) == (8.0, 12.0)
+    assert sa.compile(sa.value_and_grad(f), 1.0)(2.0) == (8.0, 12.0)

@@ -440,3 +440,47 @@ def test_a_condition_does_not_look_through_the_graph(monkeypatch):
     kernel = sa.compile(sa.grad(f), np.ones(5))
     assert kernel(np.ones(5)) == pytest.approx(sa.grad(f)(np.ones(5)))
     assert not calls
+
+
+def in_pieces(year):
+    """Every number has its branch; only NaN comes to the end, where there is nothing to return."""
+    if (year >= 2000) & (year < 2050):
+        found = year * 2
+    elif (year < -500) | (year >= 2050):
+        found = -year
+    elif (year >= -500) & (year < 1000):
+        found = year**2
+    elif (year >= 1000) & (year < 2000):
+        found = year + 1
+    return found
+
+
+def test_what_only_nan_comes_to_has_no_value_where_conditions_are_joined():
+    kernel = sa.compile(sa.value_and_grad(in_pieces), 1.0)
+    for year in (2010.0, 2000.0, 2050.0, -500.0, -501.0, 999.0, 1000.0, 1999.9):
+        assert kernel(year) == sa.value_and_grad(in_pieces)(year)
+    assert np.isnan(kernel(math.nan)).all()
+
+
+def test_a_gap_that_numbers_come_to_is_the_functions_mistake():
+    def f(x):
+        if (x < 0) | (x > 1):
+            found = x
+        elif (x >= 0) & (x < 1):
+            found = 2 * x
+        return found
+
+    with pytest.raises(UnboundLocalError, match="found"):
+        sa.compile(f, 0.5)
+
+
+def test_joined_conditions_exclude_each_other():
+    def f(x):
+        if (x >= 0) & (x < 1):
+            return x
+        if (x < 0) | (x >= 1):
+            return 2 * x if (x < 0) | (x > 0.5) else 3 * x
+        return 5.0 * x  # NaN alone
+
+    assert sa.trace(f, 1.0).paths == 3
+    assert [sa.compile(f, 1.0)(x) for x in (0.5, 2.0, -1.0)] == [0.5, 4.0, -2.0]
