@@ -2,6 +2,7 @@
 
 Where a slot reads from several buffers, these are copied into one first. When such buffers have become one
 (`codegen.loops.find.repeated_regions`), what was copied may lie in even steps there: then nothing needs the copies.
+Nor does anything need the copy of an array as it is; a single copy in another order is a layout, and stays.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Sources: TypeAlias = Mapping[int, tuple[int, Places]]  # of what was copied to a
 
 
 def without_copies(program: RolledProgram) -> RolledProgram:
-    """Return a program that reads what several copies bring into one buffer where it was; the same one without such.
+    """Return a program that reads what copies bring into one buffer where it was; the same one without such.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.ir.body_parts import copy
@@ -61,7 +62,7 @@ def _is_copy(step: Step) -> TypeGuard[Region]:
 
 
 def _sources(program: RolledProgram) -> Sources:
-    """Return where all of each workspace was that several copies fill, out of one buffer, which is none of these."""
+    """Return where all of each workspace was that copies fill out of one buffer, which is none of these."""
     writers = Counter(use.buffer for region, _ in regions_of(program.steps) for use in region.results)
     copies: dict[int, list[tuple[Gather, Result]]] = {}
     for step in program.steps:
@@ -70,11 +71,11 @@ def _sources(program: RolledProgram) -> Sources:
     found = {}
     for target, uses in copies.items():
         origins, buffer = {gather.buffer for gather, _ in uses}, program.buffers[target]
-        if len(uses) == writers[target] > 1 and len(origins) == 1 and buffer.kind == "workspace":
+        if len(uses) == writers[target] and len(origins) == 1 and buffer.kind == "workspace":
             places = np.full(buffer.size, -1)
             for gather, result in uses:
                 places[result.table.places()] = gather.table.places()
-            if places.min() >= 0:
+            if places.min() >= 0 and (len(uses) > 1 or (np.diff(places) == 1).all()):
                 found[target] = origins.pop(), places
     return {target: found[target] for target in found if found[target][0] not in found}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
@@ -139,10 +140,20 @@ def _different(tables: Sequence[Rounds]) -> bool:
         return False
     if len(tables) == 1 and isinstance(tables[0][0], Affine) and not tables[0][1]:
         return True
+    if _side_by_side(tables):
+        return True
     if sum(table.count * prod(counts) for table, counts in tables) > LOOKED_AT:
         return False
     places = np.concatenate([all_places(table, counts) for table, counts in tables])
     return len(distinct(places)) == len(places)
+
+
+def _side_by_side(tables: Sequence[Rounds]) -> bool:
+    """Return whether tables clearly have different places: even ones outside of nests, one behind the other."""
+    if not all(isinstance(table, Affine) and not counts for table, counts in tables):
+        return False
+    bounds = sorted(table.bounds for table, _ in tables)
+    return all(last < first for (_, last), (first, _) in pairwise(bounds))
 
 
 def _comes_again(table: Table, counts: tuple[int, ...]) -> bool:

@@ -2,7 +2,11 @@
 
 A sum along the last axis of an array takes its terms column by column, so backward its cotangents are stored in long
 steps. In the order of their places they are stored side by side, and other loops over the same array have that order
-too, so that they can be fused. Numbers stay the same: only loops that store are reordered, none that add.
+too, so that they can be fused. Numbers stay the same: only loops that store are reordered.
+
+Of those that add, one is: many terms for each of many places (the sum along the last axis of an array), read in long
+steps. Place by place its terms lie side by side. Each place gets its terms in the order that it had; only registers add
+up parts of a sum now, as they do in all sums.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Indexed, Places, Table, table
 
 FEWEST = 256  # repetitions of a loop that is worth it
+TERMS = 64  # of each sum, on average, which then begins in a register of its own; fewer are unrolled
 STORED = 2.0  # times as dear is a number that is stored in long steps, beside one that is read so
 
 
@@ -35,21 +40,39 @@ def reordered(steps: Sequence[Step]) -> list[Step]:
 
 
 def _reordered(region: Region) -> Region:
-    if region.count < FEWEST or not region.parallel or any(use.kind != "store" for use in region.results):
+    if region.count < FEWEST or not region.parallel:
         return region
-    before = sum(map(_dearness, region.uses))
+    if any(use.kind != "store" for use in region.results):
+        return _place_by_place(region)
+    before = _dearness(region.gathers, region.results)
     for use in region.results:
         if not isinstance(use.table, Indexed) or _long_steps(use.table) < 0.5:
             continue
-        order = np.argsort(use.table.index, kind="stable")
-        made = replace(
-            region,
-            gathers=tuple(Gather(each.buffer, _permuted(each.table, order)) for each in region.gathers),
-            results=tuple(replace(each, table=_permuted(each.table, order)) for each in region.results),
-        )
-        if sum(map(_dearness, made.uses)) < before:
+        made = _in_order(region, np.argsort(use.table.index, kind="stable"))
+        if _dearness(made.gathers, made.results) < before:
             return made
     return region
+
+
+def _place_by_place(region: Region) -> Region:
+    """Return a loop that adds with the terms of each place one after the other, where they are read so."""
+    use = region.results[0]
+    if len(region.results) > 1 or use.kind != "add" or not isinstance(use.table, Indexed):
+        return region
+    low, high = use.table.bounds
+    if region.count < TERMS * (high - low + 1) or _dearness(region.gathers) < 0.5:
+        return region
+    made = _in_order(region, np.argsort(use.table.index, kind="stable"))
+    return made if _dearness(made.gathers) < 0.5 * _dearness(region.gathers) else region
+
+
+def _in_order(region: Region, order: Places) -> Region:
+    """Return a region with its repetitions in another order."""
+    return replace(
+        region,
+        gathers=tuple(Gather(each.buffer, _permuted(each.table, order)) for each in region.gathers),
+        results=tuple(replace(each, table=_permuted(each.table, order)) for each in region.results),
+    )
 
 
 def _permuted(places: Table, order: Places) -> Table:
@@ -59,8 +82,8 @@ def _permuted(places: Table, order: Places) -> Table:
     return replace(table(places.places()[order]), shifts=places.shifts)
 
 
-def _dearness(use: Gather | Result) -> float:
-    return _long_steps(use.table) * (STORED if isinstance(use, Result) else 1.0)
+def _dearness(gathers: Sequence[Gather], results: Sequence[Result] = ()) -> float:
+    return sum(_long_steps(use.table) for use in gathers) + STORED * sum(_long_steps(use.table) for use in results)
 
 
 def _long_steps(places: Table) -> float:

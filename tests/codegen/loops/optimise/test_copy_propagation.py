@@ -49,12 +49,14 @@ def same_numbers(one, other):
             [Nest(2, (reading(Affine(0, 1, 3, (3,)), Affine(0, 1, 3, (3,)), 3),))],
             Affine(1, 4, 3, (12,)),
         ),
+        (None, [reading(Affine(N - 1, -1, N))], Affine(3 + N - 1, -1, N)),  # one copy, of an array as it is
         ([3, 8, 1, 4, 9, 2], [reading(Affine(4, -4, 2), Affine(0, 1, 2), 2)], Affine(9, -6, 2)),  # of them, two
     ],
-    ids=["steps", "backward", "in a nest", "some of them"],
+    ids=["steps", "backward", "in a nest", "as it is", "some of them"],
 )
 def test_what_was_copied_is_read_where_it_was(places, steps, found):
-    copied = program(*one_by_one(places), *steps)
+    copies = [copy(Gather(0, Affine(3, 1, N)), 1, Affine(0, 1, N))] if places is None else one_by_one(places)
+    copied = program(*copies, *steps)
     made = without_copies(copied)
     ((region, _),) = regions_of(made.steps)
     assert (region.gathers[0].buffer, region.gathers[0].table) == (0, found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -77,3 +79,39 @@ def test_a_sum_along_the_last_axis_is_fused_backward():
     value, gradient = kernel(x)
     assert value == pytest.approx(f(x), rel=1e-12)
     np.testing.assert_allclose(gradient, sa.grad(f)(x), rtol=1e-10, atol=1e-12)
+
+
+def sums(places, count=12000, kind="add", read=None):
+    body = program_from_sympy([A], [sp.sin(A)])
+    gathers = (Gather(0, Affine(0, 1, count) if read is None else read),)
+    return Region(body, count, gathers, (Result(0, 1, Indexed(places), kind),))
+
+
+def summed(step):
+    buffers = Buffer("input", 12000), Buffer("output", 50)
+    return RolledProgram((Input("x", (12000,)),), (Output((50,), ()),), buffers, (step,))
+
+
+def test_long_sums_take_their_terms_as_they_lie():
+    """The sum along the last axis of 50 x 240 numbers, which was traced column by column."""
+    by_columns = np.arange(12000).reshape(50, 240).T.ravel()
+    step = sums(by_columns // 240, read=Indexed(by_columns))
+    (made,) = reordered([step])
+    assert made.gathers[0].table == Affine(0, 1, 12000)
+    assert made.results[0].table.places().tolist() == np.repeat(np.arange(50), 240).tolist()
+    x = RANDOM.normal(size=12000)
+    np.testing.assert_array_equal(evaluate_rolled(summed(step), [x])[0], evaluate_rolled(summed(made), [x])[0])
+    right = np.array([math.fsum(terms) for terms in np.sin(x).reshape(50, 240)])
+    for lanes in (1, None):  # a register adds up part of a sum
+        np.testing.assert_allclose(compile_program(summed(made), lanes=lanes)(x), right, rtol=0, atol=1e-13)
+
+
+def test_other_sums_are_left():
+    by_columns = np.arange(12000).reshape(50, 240).T.ravel()
+    few = np.arange(12000).reshape(300, 40).T.ravel()
+    for step in (
+        sums(by_columns // 240),  # read as they come
+        sums(RANDOM.integers(0, 50, 12000), read=Indexed(RANDOM.permutation(12000))),  # read anywhere in any case
+        sums(few // 40, read=Indexed(few)),  # few terms for each
+    ):
+        assert reordered([step]) == [step]
