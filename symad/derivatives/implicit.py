@@ -172,13 +172,15 @@ class Equation:
             step = jacobian.solve(defect)
         except np.linalg.LinAlgError:
             step = np.full(len(y), np.inf)
+        if not np.isfinite(jacobian.values).all() and np.any(defect != 0):
+            step = np.full(len(y), np.inf)  # an infinite slope makes any residual a step of 0
         moved = np.max(np.abs(step) / (1 + np.abs(values_of_nodes(graph, list(y), values))), initial=0.0)
         if not moved <= tolerance:
             raise ConvergenceError(
                 f"the solver of {name_of(self.f)} returned no root",
                 where=user_place(),
                 why=f"the residual there is {np.max(np.abs(defect)):.3g}, and Newton's next step would move y by"
-                f" {moved:.3g} relative to 1 + |y| (inf: dF/dy is singular there)",
+                f" {moved:.3g} relative to 1 + |y| (inf: dF/dy is singular or infinite there)",
                 do="start nearer, give another solver, or raise tolerance if that is good enough",
             )
 

@@ -111,6 +111,8 @@ def newton(residual: Function, initial: Any) -> Any:
     value, jacobian = linearized(residual, layout.split(y))
     for _ in range(NEWTON_STEPS):
         step = newton_step(jacobian, value)
+        if not np.isfinite(step).all():
+            break  # it would stay there
         size, length = np.linalg.norm(value), 1.0
         while True:
             trial = y - length * step
@@ -126,17 +128,24 @@ def newton(residual: Function, initial: Any) -> Any:
     raise ConvergenceError(
         "Newton's method does not converge",
         where=user_place(),
-        why=f"after {NEWTON_STEPS} steps the residual is {np.max(np.abs(value)):.3g}",
+        why=f"after {NEWTON_STEPS} steps, or before an infinite one, the residual is {np.max(np.abs(value)):.3g}",
         do="start nearer to the root, or give another solver",
     )
 
 
 def newton_step(jacobian: Matrix, value: Vector) -> Vector:
-    """Return the solution of a linear system, the shortest one of a singular system."""
+    """Return the solution of a linear system, the shortest one of a singular system; NaN of what is not finite."""
     try:
         return jacobian.solve(value)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.lstsq(jacobian.dense(), value, rcond=None)[0], dtype=np.float64)
+        return least_squares(jacobian.dense(), value)
+
+
+def least_squares(matrix: Vector, right: Vector) -> Vector:
+    """Return the shortest solution that is nearest; NaN of what is not finite, of which LAPACK tells the terminal."""
+    if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
+        return np.full(matrix.shape[1], np.nan)
+    return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)
 
 
 def fixed_point_iteration(residual: Function, initial: Any) -> Any:

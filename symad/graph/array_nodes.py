@@ -136,11 +136,11 @@ class ArrayNodes:
         self.untouched[id(owner)] = ref(owner), node
         return owner.reshape(node.shape)
 
-    def copied(self, ids: Nodes) -> Nodes:
+    def copied(self, ids: Nodes, order: Any = "K") -> Nodes:
         """Return an array of the same nodes, which is the caller's own."""
-        view = self.untouched_view(ids) if self.nodes else None
+        view = self.untouched_view(ids) if self.nodes and (order != "F" or ids.ndim < 2) else None
         if view is None or not view.whole:
-            return np.array(ids, dtype=np.int64)
+            return np.array(ids, dtype=np.int64, order=order)
         return self.handed_out(view.node).reshape(ids.shape)
 
     def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:

@@ -24,7 +24,7 @@ from symad.derivatives.application import Function, call_scalar, check_choice, f
 from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
-from symad.derivatives.solvers import Layout, linearized, newton
+from symad.derivatives.solvers import Layout, least_squares, linearized, newton
 from symad.errors import ArgumentError, ConvergenceError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
@@ -201,7 +201,7 @@ class _Problem:
         found = initial if self.solver is None else self._by_solver(equation, initial)
         _, slope = linearized(partial(equation.at_numbers, self.f), found)
         _, rows = linearized(partial(equation.at_numbers, self._constraint), found)
-        multipliers = -np.linalg.lstsq(rows.dense().T, slope.dense()[0], rcond=None)[0]
+        multipliers = -least_squares(rows.dense().T, slope.dense()[0])
         solution = newton(equation.residual, (found, multipliers))
         self._check(equation, (initial, solution[1]), solution, len(multipliers))
         return solution

@@ -85,6 +85,23 @@ PYTHON = (
 )  # fmt: skip
 # Statements between blank lines; {r} and {q} are new names, the result is r.
 STORES = """
+{r} = {M}.T * {s}
+{q} = {r}.ravel()
+{q}[0] = {t}
+
+{r} = np.tanh({M}.T).copy()
+{r}.reshape(-1)[1::2] *= {s}
+
+{r} = np.cumsum({M}.T, axis={x})
+{r}.flat[::-2] = {t}
+
+{r} = np.where({M}.T > {s}, {M}.T, 0.5)
+{q} = np.ravel({r}, "K")
+{q}[-1] = {t}
+
+{r} = np.broadcast_to({V}, (2, {V}.size)).copy()
+{r}.flat[::2] = {s}
+
 {r} = {A}.copy()
 {r}[::-1] += {A} * {s}
 

@@ -258,7 +258,7 @@ def compiled(f: Callable[[Numbers], Numbers], right: list[tuple[Numbers, Numbers
             counted(f"{mode}, kernel")
         if not near(matrix(x), second, SAME):
             yield f"kernel of the Hessian at {x.tolist()}: {matrix(x).tolist()}, interpreted {second.tolist()}"
-        rows = None if slope is None else smooth_rows(sa.grad(f), x)
+        rows = None if slope is None else smooth_rows(gradient, x)  # the kernel's: as good, and a hundred times quicker
         if rows is not None:
             counted("Hessian, differences")
         if rows is not None and not near(second, rows, TOLERANCE):

@@ -22,11 +22,13 @@ from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 from tests.support import written as text
 from tests.support.derive_cases import Made, region
-from tests.support.derive_flat import agree, flat_function, points
+from tests.support.derive_flat import flat_function, points
 from tests.support.derive_strict import run
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import counted
+from tests.support.in_digits import same
 
+Straight = Callable[..., tuple[object, ...]]
 POLICIES: tuple[Checkpoints, ...] = ("all", "sqrt", "none")
 LARGEST = 1e6  # with larger derivatives a rounding of fused operations is seen in the twelfth digit
 OPERATIONS: tuple[Callable[..., object], ...] = (
@@ -240,17 +242,20 @@ def check(case: Case, *, native: bool = False) -> str:
         return flat(*given)
 
     chosen = tuple(arrays[number] for number in active)
-    gradients = sa.grad(lambda *given: of_active(*given)[0], tuple(range(len(active))))(*chosen)
+    slope = sa.grad(lambda *given: of_active(*given)[0], tuple(range(len(active))))
+    gradients = slope(*chosen)
     made = gradient(program, active, checkpoints=case.policies[0])
-    agree(run(made, arrays, scratch=True), gradients)
-    agree(evaluate_rolled(made, arrays), gradients)
-    agree(evaluate_rolled(contracted(made, 1), arrays), gradients)
+    same(run(made, arrays, scratch=True), gradients, made, arrays, slope, chosen)
+    same(evaluate_rolled(made, arrays), gradients, made, arrays, slope, chosen)
+    short = contracted(made, 1)
+    same(evaluate_rolled(short, arrays), gradients, short, arrays, slope, chosen)
     if native and all(np.abs(values).max() < LARGEST for values in gradients):
-        agree(_outputs(compile_program(made, cache=False)(*arrays)), gradients)
+        same(_outputs(compile_program(made, cache=False)(*arrays)), gradients, made, arrays, slope, chosen)
     pushed = pushforward(program, active)
-    given = points(pushed, seed + 1)
-    values, tangents = sa.jvp(of_active, chosen, tuple(given[len(arrays) :]))
-    agree(run(pushed, [*arrays, *given[len(arrays) :]]), (*values, *tangents))
+    moved = [*arrays, *points(pushed, seed + 1)[len(arrays) :]]
+    along = pushed_along(of_active, len(chosen))
+    given = (*chosen, *moved[len(arrays) :])
+    same(run(pushed, moved), along(*given), pushed, moved, along, given)
     inner = {"pullback": made, "pushforward": pushed}[case.inner]
     outers = {"pushforward": pushforward, "pullback": partial(pullback, checkpoints=case.policies[1])}
     second(inner, outers[case.outer], case.outer)
@@ -268,15 +273,32 @@ def check(case: Case, *, native: bool = False) -> str:
 def second(inner: RolledProgram, outer: Callable[[RolledProgram, Sequence[int]], RolledProgram], name: str) -> None:
     """Compare a derivative of a derivative with that of its straight lines."""
     made = outer(inner, range(len(inner.inputs)))
-    arrays = points(made, 7)
-    own, given = arrays[: len(inner.inputs)], arrays[len(inner.inputs) :]
-    if name == "pushforward":
-        values, found = sa.jvp(flat_function(inner), tuple(own), tuple(given))
-    else:
-        values, pull = sa.vjp(flat_function(inner), *own)
-        found = pull(tuple(given))
-    agree(run(made, arrays, scratch=True), (*values, *found))
-    agree(evaluate_rolled(contracted(made, 1), arrays), (*values, *found))
+    arrays, count = points(made, 7), len(inner.inputs)
+    function = flat_function(inner)
+    straight = pushed_along(function, count) if name == "pushforward" else pulled_back(function, count)
+    expected, short = straight(*arrays), contracted(made, 1)
+    same(run(made, arrays, scratch=True), expected, made, arrays, straight, arrays)
+    same(evaluate_rolled(short, arrays), expected, short, arrays, straight, arrays)
+
+
+def pushed_along(function: Straight, count: int) -> Straight:
+    """The values of a function of so many arrays, and their tangents along as many more."""
+
+    def straight(*given: object) -> tuple[object, ...]:
+        values, tangents = sa.jvp(function, given[:count], given[count:])
+        return (*values, *tangents)
+
+    return straight
+
+
+def pulled_back(function: Straight, count: int) -> Straight:
+    """The values of a function of so many arrays, and the cotangents of these, of cotangents that are given too."""
+
+    def straight(*given: object) -> tuple[object, ...]:
+        values, pull = sa.vjp(function, *given[:count])
+        return (*values, *pull(given[count:]))
+
+    return straight
 
 
 def _outputs(found: object) -> list[np.ndarray]:

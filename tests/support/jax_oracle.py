@@ -59,7 +59,10 @@ def with_jax(fuzzer: Fuzzer, name: str) -> Fuzzer:
     """The fuzzer with JAX as its oracle."""
     jax = importlib.import_module("jax")
     jax.config.update("jax_enable_x64", True)
-    scopes = {"arrays": _arrays_scope, "arrays-large": _arrays_scope, "nested": _nested_scope, "words": _nested_scope}
+    scopes = dict.fromkeys(("arrays", "arrays-modes", "arrays-large"), _arrays_scope) | {
+        "nested": _nested_scope,
+        "words": _nested_scope,
+    }
     scope = scopes[name](jax)
     return replace(fuzzer, check=lambda text: check(jax, text, name, scope))
 

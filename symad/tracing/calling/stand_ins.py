@@ -15,6 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from itertools import islice
 from types import MethodType, ModuleType
 from typing import Any
@@ -247,24 +248,23 @@ _STATISTICS: dict[str, Function] = {
 # NumPy's functions that make arrays
 
 
-def _array(value: Any, dtype: Any = None, *, copy: Any = True, ndmin: int = 0, **_: Any) -> Any:
+def _array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **_: Any) -> Any:
     """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
-    if (
-        copy in (False, None, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
-        and isinstance(value, Array)
-        and ndmin <= value.ndim
-    ):
-        return _as_array(value, dtype)
+    shares = copy in (False, None, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
+    if shares and isinstance(value, Array) and ndmin <= value.ndim:
+        return _as_array(value, dtype, order)
     scope = scope_of(value)
     nodes = nodes_of(value, scope)
-    nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), ndmin=ndmin)
+    nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), order=order, ndmin=ndmin)
     return wrap(nodes, scope)
 
 
-def _as_array(value: Any, dtype: Any = None, *_: Any, **keywords: Any) -> Any:
+def _as_array(value: Any, dtype: Any = None, order: Any = "K", **keywords: Any) -> Any:
     if not isinstance(value, Array):
-        return _array(value, dtype)
-    return value if dtype is None else value.astype(dtype, copy=False)
+        return _array(value, dtype, order=order)
+    made = value if dtype is None else value.astype(dtype, copy=False)
+    flags = made.nodes.flags
+    return made if {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True) else made.copy(order)
 
 
 def _from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
@@ -289,8 +289,9 @@ def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = Non
 
 
 _MAKERS: dict[Function, Function | None] = {
-    np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array, np.ascontiguousarray: _as_array,
-    np.asfortranarray: _as_array, np.require: _as_array,
+    np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array,
+    np.ascontiguousarray: partial(_as_array, order="C"), np.asfortranarray: partial(_as_array, order="F"),
+    np.require: lambda value, dtype=None, *_, **keywords: _as_array(value, dtype),
     np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: _arange,
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
     np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,

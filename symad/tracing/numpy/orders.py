@@ -22,6 +22,7 @@ from symad.tracing.numpy.select import values
 from symad.tracing.numpy.shape import moving
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError
+from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import refuse_function
 from symad.tracing.values.whole_numbers import are_whole
@@ -104,7 +105,8 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     a = traced(a)
     a = np.ravel(a) if axis is None else a
     axis = -1 if axis is None else axis
-    return np.take_along_axis(a, argsort(a, axis=axis, order=order), axis)
+    made: Any = np.take_along_axis(a, argsort(a, axis=axis, order=order), axis)
+    return wrap(in_order_of(made.nodes, a.nodes), made.scope) if is_traced(made) else made
 
 
 @implements(np.partition)

@@ -245,10 +245,11 @@ def cov(
 
 @implements(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """The matrix of correlation coefficients."""
+    """The matrix of correlation coefficients, clipped where a variance underflowed; else only rounding exceeds 1."""
     made = np.atleast_2d(cov(x, y, rowvar, dtype=dtype))
     scale = np.sqrt(np.diagonal(made))
-    return np.squeeze(made / scale[:, None] / scale[None, :])
+    found = made / scale[:, None] / scale[None, :]
+    return np.squeeze(np.where(np.abs(found) > 1 + 1e-9, np.sign(found), found))
 
 
 @implements(np.count_nonzero)

@@ -14,6 +14,7 @@ from symad.tracing.numpy.reduce import delivered, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.constant_nodes import is_boolean
+from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_arrays import (
     Nodes,
     all_truths,
@@ -268,7 +269,7 @@ def _like(value: float) -> Callable[..., Any]:
     def handler(
         prototype: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None, **_: Any
     ) -> Any:
-        return full_like(prototype, value, dtype=dtype, shape=shape)
+        return full_like(prototype, value, dtype=dtype, order=order, shape=shape)
 
     return handler
 
@@ -290,7 +291,10 @@ def full_like(
         fill_value = np.asarray(fill_value).astype(dtype)  # an int stays one: it may be an index
     fill = nodes_of(fill_value, scope)
     fill = fill if dtype is None else converted(scope.graph, fill, dtype)
-    return Array(np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape)), scope)
+    made = np.array(np.broadcast_to(fill, like_nodes.shape if shape is None else shape), order="C")
+    if order == "F" and made.ndim > 1:
+        return Array(np.asfortranarray(made), scope)
+    return Array(made if shape is not None or order not in "KA" else in_order_of(made, like_nodes), scope)
 
 
 IN_PLACE = frozenset({np.copyto, np.fill_diagonal, np.put, np.put_along_axis, np.place, np.putmask})

@@ -122,10 +122,9 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     @property
     def flat(self) -> Array:
-        """The elements in C order; like NumPy's `flat` it can be read, iterated and (when contiguous) assigned."""
+        """The elements in C order; like NumPy's `flat` it can be read, iterated and assigned."""
         nodes = self.nodes.reshape(-1)
-        nodes.flags.writeable = np.shares_memory(nodes, self.nodes)  # writing into a copy would be lost
-        return Array(nodes, self.scope)
+        return Array(nodes, self.scope) if np.may_share_memory(nodes, self.nodes) else Flat(nodes, self)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -258,8 +257,8 @@ class Array(Traced, NDArrayOperatorsMixin):
         return self.__copy__()
 
     def copy(self, order: str = "C") -> Array:
-        """Return an independent array of the same nodes."""
-        return self.__copy__()
+        """Return an independent array of the same nodes, in this order in memory."""
+        return Array(self.scope.graph.arrays.copied(self.nodes, order), self.scope)
 
     def view(self, *args: Any, **kwargs: Any) -> Array:
         """Return a view; other dtypes and subclasses (np.matrix) are refused."""
@@ -291,12 +290,13 @@ class Array(Traced, NDArrayOperatorsMixin):
         """Return a 1-D copy."""
         return Array(self.nodes.flatten(order), self.scope)
 
-    def astype(self, dtype: Any, *, copy: bool = True, **keywords: Any) -> Array:
+    def astype(self, dtype: Any, order: Any = "K", *, copy: bool = True, **keywords: Any) -> Array:
         """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""
         own = np.dtype(bool if all_truths(self.scope.graph, self.nodes) else float)
         if not copy and np.dtype(dtype) == own:
             return self
-        return Array(converted(self.scope.graph, self.nodes, dtype), self.scope)
+        made = converted(self.scope.graph, self.nodes, dtype)
+        return Array(made if order == "K" else np.array(made, order=order), self.scope)
 
     def __getattr__(self, name: str) -> Any:
         """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""
@@ -335,6 +335,25 @@ class _Method:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.function(self.array, *args, **keywords)
+
+
+class Flat(Array):
+    """The elements in C order of an array that stands in another order in memory; what is stored reaches the array."""
+
+    __slots__ = ("whole",)
+
+    def __init__(self, nodes: Nodes, whole: Array) -> None:
+        super().__init__(nodes, whole.scope)
+        self.whole = whole
+
+    def __getitem__(self, key: Any) -> Any:
+        self.nodes = self.whole.nodes.reshape(-1)
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.nodes = self.whole.nodes.flatten()
+        super().__setitem__(key, value)
+        self.whole[...] = Array(self.nodes.reshape(self.whole.shape), self.scope)
 
 
 _METHODS = frozenset(

@@ -23,6 +23,7 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array_blocks import BLOCK, are_constants, block_of, chain_head, heads_of, kinds_of
 from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
+from symad.tracing.values.layouts import axes_in_memory, in_order_of, moved, moved_back
 from symad.tracing.values.node_builders import Build
 
 Nodes = npt.NDArray[np.int64]
@@ -32,10 +33,17 @@ _NEUTRAL = {UFUNCS[f"{kind}_{name}"]: name == "and" for kind in ("logical", "bit
 
 
 def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
-    """Return build(...) of every element, with NumPy's broadcasting.
+    """Return build(...) of every element, with NumPy's broadcasting and order in memory.
 
     Operands are nodes, or (where operations on arrays are array nodes) numbers in floats.
     """
+    axes = axes_in_memory(*operands)
+    if axes is not None:
+        return moved_back(_elementwise(graph, build, *[moved(nodes, axes) for nodes in operands]), axes)
+    return _elementwise(graph, build, *operands)
+
+
+def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
@@ -107,7 +115,10 @@ def reduce(
     if keepdims:
         shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
     made: Nodes = total.reshape(shape)
-    return made
+    if made.ndim < 2 or nodes.flags.c_contiguous:
+        return made
+    model: Any = np.sum(nodes, axis, keepdims=keepdims)
+    return in_order_of(made, model)
 
 
 def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
@@ -141,13 +152,13 @@ def _passing_over(build: Build) -> Build:
 
 def accumulate(graph: Graph, build: Build, nodes: Nodes, axis: int) -> Nodes:
     """Return the running reduction along one axis."""
-    moved = np.moveaxis(nodes, axis, 0)
-    if not moved.size:
+    rows_first = np.moveaxis(nodes, axis, 0)
+    if not nodes.size:
         return nodes.copy()
-    rows, loops = moved.reshape(len(moved), -1), loops_on(graph)
+    rows, loops = rows_first.reshape(len(rows_first), -1), loops_on(graph)
     totals = None if loops is None else loops.running(build, rows)
     totals = _totals(graph, build, rows) if totals is None else totals
-    return np.moveaxis(totals.reshape(moved.shape), 0, axis)
+    return in_order_of(np.moveaxis(totals.reshape(rows_first.shape), 0, axis), nodes)
 
 
 def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:

@@ -155,6 +155,20 @@ def test_what_is_no_root_is_reported():
     assert sa.root(lambda y: y**2 - 2, 1.0, solver=lambda residual, y: 1.4, tolerance=0.02) == 1.4
 
 
+def test_an_infinite_slope_makes_nothing_a_root(capfd):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        with pytest.raises(
+            ConvergenceError, match=r"no root: the residual there is 1, .*dF/dy is singular or infinite"
+        ):
+            sa.root(lambda y: np.sqrt(y) + 1, 4.0)
+        assert sa.root(lambda y: np.sqrt(y), 0.0) == 0.0
+        with pytest.raises(ConvergenceError, match=r"does not converge: after .* the residual is"):
+            sa.root(lambda y: np.stack([1 / y[0], 0 * y[1]]), np.array([0.0, 1.0]))
+        with pytest.raises(ConvergenceError, match="does not converge"):
+            sa.argmin(lambda y: np.sum(np.sqrt(y)), np.zeros(2), constraints=lambda y: np.stack([y[0] - 1]))
+    assert capfd.readouterr() == ("", "")  # LAPACK tells the terminal of what is not finite
+
+
 def test_what_cannot_be_solved_is_refused():
     with pytest.raises(ArgumentError, match=r"returned shapes \[\(2,\)\]: the unknown has shapes \[\(\)\]"):
         sa.root(lambda y: np.stack([y, y]), 1.0)

@@ -208,10 +208,12 @@ def test_matrices(function, agrees_on_numbers):
     agrees_on_numbers(function, M)
 
 
-def test_a_flat_copy_cannot_be_written(scope):
-    transposed = from_nodes(np.arange(4).reshape(2, 2), scope).T
+def test_a_store_through_flat_reaches_the_array(scope):
+    numbers = from_nodes(np.array([[scope.graph.number(float(k)) for k in row] for row in ((0, 1), (2, 3))]), scope)
+    numbers.T.flat[1] = 7
+    assert [float(number) for number in numbers.flat] == [0.0, 1.0, 7.0, 3.0]
     with pytest.raises(ValueError, match="read-only"):
-        transposed.flat[0] = 1
+        np.broadcast_to(numbers, (2, 2, 2)).flat[0] = 1
 
 
 def test_in_place_changes_stay_inside_the_function(scope, vector):
