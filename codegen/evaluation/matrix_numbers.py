@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.functions.exponentials import BOUND, ERROR, PADE
+from codegen.functions.matrix_routines import BOUND, ERROR, PADE
 from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 
 Numbers = NDArray[np.float64]

@@ -1,16 +1,251 @@
-"""Operations on whole arrays as routines (`codegen.functions.routines`): those on matrices, by BLAS and LAPACK, here.
+"""Operations on whole arrays as routines (`codegen.functions.routines`): those on matrices by BLAS and LAPACK.
 
 BLAS and LAPACK store matrices by columns: one that is stored by rows is its transposed one there, so that a factor U of
 theirs is L. QR, eigenvalues, singular values and exponentials have their matrices stored by columns; what is not finite
 gives NaN there, as LAPACK's iterations are not made for it.
+
+Exponentials of matrices are scaling, an approximant of degree 13 and squaring: routines that call BLAS and LAPACK.
+Powers of a matrix say how much it has to be scaled: their norms may be far smaller than those of the matrix are.
+
+Source: Al-Mohy and Higham, "A new scaling and squaring algorithm for the matrix exponential" (2009).
+
+Orders, places of insertion, gathers and scatters are a kernel's own routines. Keys are compared as whole numbers: the
+bits of a float, turned so that their order is that of the floats, 0.0 and -0.0 are one, and NaN is the largest of all.
+Few keys are sorted by insertion, more of them by their bytes, the last one first; where all have the same byte nothing
+is moved. Both are stable.
+
+Source: Knuth, The Art of Computer Programming 3, 2nd edition (1998): 5.2.1 (insertion), 5.2.5 (radix list sort).
 """
 
 from __future__ import annotations
 
-from codegen.functions.exponentials import EXPONENTIAL, exponential_numbers
-from codegen.functions.order_routines import COUNTS, FEW, ORDERS, SIGN
+import math
+
 from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
+
+FEW = 48  # keys that are sorted by insertion
+COUNTS = 8 * 256  # of bytes
+SIGN = {"double": -(1 << 63), "float": 1 << 31}  # the bit of a number's sign
+
+# While keys are sorted, each stands before its place: two whole numbers.
+ORDERS = """
+def key(x: real) -> int:
+    signed = bits(x + 0.0)
+    turned = ~signed if signed < 0 else signed | SIGN
+    return -1 if x != x else turned
+
+def order(x: reals, p: reals, scratch: ints, rows: int, n: int):
+    other = scratch[2 * n:]
+    counts = scratch[4 * n:]
+    for r in range(rows):
+        found = scratch
+        if n <= FEW:
+            inserted(x[r * n:], scratch, n)
+        else:
+            found = by_bytes(x[r * n:], scratch, other, counts, n)
+        places = p[r * n:]
+        for k in range(n):
+            places[k] = real(found[2 * k + 1])
+
+def inserted(x: reals, a: ints, n: int):
+    for i in range(n):
+        own = key(x[i])
+        j = i
+        while j > 0:
+            last = a[2 * (j - 1):]
+            other = last[0]
+            if not below(own, other):
+                break
+            last[2] = other
+            last[3] = last[1]
+            j -= 1
+        to = a[2 * j:]
+        to[0] = own
+        to[1] = i
+
+def by_bytes(x: reals, a: ints, b: ints, counts: ints, n: int) -> ints:
+    clear(counts, COUNTS)
+    for i in range(n):
+        own = key(x[i])
+        to = a[2 * i:]
+        to[0] = own
+        to[1] = i
+        for d in range(8):
+            counts[(d << 8) | ((own >> (d << 3)) & 255)] += 1
+    for e in range(8):
+        shift = e << 3
+        starts = counts[e << 8:]
+        if starts[(a[0] >> shift) & 255] != n:
+            total = 0
+            for c in range(256):
+                size = starts[c]
+                starts[c] = total
+                total += size
+            for m in range(n):
+                source = a[2 * m:]
+                own = source[0]
+                start = starts[(own >> shift) & 255:]
+                target = b[2 * start[0]:]
+                start[0] += 1
+                target[0] = own
+                target[1] = source[1]
+            a, b = b, a
+    return a
+
+def insertion(a: reals, x: reals, y: reals, n: int, m: int, right: bool):
+    for i in range(m):
+        own = key(x[i])
+        low = 0
+        high = n
+        while low < high:
+            middle = (low + high) >> 1
+            other = key(a[middle])
+            before = below(other, own) or (other == own and right)
+            low = middle + 1 if before else low
+            high = high if before else middle
+        y[i] = real(low)
+
+def place(p: real, n: real) -> int:
+    counted = p + n if p < 0.0 else p
+    inside = counted >= 0.0 and counted < n
+    found = int(counted if inside else 0.0)
+    return found if inside else -1
+
+def gather(x: reals, p: reals, y: reals, rows: int, n: int, m: int, adds: bool):
+    for r in range(rows):
+        numbers = x[r * n:]
+        start = r * m
+        for k in range(m):
+            at = place(p[start + k], real(n))
+            read = numbers[0 if at < 0 else at]
+            value = nan if at < 0 else read
+            y[start + k] = y[start + k] + value if adds else value
+
+def scatter(x: reals, p: reals, y: reals, rows: int, n: int, m: int, adds: bool):
+    if not adds:
+        clear(y, rows * n)
+    for r in range(rows):
+        numbers = y[r * n:]
+        start = r * m
+        for k in range(m):
+            at = place(p[start + k], real(n))
+            if at >= 0:
+                numbers[at] += x[start + k]
+"""
+
+
+PADE = [math.factorial(26 - k) * math.comb(13, k) // math.factorial(13) for k in range(14)]  # of the exponential
+BOUND = 4.25  # of the roots of the norms of powers of a matrix, up to which its approximant is exact to rounding
+ERROR = 2.0**53 / (math.comb(26, 13) * math.factorial(27))  # of the approximant, for each unit of the 27th power
+UNITS = {"double": 2.0**53, "float": 2.0**24}  # in a number
+LARGEST = {"double": 1e300, "float": 1e30}  # norm of a matrix
+
+
+def exponential_numbers(scalar: str) -> Numbers:
+    """Return the numbers of the routine for a type of numbers, which rounds them once.
+
+    >>> exponential_numbers("float")["LARGEST"]
+    1e+30
+    """
+    coefficients: Numbers = {f"b{k}": float(coefficient) for k, coefficient in enumerate(PADE)}
+    error = ERROR * UNITS[scalar] / UNITS["double"]
+    return coefficients | {"BOUND4": BOUND**4, "BOUND6": BOUND**6, "ERROR": error, "LARGEST": LARGEST[scalar]}
+
+
+EXPONENTIAL = """
+def exponential(a: reals, x: reals, B: reals, order: ints32, n: int):
+    count = n * n
+    B2 = B[count:]
+    B4 = B2[count:]
+    B6 = B4[count:]
+    T = B6[count:]
+    U = T[count:]
+    factors = U[count:]
+    norm = power(a, T, U, n, 1)
+    if norm < LARGEST:
+        halvings = 0
+        left = norm
+        scale = 1.0
+        while left >= 1.0:
+            halvings += 1
+            left *= 0.5
+            scale *= 0.5
+        scaled(B, a, scale, n)
+        times(B, B, B2, n)
+        times(B2, B2, B4, n)
+        times(B4, B2, B6, n)
+        four = power(B4, T, U, n, 1)
+        six = power(B6, T, U, n, 1)
+        further = power(B, T, U, n, 27) * ERROR
+        g = 1.0
+        while halvings > 0:
+            h = g * 2.0
+            h2 = h * h
+            h4 = h2 * h2
+            h6 = h4 * h2
+            h12 = h6 * h6
+            h24 = h12 * h12
+            if not (four * h4 <= BOUND4 and six * h6 <= BOUND6 and further * (h24 * h2) <= left):
+                break
+            halvings -= 1
+            g = h
+        g2 = g * g
+        g4 = g2 * g2
+        scaled(B, B, g, n)
+        scaled(B2, B2, g2, n)
+        scaled(B4, B4, g4, n)
+        scaled(B6, B6, g4 * g2, n)
+        combined(T, B6, b13, B4, b11, B2, b9, 0.0, n)
+        times(B6, T, U, n)
+        combined(T, B6, b7, B4, b5, B2, b3, b1, n)
+        combined(T, T, 1.0, U, 1.0, T, 0.0, 0.0, n)
+        times(B, T, U, n)
+        combined(T, B6, b12, B4, b10, B2, b8, 0.0, n)
+        times(B6, T, B, n)
+        combined(T, B6, b6, B4, b4, B2, b2, b0, n)
+        combined(B, B, 1.0, T, 1.0, B, 0.0, 0.0, n)
+        combined(B2, B, 1.0, U, -1.0, B, 0.0, 0.0, n)
+        combined(B4, B, 1.0, U, 1.0, B, 0.0, 0.0, n)
+        solve(B2, B4, x, factors, order, n, n, True)
+        while halvings > 0:
+            times(x, x, T, n)
+            copy(x, T, count)
+            halvings -= 1
+    else:
+        not_found(x, count)
+
+def times(a: reals, b: reals, c: reals, n: int):
+    product(a, b, c, 1, n, n, n, False, False, 0.0)
+
+def scaled(to: reals, x: reals, factor: real, n: int):
+    combined(to, x, factor, x, 0.0, x, 0.0, 0.0, n)
+
+def combined(to: reals, x: reals, cx: real, y: reals, cy: real, z: reals, cz: real, diagonal: real, n: int):
+    for i in range(n):
+        for k in range(i * n, (i + 1) * n):
+            own = diagonal if k == i * (n + 1) else 0.0
+            to[k] = x[k] * cx + y[k] * cy + z[k] * cz + own
+
+def power(a: reals, v: reals, w: reals, n: int, exponent: int) -> real:
+    # the largest sum of a row in a power of the absolute values
+    largest = 0.0
+    for i in range(n):
+        v[i] = 1.0
+    for k in range(exponent):
+        for i in range(n):
+            row = a[i * n:]
+            sum = 0.0
+            for j in range(n):
+                sum += fabs(row[j]) * v[j]
+            w[i] = sum
+        largest = 0.0
+        for i in range(n):
+            v[i] = w[i]
+            largest = w[i] if w[i] > largest or w[i] != w[i] else largest
+    return largest
+"""
+
 
 LINEAR_ALGEBRA = """
 def product(

@@ -175,7 +175,7 @@ class Function(Frame):
         calls = any(row[0] == "call" for row in job.lowered.rows)
         formulas = lanes.width > 1 and (not calls or allowed("lane-functions"))
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
-        self.writer = Writer(_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
+        self.writer = Writer(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results
         for c, use in enumerate(job.region.results):
             self.uses.setdefault(use.output, []).append(c)
@@ -235,7 +235,7 @@ class Function(Frame):
         return {output: values[row] for output, row in self.stored.items()}
 
 
-def _arrays(body: Program) -> Program:
+def in_arrays(body: Program) -> Program:
     """The body with its slots and its values in one array each."""
     inputs, outputs = len(body.inputs), len(body.outputs)
     return replace(body, inputs=(Input("slots", (inputs,)),), outputs=(Output((outputs,), ()),))

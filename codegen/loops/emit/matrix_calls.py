@@ -8,8 +8,7 @@ from functools import cache
 from codegen.emission.emit import Emitted
 from codegen.emission.lane_functions import lane_call
 from codegen.errors import LoweringError
-from codegen.functions.matrix_routines import ROUTINES
-from codegen.functions.order_routines import COUNTS
+from codegen.functions.matrix_routines import COUNTS, ROUTINES
 from codegen.functions.routines import MOVES
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.matrix_operation import OWN, MatrixKind, MatrixOperation

@@ -289,14 +289,14 @@ def _array(found: Parameter) -> str:
 
 
 def _comment(lines: Sequence[str]) -> str:
-    body = [f" * {_in_comment(line)}".rstrip() for line in lines]
+    body = [f" * {in_comment(line)}".rstrip() for line in lines]
     return "\n".join(["/**", *body, " */", ""])
 
 
-def _in_comment(text: str) -> str:
+def in_comment(text: str) -> str:
     """Return text (the names of arrays may be any) that ends no comment, begins none, and stays on its line.
 
-    >>> _in_comment("a*/b/*c??/" + chr(10))
+    >>> in_comment("a*/b/*c??/" + chr(10))
     'a* /b/ *c? ?/?'
     """
     plain = "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.errors import LoweringError
-from codegen.ir.program import Input, Output, Program
+from codegen.ir.program import Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result
 from codegen.ir.tables import Affine, Table
+from codegen.loops.emit.loop_text import in_arrays
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import Lowered
 from codegen.machine.calls.compiled import Plan
-from codegen.machine.exports.c_interface import Interface
+from codegen.machine.exports.c_interface import Interface, in_comment
 from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
 
 LARGEST = 1_000_000  # numbers of tables and constants
@@ -128,7 +129,7 @@ class _Writer:
         inside += [] if region.stop is None else [f"if (values_[{region.stop}] != 0.0) break;"]
         sizes = max(len(slots), 1), max(len(region.body.outputs), 1)
         return [
-            "{" + (f"  /* {_comment(region.origin)} */" if region.origin else ""),
+            "{" + (f"  /* {in_comment(region.origin)} */" if region.origin else ""),
             f"    {self.scalar} slots_[{sizes[0]}] = {{0}}, values_[{sizes[1]}] = {{0}};",
             *(f"    {self.carry(c, carry)}" for c, carry in enumerate(region.carries)),
             f"    for (long long k_ = 0; k_ < {region.count}; k_++) {{",
@@ -171,14 +172,8 @@ class _Writer:
 
 def _plan(body: Program, lowered: Lowered) -> StraightPlan:
     """The body with its slots and its values in one array each."""
-    slots, values = Input("slots", (len(body.inputs),)), Output((len(body.outputs),), ())
     stores = [(0, output, row) for output, _, row in lowered.stores]
-    return StraightPlan.of(replace(body, inputs=(slots,), outputs=(values,)), replace(lowered, stores=stores))
-
-
-def _comment(text: str) -> str:
-    plain = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??/", "? ?/")
+    return StraightPlan.of(in_arrays(body), replace(lowered, stores=stores))
 
 
 def kernel_source(given: Interface, plan: Plan) -> str:
