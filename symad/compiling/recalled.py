@@ -21,6 +21,7 @@ from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.paths import Paths
 from symad.tracing.trace import Trace
 from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_trees import wrap
 
 Function = Callable[..., Any]
 
@@ -49,8 +50,7 @@ def recalled(traced: Trace, name: str) -> Function:
         copied = _copied(traced, scope.graph, given.tolist())
         if traced.raised is not None and isinstance(scope.paths, Paths):
             scope.paths.has_no_value((copied[traced.raised],))
-        arrays = [containers.from_nodes(np.array(nodes), scope) for nodes in _refilled(traced, copied)]
-        return containers.unflatten(traced.outputs.structure, arrays)
+        return wrap(scope, traced.whole.refill([copied[node] for node in traced.whole.flat]))
 
     parameters = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in traced.names]
     function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -77,10 +77,3 @@ def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
             made[node] = graph.node(head, *operands) if operands else graph.leaf(source.atoms[node])
     graph.place_at(instruction)
     return made
-
-
-def _refilled(traced: Trace, made: dict[int, int]) -> list[Any]:
-    return [
-        np.array([made[node] for node in array.ravel().tolist()], dtype=np.int64).reshape(array.shape)
-        for array in traced.whole.arrays
-    ]

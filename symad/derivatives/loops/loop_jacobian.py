@@ -20,6 +20,7 @@ from symad.derivatives.loops.outer import (
     MOST_PLACES,
     InnerJacobian,
     Support,
+    alike,
     chooses,
     draft_of,
     flat_draft,
@@ -126,10 +127,7 @@ class _Writer:
     def through_inner(self, number: int, jacobian: InnerJacobian) -> bool:
         """Note the entries of S_z Z in an output; False for too many."""
         support = self.through[number]
-        groups: dict[bytes, list[int]] = {}  # rows that depend on the same inner values
-        for row, values in support.columns.items():
-            groups.setdefault(values.tobytes(), []).append(row)
-        parts = [(np.array(rows), support.of(rows[0])) for rows in groups.values()]
+        parts = [(np.array(rows), support.of(rows[0])) for rows in alike(support.columns)]
         columns = [distinct(np.concatenate([jacobian.support.of(v) for v in values.tolist()])) for _, values in parts]
         if sum(len(rows) * len(found) for (rows, _), found in zip(parts, columns, strict=True)) > MOST_PLACES:
             return False

@@ -125,7 +125,7 @@ class InnerJacobian:
         self.assembly.pieces.append(draft)
         into, of = met // len(self.inner), met % len(self.inner)
         rows = {number: np.nonzero(into == number)[0] for number in distinct(into).tolist()}
-        for numbers in _alike({number: of[places] for number, places in rows.items()}):
+        for numbers in alike({number: of[places] for number, places in rows.items()}):
             self.combine_rows(numbers, of[rows[numbers[0]]], coefficients, np.array([rows[n] for n in numbers]))
 
     def combine_rows(self, numbers: Sequence[int], others: Places, coefficients: int, places: Places) -> None:
@@ -210,7 +210,7 @@ class LowRank:
             return dict.fromkeys(self.crossing.columns, self.crossed)
         buffer = self.assembly.workspace(len(self.inner) * self.width)
         made = {n: np.append(self.curving.of(n), -np.append(self.crossing.of(n), -2)) for n in sorted(self.numbers)}
-        for numbers in _alike(made):
+        for numbers in alike(made):
             self.right_rows(buffer, numbers, jacobian)
         return dict.fromkeys(sorted(self.numbers), buffer)
 
@@ -234,7 +234,7 @@ class LowRank:
         self.assembly.pieces.append(draft)
 
 
-def _alike(rows: dict[int, Places]) -> list[list[int]]:
+def alike(rows: dict[int, Places]) -> list[list[int]]:
     """Return the keys of equal values together, by the first of each."""
     groups: dict[bytes, list[int]] = {}
     for number, values in rows.items():

@@ -16,7 +16,7 @@ from symad.formulas.formula_names import Name, known
 from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_problem import Problem, real, undefined
 from symad.teaching.expansion.epsilon import monomial
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
 _EQUALS = re.compile(r"==?")
@@ -63,7 +63,7 @@ class Reader:
         """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""
         for epsilon in self.problem.epsilons:
             if known(self.names, epsilon.name) is not None:
-                raise _refusal(f"a symbol {epsilon} in f", "rename it: the levels are called so")
+                raise refusal(f"a symbol {epsilon} in f", do="rename it: the levels are called so")
             self.names[epsilon.name] = epsilon
         if known(self.names, self.bare.name) is None:
             self.names[self.bare.name] = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
@@ -75,10 +75,10 @@ class Reader:
         else:
             lines = _lines(mine)
             if len(lines) > MOST_LINES:
-                raise _refusal(f"an answer of {len(lines)} lines", f"give at most {MOST_LINES}")
+                raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
             found = [step for number, line in lines for step in self._line(number, line)]
         if not found:
-            raise _refusal("an empty answer", "write a line such as '= x**3 + 3*x**2*v*eps_1'")
+            raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
         return found
 
     def _line(self, number: int, line: Any) -> list[Step]:
@@ -112,7 +112,7 @@ class Reader:
             for call in expression.atoms(AppliedUndef):
                 if call.func == self.function and len(call.args) != len(problem.symbols):
                     do = f"give {len(problem.symbols)}: {', '.join(symbol.name for symbol in problem.symbols)}"
-                    raise _refusal(f"{problem.name} of {len(call.args)} arguments in {call}", do)
+                    raise refusal(f"{problem.name} of {len(call.args)} arguments in {call}", do=do)
 
             def formula(*arguments: sp.Expr) -> sp.Expr:
                 return problem.formula.subs(list(zip(problem.symbols, arguments, strict=True)), simultaneous=True)
@@ -139,7 +139,7 @@ class Reader:
         except ArgumentError as error:
             raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
         if large := too_large(expression):
-            raise _refusal(f"line {number}: {large}", "give a shorter line")
+            raise refusal(f"line {number}: {large}", do="give a shorter line")
         return expression
 
     def _given(self, number: int, value: Any) -> sp.Expr:
@@ -149,22 +149,22 @@ class Reader:
         except sp.SympifyError:
             expression = None
         if not isinstance(expression, sp.Expr):
-            raise _refusal(f"line {number} of type {type(value).__name__}", "give a text or a SymPy expression")
+            raise refusal(f"line {number} of type {type(value).__name__}", do="give a text or a SymPy expression")
         if large := too_large(expression):
-            raise _refusal(f"line {number}: {large}", "give a shorter line")
+            raise refusal(f"line {number}: {large}", do="give a shorter line")
         put = {}
         for symbol in expression.free_symbols:
             found = known(self.names, symbol.name)
             if not isinstance(found, sp.Expr):
                 do = f"known are {', '.join(self.names)}"
-                raise _refusal(f"the symbol {symbol} in line {number}", do)
+                raise refusal(f"the symbol {symbol} in line {number}", do=do)
             put[symbol] = found
         return real(expression.doit().xreplace(put))
 
     def _coefficients(self, mine: Mapping[Any, Any]) -> Step:
         """Return a table of coefficients as one line."""
         if not self.problem.expansion:
-            raise _refusal("a dict as the answer to a derivative", "give the derivative as a text or expression")
+            raise refusal("a dict as the answer to a derivative", do="give the derivative as a text or expression")
         terms, texts = dict[sp.Expr, sp.Expr](), []
         for key, value in mine.items():
             if isinstance(key, tuple):
@@ -172,11 +172,11 @@ class Reader:
             term, coefficient = self._entry(key), self._entry(value)
             factors = [] if term == 1 else list(sp.Mul.make_args(term))
             if not set(factors) <= set(self.problem.epsilons) or len(set(factors)) < len(factors):
-                raise _refusal(f"the term {key}", "give 1 and products of different epsilons, such as 'eps_1 eps_2'")
+                raise refusal(f"the term {key}", do="give 1 and products of different epsilons, such as 'eps_1 eps_2'")
             if term in terms:
-                raise _refusal(f"the term {key} twice", "give each term once")
+                raise refusal(f"the term {key} twice", do="give each term once")
             if coefficient.has(*self.problem.epsilons, self.bare):
-                raise _refusal(f"the coefficient {value} of {key}", "give coefficients without epsilons")
+                raise refusal(f"the coefficient {value} of {key}", do="give coefficients without epsilons")
             terms[term] = term * coefficient
             texts.append(f"{key}: {value}")
         return self._step(1, ", ".join(texts), sp.Add(*terms.values()))
@@ -216,10 +216,6 @@ def _sides(line: str) -> list[tuple[str, int, int]]:
     starts = [0] + [match.end() for match in _EQUALS.finditer(code)]
     cut = [(code[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]
     return [side for position, side in enumerate(cut) if side[0] or (position and code.strip() != "=")]
-
-
-def _refusal(what: str, do: str) -> ArgumentError:
-    return ArgumentError(what, where=user_place(), do=do)
 
 
 def steps_of(mine: Any, problem: Problem) -> Sequence[Step]:

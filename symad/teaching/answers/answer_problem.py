@@ -12,14 +12,13 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 import symad.tracing.values.containers as containers
 from symad.display.mathematics import too_large
-from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.graph.sympy_io import to_sympy
 from symad.teaching.answers.equal import is_at_turn, turns
 from symad.teaching.expansion.epsilon import Levels, subsets
 from symad.teaching.expansion.expansion_levels import by_levels
 from symad.tracing.calling.given import given
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 
 MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
@@ -139,7 +138,7 @@ def expansion_problem(f: Any, x: Any, directions: Any, order: int | None) -> Pro
     found = by_levels(argument, directions, order)
     count = max(max(levels) for levels in found)
     if count > MOST_LEVELS:
-        raise _refusal(f"an answer of {2**count} terms", f"give at most {MOST_LEVELS} levels")
+        raise refusal(f"an answer of {2**count} terms", do=f"give at most {MOST_LEVELS} levels")
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
     return _smooth(Problem(*apart, exact, count, expansion=True, name=name))
@@ -150,9 +149,9 @@ def derivative_problem(f: Any, x: Any, order: int) -> Problem:
     formula, symbols, values, _, name = _formula(f, x)
     if len(symbols) != 1:
         do = "name one as x, or use check_expansion with directions"
-        raise _refusal(f"a derivative in {len(symbols)} variables", do)
+        raise refusal(f"a derivative in {len(symbols)} variables", do=do)
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
-        raise _refusal(f"order={order!r}", f"give an integer from 1 to {MOST_ORDER}")
+        raise refusal(f"order={order!r}", do=f"give an integer from 1 to {MOST_ORDER}")
     return _smooth(Problem(*_apart(formula, symbols, values, []), _ones(order), order, expansion=False, name=name))
 
 
@@ -176,14 +175,14 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
         traced = trace(found.function, found.argument)
         results = to_sympy(traced.graph, traced.outputs.flat, evaluate=True)
         if len(results) != 1:
-            raise _refusal(f"a function of {len(results)} results", "check one of them at a time")
+            raise refusal(f"a function of {len(results)} results", do="check one of them at a time")
         inputs = [traced.graph.atoms[node] for node in traced.inputs.flat]
         formula = results[0].xreplace(dict(zip(inputs, found.symbols, strict=True)))
     _check_exact(formula)
     if large := too_large(formula):
-        raise _refusal(large, "give a formula that can be expanded by hand")
+        raise refusal(large, do="give a formula that can be expanded by hand")
     if not all(isinstance(symbol, sp.Symbol) for symbol in found.symbols):
-        raise _refusal(f"x = {', '.join(map(str, found.symbols))}", "give plain symbols")
+        raise refusal(f"x = {', '.join(map(str, found.symbols))}", do="give plain symbols")
     symbols = tuple(real(symbol) for symbol in found.symbols)
     values = [item for leaf in containers.flatten(found.argument)[0] for item in np.ravel(leaf).tolist()]
     at = {symbol: real(value) for symbol, value in zip(symbols, values, strict=True) if symbol != real(value)}
@@ -200,7 +199,7 @@ def _smooth(problem: Problem) -> Problem:
         value = problem.value(general.xreplace(held))
         if value.has(sp.nan, sp.zoo, sp.oo, *held.values()):
             place = ", ".join(f"{symbol.name} = {value}" for symbol, value in problem.at.items())
-            raise _refusal(f"f without a derivative at {place}", "take another point")
+            raise refusal(f"f without a derivative at {place}", do="take another point")
     return problem
 
 
@@ -209,7 +208,7 @@ def _check_exact(formula: sp.Expr) -> None:
     for number in formula.atoms(sp.Float):
         if len(str(number).lower().partition("e")[0].replace(".", "").strip("-0")) >= _ROUNDED:
             do = "write it exactly, as sp.pi or sp.Rational(1, 3)"
-            raise _refusal(f"the number {number} in f, which seems to be rounded", do)
+            raise refusal(f"the number {number} in f, which seems to be rounded", do=do)
 
 
 def _apart(
@@ -245,7 +244,3 @@ def real(value: Any) -> sp.Expr:
 def undefined(expression: sp.Expr) -> set[UndefinedFunction]:
     """Return the functions in an expression that have only a name."""
     return {call.func for call in expression.atoms(AppliedUndef)}
-
-
-def _refusal(what: str, do: str) -> ArgumentError:
-    return ArgumentError(what, where=user_place(), do=do)

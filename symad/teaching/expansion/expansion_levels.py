@@ -16,10 +16,10 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from symad.derivatives.level import Epsilon, Level
 from symad.derivatives.linear import Row, between, linearize
-from symad.errors import ArgumentError, LimitError
+from symad.errors import LimitError
 from symad.formulas.read import read_formula
 from symad.teaching.expansion.epsilon import Levels
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal, user_place
 
 MOST_LEVELS = 10  # 1024 coefficients
 _WAYS = "a list with one direction for each level, or a dict {(1,): v, (2,): w, (1, 2): u}"
@@ -65,7 +65,7 @@ def _node(level: Level, part: Any, levels: Levels) -> int | None:
 
 def _repeated(argument: Any, direction: Any, order: int) -> dict[Levels, Any]:
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
-        raise _refusal(f"order={order!r}", "it says how often one direction is taken", "give an integer >= 1")
+        raise refusal(f"order={order!r}", "it says how often one direction is taken", "give an integer >= 1")
     if isinstance(direction, list | tuple) and len(direction) == 1 and np.ndim(argument) == 0:
         (direction,) = direction
     return dict.fromkeys(((k,) for k in range(1, min(order, MOST_LEVELS + 1) + 1)), direction)
@@ -77,17 +77,17 @@ def _levels(key: Any) -> Levels:
         key = [int(factor.name.rpartition("_")[2]) for factor in sp.Mul.make_args(key)]
     found = (key,) if isinstance(key, int) else tuple(key) if isinstance(key, tuple | list | frozenset | set) else ()
     if not found or any(isinstance(k, bool) or not isinstance(k, int) or k < 1 for k in found):
-        raise _refusal(f"a direction for {key!r}", "levels are counted from 1", f"give {_WAYS}")
+        raise refusal(f"a direction for {key!r}", "levels are counted from 1", f"give {_WAYS}")
     if len(set(found)) < len(found):
-        raise _refusal(f"a direction for {key!r}", "the square of an epsilon is 0", "name each level once")
+        raise refusal(f"a direction for {key!r}", "the square of an epsilon is 0", "name each level once")
     return tuple(sorted(found))
 
 
 def _check_count(count: int) -> None:
     if count == 0:
-        raise _refusal("no direction", "every level moves the argument along one", f"give {_WAYS}")
+        raise refusal("no direction", "every level moves the argument along one", f"give {_WAYS}")
     if count > MOST_LEVELS:
-        raise _refusal(
+        raise refusal(
             f"{count} levels" if count > MOST_LEVELS + 1 else f"more than {MOST_LEVELS} levels",
             f"{count} levels have 2**{count} = {2**count} coefficients; the bound is {2**MOST_LEVELS}",
             "use taylor for one direction, mixed_derivative or nested jvp for one coefficient",
@@ -108,7 +108,7 @@ def _fitted(argument: Any, direction: Any, levels: Levels) -> list[Any]:
     wanted = f"has shape {shapes[0]}" if len(leaves) == 1 else f"has structure {structure}"
     shape = f"of shape {whole.shape}" if whole is not None else f"of structure {given}"
     do = "give the directions as a list, also a single one" if len(levels) == 1 else "give it the shape of x"
-    raise _refusal(f"{_named(levels)} {shape}", f"the argument {wanted}", do)
+    raise refusal(f"{_named(levels)} {shape}", f"the argument {wanted}", do)
 
 
 def _read(direction: Any) -> Any:
@@ -128,10 +128,6 @@ def _items(part: Any) -> list[Any]:
 
 def _named(levels: Levels) -> str:
     return "the direction of " + " ".join(f"eps_{k}" for k in levels)
-
-
-def _refusal(what: str, why: str, do: str) -> ArgumentError:
-    return ArgumentError(what, where=user_place(), why=why, do=do)
 
 
 NODES = 1_000_000  # of the graph; each level multiplies them by up to 3

@@ -12,10 +12,9 @@ import sympy as sp
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import flattened
 from codegen.ir.program import reachable
-from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.tracing.calling.function_names import argument_names, name_of
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.from_sympy import Formula, formula_of
 from symad.tracing.trace import symbols_of
 from symad.tracing.values.node_trees import object_array
@@ -50,12 +49,12 @@ def given(f: Any, x: Any = None, *, parameters: bool = False) -> Given:
     16.0
     """
     if x is None:
-        raise _refusal("no argument x", "a function is looked at somewhere", f"give x: a value, {_FORMS}")
+        raise refusal("no argument x", "a function is looked at somewhere", f"give x: a value, {_FORMS}")
     if _is_formula(f):
         return _formula(_read(f, x), x, parameters)
     if not callable(f):
         what = f"f of type {type(f).__name__}"
-        raise _refusal(what, "it is neither a function nor a formula", "give f as a lambda, or with symbols")
+        raise refusal(what, "it is neither a function nor a formula", "give f as a lambda, or with symbols")
     return Given(f, x, tuple(symbols_of((x,), argument_names(f, 1))), name_of(f) if name_of(f).isidentifier() else "f")
 
 
@@ -96,19 +95,19 @@ def _formula(expression: Any, x: Any, parameters: bool) -> Given:
 def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, ...]]:
     """Return the shape of x and its symbols; a name stands for the symbol of that name in the expression."""
     if isinstance(x, list | tuple | str) and not x:
-        raise _refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
+        raise refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
     shape, found = flattened(_named(expression, x), "x")
     names = {getattr(symbol, "name", None): symbol for symbol in found}
     for symbol in _free_symbols(expression):
         if names.get(symbol.name, symbol) != symbol:
             why = "the expression has one with other assumptions, which would be a constant"
-            raise _refusal(f"two different symbols {symbol}", why, "give the same symbol in both")
+            raise refusal(f"two different symbols {symbol}", why, "give the same symbol in both")
     for symbol in found:
         if not can_be_input(symbol):
             why = "f is an expression, which is looked at in its symbols"
-            raise _refusal(f"x = {symbol}", why, f"give {_FORMS}")
+            raise refusal(f"x = {symbol}", why, f"give {_FORMS}")
     if len(set(found)) < len(found):
-        raise _refusal(f"x = {x}", "a symbol stands in it twice", "give each symbol once")
+        raise refusal(f"x = {x}", "a symbol stands in it twice", "give each symbol once")
     return shape, tuple(found)
 
 
@@ -119,10 +118,10 @@ def _named(expression: Any, x: Any) -> Any:
     if not isinstance(x, str):
         return x
     if not x.isidentifier():
-        raise _refusal(f"x = {x!r}", "it is no name of a symbol", f"give {_FORMS}")
+        raise refusal(f"x = {x!r}", "it is no name of a symbol", f"give {_FORMS}")
     namesakes = [symbol for symbol in _free_symbols(expression) if symbol.name == x]
     if len(namesakes) > 1:
-        raise _refusal(f"x = {x!r}", "the expression has several symbols of that name", "give the symbol itself")
+        raise refusal(f"x = {x!r}", "the expression has several symbols of that name", "give the symbol itself")
     return namesakes[0] if namesakes else sp.Symbol(x, real=True)
 
 
@@ -144,7 +143,7 @@ def _check_known(formula: Formula, inputs: Sequence[sp.Basic]) -> None:
     atoms = (formula.graph.atoms.get(node) for node in reachable(formula.graph, formula.outputs.flat))
     unknown = [atom for atom in atoms if getattr(atom, "is_symbol", False) and atom not in inputs]
     if unknown:
-        raise _refusal(
+        raise refusal(
             f"the symbol {unknown[0]} in the expression",
             f"it is not in x ({', '.join(map(str, inputs))})",
             f"give x all symbols: {_FORMS}",
@@ -155,7 +154,3 @@ def _vector(values: Sequence[Any]) -> Any:
     """Return the values of several symbols: floats where all are numbers."""
     numeric = all(isinstance(value, int | float | np.number) for value in values)
     return np.array(values, dtype=float) if numeric else object_array(values, (len(values),))
-
-
-def _refusal(what: str, why: str, do: str) -> ArgumentError:
-    return ArgumentError(what, where=user_place(), why=why, do=do)

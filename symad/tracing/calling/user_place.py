@@ -22,7 +22,7 @@ import sympy as sp
 
 import codegen
 import symad.errors
-from symad.errors import InvariantError, WorkbenchError
+from symad.errors import ArgumentError, InvariantError, WorkbenchError
 from symad.graph.graph import Graph
 
 Failure = TypeVar("Failure", bound=WorkbenchError)
@@ -71,6 +71,11 @@ def user_place() -> str:
     """Return `file:line` of that frame, "" when there is none."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def refusal(what: str, why: str = "", do: str = "") -> ArgumentError:
+    """Return the error for what was met at that place."""
+    return ArgumentError(what, where=user_place(), why=why, do=do)
 
 
 def written_at(f: Callable[..., Any]) -> str:

@@ -1,4 +1,4 @@
-"""NumPy functions that are refused by name, each with its reason; no other module needs to know them."""
+"""Functions of NumPy and SciPy that are refused by name, each with its reason; no other module needs to know them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.numpy.registry import implements
+from symad.tracing.numpy.registry import implements, stands_in_for
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.known_numbers import values_of
 from symad.tracing.values.node_operands import holds_traced, nodes_of
@@ -82,3 +82,48 @@ def _plain(value: Any) -> Any:
 for _why, _do, _functions in _REFUSED:
     for _function in _functions:
         implements(_function)(_refusing(_function, _why, _do))
+
+
+_OF_LINALG: dict[str, tuple[str, str]] = {  # functions: the reason, and what to do
+    "eig eigvals schur hessenberg qz ordqz rsf2csf cdf2rdf eig_banded eigvals_banded eigh_tridiagonal "
+    "eigvalsh_tridiagonal cossin": (
+        "it comes from an iteration that has no traced form",
+        "of a symmetric matrix np.linalg.eigh has derivatives",
+    ),
+    "logm sqrtm fractional_matrix_power funm signm cosm sinm tanm coshm sinhm tanhm polar": (
+        "it has no traced form",
+        "of a symmetric matrix write (V * f(w)) @ V.T with w, V = np.linalg.eigh(a)",
+    ),
+    "lu ldl rq qr_delete qr_insert qr_multiply qr_update": (
+        "its factors have no traced form",
+        "use lu_factor with lu_solve, cholesky, or np.linalg.qr",
+    ),
+    "solve_banded solveh_banded cholesky_banded cho_solve_banded solve_circulant solve_toeplitz matmul_toeplitz": (
+        "it has no traced form",
+        "write the matrix and solve(a, b) or a @ b",
+    ),
+    "solve_sylvester solve_continuous_lyapunov solve_discrete_lyapunov solve_lyapunov": (
+        "it has no traced form",
+        "write it as one linear system: solve(np.kron(a, eye) + np.kron(eye, b.T), q.ravel())",
+    ),
+    "solve_continuous_are solve_discrete_are": ("it has no traced form", "use symad.root with the equation"),
+    "null_space orth subspace_angles orthogonal_procrustes pinvh diagsvd matrix_balance expm_cond expm_frechet": (
+        "it has no traced form",
+        "write it with np.linalg.svd, np.linalg.pinv, or scipy.linalg.expm",
+    ),
+}  # fmt: skip
+_OF_SPECIAL: dict[str, tuple[str, str]] = {
+    "legendre_p": ("it has no traced form", "use scipy.special.eval_legendre"),
+    "assoc_legendre_p sph_legendre_p sph_harm_y": ("it has no traced form", "write it with powers, sines and cosines"),
+    "factorial2 factorialk": ("it has no traced form", "write it with scipy.special.gamma"),
+}
+
+
+def _refusing_always(name: str, why: str, do: str) -> Function:
+    return lambda *args, **keywords: refuse_function(name, why, do)
+
+
+for _package, _table in (("scipy.linalg", _OF_LINALG), ("scipy.special", _OF_SPECIAL)):
+    for _names, (_why, _do) in _table.items():
+        for _name in _names.split():
+            stands_in_for(f"{_package}.{_name}")(_refusing_always(f"{_package}.{_name}", _why, _do))

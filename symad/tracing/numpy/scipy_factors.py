@@ -11,15 +11,16 @@ import symad.tracing.numpy.spectra as spectra
 from codegen.ir.matrix_operation import MatrixOperation
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.numpy.scipy_matrices import finite, refuse_scipy
+from symad.tracing.numpy.scipy_matrices import finite
 from symad.tracing.numpy.solve import per_matrix
+from symad.tracing.values.traced import refuse_function
 
 
 def _unless(name: str, **given: bool) -> None:
     """Refuse what is asked for by keywords."""
     for keyword, asked in given.items():
         if asked:
-            refuse_scipy(f"{name} with {keyword}=", "it has no traced form", f"leave {keyword} out")
+            refuse_function(f"scipy.linalg.{name} with {keyword}=", "it has no traced form", f"leave {keyword} out")
 
 
 @stands_in_for("scipy.linalg.eigh")

@@ -11,12 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from symad.errors import TraceError
-from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.solve import known_values, substituted
-from symad.tracing.values.traced import Traced
+from symad.tracing.values.traced import Traced, refuse_function
 
 _SYMMETRIC = ("sym", "symmetric", "her", "hermitian", "pos", "positive definite")
 _FORMS: dict[str, Callable[[Any], Any]] = {  # what is read of a matrix
@@ -28,11 +26,6 @@ _FORMS: dict[str, Callable[[Any], Any]] = {  # what is read of a matrix
     "tridiagonal": lambda a: np.triu(np.tril(a, 1), -1),
     "banded": lambda a: a,
 }
-
-
-def refuse_scipy(name: str, why: str, do: str) -> NoReturn:
-    """Raise the TraceError for a function of scipy.linalg, or a way of calling it, that cannot be traced."""
-    raise TraceError(f"scipy.linalg.{name} was called with a traced value", where=user_place(), why=why, do=do)
 
 
 def finite(check: bool, *values: Any) -> None:
@@ -151,7 +144,8 @@ class _Factored(Traced, NDArrayOperatorsMixin):
         self.matrix, self.scope = matrix, matrix.scope
 
     def _refuse(self, *args: Any, **keywords: Any) -> NoReturn:
-        refuse_scipy("lu_factor", "its factors have no traced form", "give them to lu_solve only, or write solve(a, b)")
+        why, do = "its factors have no traced form", "give them to lu_solve only, or write solve(a, b)"
+        refuse_function("scipy.linalg.lu_factor", why, do)
 
     __array_ufunc__ = __array_function__ = __array__ = __getitem__ = __iter__ = __len__ = __float__ = _refuse
     nodes = property(_refuse)
@@ -194,7 +188,8 @@ def block_diag(*arrs: Any) -> Any:
     """The matrix with blocks along its diagonal."""
     blocks = [np.atleast_2d(traced(block)) for block in arrs]
     if any(block.ndim > 2 for block in blocks):
-        refuse_scipy("block_diag", "stacks of blocks have no traced form", "make one matrix after the other")
+        why, do = "stacks of blocks have no traced form", "make one matrix after the other"
+        refuse_function("scipy.linalg.block_diag", why, do)
     widths = [block.shape[1] for block in blocks]
     before = np.cumsum([0, *widths])
     rows = [
@@ -233,49 +228,5 @@ def circulant(c: Any) -> Any:
 def _vectors(name: str, *values: Any) -> list[Any]:
     found = together(*values)
     if any(value.ndim != 1 for value in found):
-        refuse_scipy(name, "stacks of vectors have no traced form", "give it one vector")
+        refuse_function(f"scipy.linalg.{name}", "stacks of vectors have no traced form", "give it one vector")
     return found
-
-
-# ---- refused by name
-
-_REFUSED: dict[str, tuple[str, str]] = {  # functions: the reason, and what to do
-    "eig eigvals schur hessenberg qz ordqz rsf2csf cdf2rdf eig_banded eigvals_banded eigh_tridiagonal "
-    "eigvalsh_tridiagonal cossin": (
-        "it comes from an iteration that has no traced form",
-        "of a symmetric matrix np.linalg.eigh has derivatives",
-    ),
-    "logm sqrtm fractional_matrix_power funm signm cosm sinm tanm coshm sinhm tanhm polar": (
-        "it has no traced form",
-        "of a symmetric matrix write (V * f(w)) @ V.T with w, V = np.linalg.eigh(a)",
-    ),
-    "lu ldl rq qr_delete qr_insert qr_multiply qr_update": (
-        "its factors have no traced form",
-        "use lu_factor with lu_solve, cholesky, or np.linalg.qr",
-    ),
-    "solve_banded solveh_banded cholesky_banded cho_solve_banded solve_circulant solve_toeplitz matmul_toeplitz": (
-        "it has no traced form",
-        "write the matrix and solve(a, b) or a @ b",
-    ),
-    "solve_sylvester solve_continuous_lyapunov solve_discrete_lyapunov solve_lyapunov": (
-        "it has no traced form",
-        "write it as one linear system: solve(np.kron(a, eye) + np.kron(eye, b.T), q.ravel())",
-    ),
-    "solve_continuous_are solve_discrete_are": ("it has no traced form", "use symad.root with the equation"),
-    "null_space orth subspace_angles orthogonal_procrustes pinvh diagsvd matrix_balance expm_cond expm_frechet": (
-        "it has no traced form",
-        "write it with np.linalg.svd, np.linalg.pinv, or scipy.linalg.expm",
-    ),
-}  # fmt: skip
-
-
-def _refusing(name: str, why: str, do: str) -> Callable[..., NoReturn]:
-    def handler(*args: Any, **keywords: Any) -> NoReturn:
-        refuse_scipy(name, why, do)
-
-    return handler
-
-
-for _names, (_why, _do) in _REFUSED.items():
-    for _name in _names.split():
-        stands_in_for(f"scipy.linalg.{_name}")(_refusing(_name, _why, _do))

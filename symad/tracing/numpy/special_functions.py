@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -15,11 +15,9 @@ import sympy as sp
 import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
-from symad.errors import TraceError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import partial
-from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.ufuncs import UFUNCS
@@ -28,15 +26,12 @@ from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.node_arrays import elementwise
 from symad.tracing.values.node_builders import Build, composed, function
 from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.traced import refuse_function
 
 
 def _applied(build: Build, *values: Any) -> Any:
     scope = scope_of(*values)
     return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in values]), scope)
-
-
-def _refuse(name: str, why: str, do: str) -> NoReturn:
-    raise TraceError(f"scipy.special.{name} was called with a traced value", where=user_place(), why=why, do=do)
 
 
 # ---- sums of exponentials
@@ -168,7 +163,8 @@ def polygamma(n: Any, x: Any) -> Any:
 def _polygamma(graph: Graph, order: int, u: int) -> int:
     n = constant(graph, order)
     if n is None or n != int(n) or n < 0:
-        _refuse("polygamma", "its order has to be a number: 0, 1, 2...", "pass the order as a number")
+        why = "its order has to be a number: 0, 1, 2..."
+        refuse_function("scipy.special.polygamma", why, "pass the order as a number")
     return graph.node(sp.polygamma, graph.number(int(n)), u) if n else graph.node(sp.digamma, u)
 
 
@@ -176,7 +172,7 @@ def _polygamma(graph: Graph, order: int, u: int) -> int:
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """Riemann's zeta function, or Hurwitz's with q."""
     if out is not None:
-        _refuse("zeta", "out= is not supported", "use the returned value")
+        refuse_function("scipy.special.zeta", "out= is not supported", "use the returned value")
     return _applied(function(sp.zeta), x) if q is None else _applied(function(sp.zeta), x, q)
 
 
@@ -190,7 +186,7 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:  # noqa: N803 (SciPy's name)
     """The number of combinations, by gamma functions; 0 outside 0 <= k <= N."""
     if exact:
-        _refuse("comb", "exact=True counts in Python's integers", "use exact=False")
+        refuse_function("scipy.special.comb", "exact=True counts in Python's integers", "use exact=False")
     N, k = together(N, k)
     if repetition:  # SciPy makes only this count 0 or 1 by hand
         return np.where((k == 0) & (N >= 0), 1.0, _applied(function(sp.binomial), N + k - 1, k))
@@ -201,7 +197,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 def perm(N: Any, k: Any, exact: bool = False) -> Any:  # noqa: N803 (SciPy's name)
     """The number of arrangements of k of N things, by gamma functions; 0 outside 0 <= k <= N."""
     if exact:
-        _refuse("perm", "exact=True counts in Python's integers", "use exact=False")
+        refuse_function("scipy.special.perm", "exact=True counts in Python's integers", "use exact=False")
     N, k = together(N, k)
     return np.where((k <= N) & (N >= 0) & (k >= 0), _applied(UFUNCS["poch"], N - k + 1, k), 0.0)
 
@@ -210,7 +206,8 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:  # noqa: N803 (SciPy's nam
 def factorial(n: Any, exact: bool = False, extend: str = "zero") -> Any:
     """gamma(n + 1), and 0 below zero."""
     if exact or extend != "zero":
-        _refuse("factorial", "exact=True and extend='complex' have no real derivative", "use exact=False")
+        why = "exact=True and extend='complex' have no real derivative"
+        refuse_function("scipy.special.factorial", why, "use exact=False")
     n = traced(n)
     return np.where(n < 0, 0.0, _applied(function(sp.factorial), n))
 
@@ -220,16 +217,3 @@ def multigammaln(a: Any, d: int) -> Any:
     """Logarithm of the multivariate gamma function of dimension d."""
     start = d * (d - 1) * 0.25 * math.log(math.pi)
     return sum((_applied(UFUNCS["gammaln"], traced(a) - 0.5 * j) for j in range(d)), start)
-
-
-def _refusing(name: str, do: str) -> Callable[..., Any]:
-    return lambda *args, **keywords: _refuse(name, "it has no traced form", do)
-
-
-_INSTEAD = {
-    "legendre_p": "use scipy.special.eval_legendre",
-    **dict.fromkeys(("assoc_legendre_p", "sph_legendre_p", "sph_harm_y"), "write it with powers, sines and cosines"),
-    **dict.fromkeys(("factorial2", "factorialk"), "write it with scipy.special.gamma"),
-}
-for _name, _do in _INSTEAD.items():
-    stands_in_for(f"scipy.special.{_name}")(_refusing(_name, _do))
