@@ -32,7 +32,7 @@ from symad.derivatives import modes
 from symad.derivatives.level import Level, in_level, is_noting, open_level
 from symad.derivatives.live_arrays import LiveArrays
 from symad.derivatives.selection import Selection
-from symad.errors import RuleError
+from symad.errors import InvariantError, RuleError
 from symad.graph.array_operands import Asked, Nodes, Reading
 from symad.graph.array_values import read, values_of_array
 from symad.graph.repeated_schedules import schedule_again
@@ -139,6 +139,8 @@ class KeptTraces:
             return None
         try:
             found, traced = _traced(chosen, called, live)
+        except InvariantError:
+            raise
         except Exception as error:  # a traced array may not do what an array does
             forgive(error)
             LOG.debug("%s does not run with traced arrays in place of large ones: %s", name_of(self._f), error)

@@ -19,7 +19,7 @@ from codegen.loops.loop import Nodes
 from symad.graph.array_operands import ArrayNode
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_installed, is_library
-from symad.tracing.control.surroundings import LARGEST
+from symad.tracing.control.surroundings import may_change
 from symad.tracing.values.containers import from_nodes
 
 LEAST = 2**16  # bytes of an array; smaller ones are compared
@@ -50,7 +50,7 @@ class LiveArrays:
 
         >>> data = np.ones(10**5)
         >>> live = LiveArrays(lambda x: x * data.sum())
-        >>> live.bound({id(data): np.zeros(2)})(3.0), len(live.arrays)
+        >>> float(live.bound({id(data): np.zeros(2)})(3.0)), len(live.arrays)
         (0.0, 1)
         """
         cells = {id(cell): (cell, CellType()) for each in self._functions for cell in each.__closure__ or ()}
@@ -125,7 +125,7 @@ def _is_large(value: Any) -> bool:
     """Whether a value is an array of floats that would be compared, and takes long."""
     if type(value) is not np.ndarray or value.dtype != np.float64:
         return False
-    return bool(value.flags.writeable) and value.nbytes >= LEAST and value.size <= LARGEST
+    return value.nbytes >= LEAST and may_change(value)
 
 
 def _nodes(scope: Scope, array: NDArray[np.float64]) -> Nodes:

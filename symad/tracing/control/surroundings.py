@@ -27,7 +27,7 @@ from symad.tracing.values.exactly import same, same_bytes
 from symad.tracing.values.traced import Traced
 
 REACHED = 10_000  # objects that are looked at
-LARGEST = 2**24  # elements of an array that is looked at
+LARGEST = 2**24  # elements of an array that is put back
 RANDOM = "a generator of random numbers"
 CACHED = type(functools.cache(len))  # of functions that keep their results
 
@@ -121,7 +121,7 @@ class Surroundings:
                 self._note(lambda: (value.nodes.copy(), value.scope), functools.partial(_refill, value), "an array")
             return []
         if isinstance(value, np.ndarray):
-            if value.flags.writeable and value.size <= LARGEST and id(value) not in self._left:
+            if id(value) not in self._left and (may_change(value) if self._of_kernel else _can_be_put_back(value)):
                 self.bytes += value.nbytes
                 self._note(lambda: value, lambda old: np.copyto(value, old), "an array", value.copy)
             return []
@@ -310,3 +310,22 @@ def _same(now: Any, before: Any) -> bool:
     if isinstance(now, dict):
         return _same(list(now.items()), list(before.items()))
     return type(now) in _NUMBERS and same(now, before)
+
+
+def may_change(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the numbers of an array may change, in its own memory or in that which it shows.
+
+    >>> owner = np.ones(3)
+    >>> shown, alone = owner[:2], np.ones(3)
+    >>> shown.flags.writeable = alone.flags.writeable = False
+    >>> may_change(shown), may_change(alone), may_change(np.frombuffer(b"01234567"))
+    (True, False, False)
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    return owner is not None and not isinstance(owner, bytes)
+
+
+def _can_be_put_back(array: np.ndarray[Any, Any]) -> bool:
+    return bool(array.flags.writeable) and array.size <= LARGEST

@@ -213,6 +213,17 @@ def test_an_array_that_changed(compiled: list[Any]) -> None:
         TABLE[1] = 1.0
 
 
+def test_an_array_that_is_read_only_and_shows_another(compiled: list[Any]) -> None:
+    owner = np.array([1.0, 2.0, 3.0])
+    shown, fixed = owner[1:], np.array([5.0, 7.0])
+    shown.flags.writeable = fixed.flags.writeable = False
+    f = sa.jit(lambda x: np.sum(x * shown * fixed))
+    assert f(1.0) == 31.0
+    owner[1] = 4.0
+    assert f(1.0) == 41.0 == f(1.0)
+    assert len(compiled) == 2
+
+
 def test_variables_around_the_function_that_changed() -> None:
     scale, weights, table = 2.0, [3.0], {"k": 5.0}
     jitted = sa.jit(lambda x: x * scale * weights[0] * table["k"])

@@ -16,6 +16,7 @@ import pytest
 
 import symad as sa
 from symad.derivatives import kept_traces
+from symad.tracing.control import surroundings
 from symad.transforms import first_order
 
 rng = np.random.default_rng(0)
@@ -202,6 +203,27 @@ def test_what_is_read_may_change() -> None:
     finally:
         globals()["SCALE"] = 2.0
     np.testing.assert_allclose(gradient(x), right())
+
+
+def test_what_a_view_shows_may_change() -> None:
+    owner = np.linspace(0.0, 1.0, 50)
+    shown = owner[:30]
+    shown.flags.writeable = False
+    spread = np.broadcast_to(owner[:1], (30,))
+    gradient, x = sa.grad(lambda x: np.sum(np.sin(x) * shown * spread)), np.ones(30)
+    for scale in (1.0, 1.0, 1.0, 3.0):
+        owner[...] = scale * np.linspace(1.0, 2.0, 50)
+        assert np.allclose(gradient(x), np.cos(1.0) * owner[:30] * owner[0], rtol=1e-14, atol=0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_the_largest_arrays_may_change(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surroundings, "LARGEST", 100)  # numbers of an array that is put back after a body of a loop
+    data = np.arange(1, 201, dtype=dtype)
+    gradient, x = sa.grad(lambda x: np.sum(np.sin(x) * data)), np.ones(200)
+    for scale in (1, 1, 1, 3):
+        data[...] = scale * np.arange(1, 201)
+        assert np.allclose(gradient(x), np.cos(1.0) * data, rtol=1e-14, atol=0.0)
 
 
 def test_what_has_side_effects_is_run_each_time(capsys: pytest.CaptureFixture[str], runs: list[int]) -> None:
