@@ -95,7 +95,9 @@ def _emitted(kernel: sa.Kernel) -> Emitted:
 
 
 INTERRUPTED = """
+import signal
 import numpy as np, symad as sa, codegen.emission.straight
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what is in the background without it
 codegen.emission.straight.LONGEST = 100_000
 f = lambda x: np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 print("ready", flush=True)

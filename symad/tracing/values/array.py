@@ -27,6 +27,7 @@ from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import (
     NumberError,
+    StoreError,
     Traced,
     refuse_attribute,
     refuse_number,
@@ -154,7 +155,9 @@ class Array(Traced, NDArrayOperatorsMixin):
         found = None if scope is None or scope.gather is None else scope.gather(self.nodes, key)
         if scope is not None and found is None:
             found = picked(scope_of(self, key), self.nodes, key)
-        return None if scope is None or found is None else wrap(found, scope)
+        if scope is None or found is None:
+            return None
+        return Picked(found, scope) if found.ndim and _picks_a_view(key) else wrap(found, scope)
 
     def _is_mask(self, key: Any) -> bool:
         """Whether a key is a traced mask of all elements."""
@@ -209,8 +212,9 @@ class Array(Traced, NDArrayOperatorsMixin):
         if dtype is None:
             check_making(sys._getframe(1))
         if dtype is None or np.dtype(dtype) == object:
-            made = np.empty(self.shape, dtype=object)
-            made.ravel()[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
+            made, flat = np.empty_like(self.nodes, dtype=object), np.empty(self.size, dtype=object)
+            flat[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
+            made[...] = flat.reshape(self.shape)
             made.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
             asking = sys._getframe(1).f_code
             if not copy and (asking.co_name in _SHARING or not is_library(asking.co_filename)):
@@ -335,6 +339,29 @@ class _Method:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.function(self.array, *args, **keywords)
+
+
+class Picked(Array):
+    """What an index whose value is not known picks, where NumPy has a view: it is read only, here."""
+
+    __slots__ = ()
+
+    def __init__(self, nodes: Nodes, scope: Scope) -> None:
+        super().__init__(nodes.view(), scope)
+        self.nodes.flags.writeable = False
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise StoreError(
+            "a value is stored into what an index whose value is not known picks",
+            where=user_place(),
+            why="NumPy has a view there, and the store would not reach the array it is of",
+            do="store into the array itself, or into a copy: a[i].copy()",
+        )
+
+
+def _picks_a_view(key: Any) -> bool:
+    parts = key if isinstance(key, tuple) else (key,)
+    return all(part is None or isinstance(part, int | slice | type(...)) or np.ndim(part) == 0 for part in parts)
 
 
 class Flat(Array):

@@ -19,6 +19,7 @@ from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import as_truth
+from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_arrays import Nodes, all_truths, elementwise, loops_on, numbers, reduce
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import Traced, refuse_function
@@ -128,7 +129,9 @@ def along(graph: Graph, nodes: Nodes, places: Nodes, axis: int, name: str = "an 
         rows = np.broadcast_to(flat, (size, flat.size))
         found = gathered(graph, moved.reshape(len(moved), size).T, rows, name).T
     made = found.reshape(places.shape + behind)
-    return np.moveaxis(made, range(places.ndim), range(axis, axis + places.ndim))
+    made = np.moveaxis(made, range(places.ndim), range(axis, axis + places.ndim))
+    first = np.zeros(places.shape, dtype=int)
+    return in_order_of(made, nodes[(slice(None),) * axis + (first,)]) if places.ndim else made
 
 
 def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:

@@ -5,7 +5,7 @@ Results of NumPy's functions keep the order of their operands (order="K"): those
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,13 @@ Nodes = npt.NDArray[np.int64]
 
 
 IN_C_ORDER = frozenset({  # functions whose results do not keep the order of their operands
-    np.linalg.qr, np.linalg.eigh, np.linalg.svd, np.cross, np.select, np.interp, np.take_along_axis, np.fft.rfft,
-    np.fft.irfft, np.fft.fft, np.fft.ifft, np.quantile, np.percentile,
+    np.linalg.eigh, np.linalg.svd, np.select, np.interp, np.take_along_axis, np.fft.rfft, np.fft.irfft, np.fft.fft,
+    np.fft.ifft, np.dot, np.inner, np.tensordot, np.linalg.tensordot, np.linalg.cholesky, np.linalg.pinv, np.argsort,
+    np.take, np.correlate, np.linalg.solve, np.linalg.inv, np.linalg.tensorinv, np.linalg.norm, np.linalg.matrix_norm,
+})  # fmt: skip
+AS_NUMPY = frozenset({  # functions whose results stand in an order of their own
+    np.gradient, np.pad, np.cross, np.linalg.cross, np.linalg.qr, np.linalg.matrix_power, np.percentile, np.quantile,
+    np.nanpercentile, np.nanquantile, np.fft.irfft2, np.fft.irfftn, np.einsum,
 })  # fmt: skip
 
 
@@ -65,3 +70,43 @@ def set_c_order(result: Any) -> None:
         nodes = getattr(part, "nodes", None)
         if isinstance(nodes, np.ndarray) and not nodes.flags.c_contiguous:
             part.nodes = np.ascontiguousarray(nodes)
+
+
+def set_numpys_order(
+    result: Any, function: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
+) -> None:
+    """Let a traced array, or those of a tuple or list, stand as what NumPy makes of numbers in the order of arguments.
+
+    What is a view of an argument stays one: it stands as NumPy's does.
+    """
+    few = function is np.einsum and not keywords.get("optimize")  # only the order of axes counts, not how long they are
+    named = {name: _numbers_like(part, few) for name, part in keywords.items() if name != "out"}
+    with np.errstate(all="ignore"):
+        right = function(*[_numbers_like(part, few) for part in args], **named)
+    several = isinstance(right, tuple | list)
+    for part, model in zip(result, right, strict=True) if several else ((result, right),):
+        nodes = getattr(part, "nodes", None)
+        if isinstance(nodes, np.ndarray) and not _stand_alike(nodes, model):
+            part.nodes = in_order_of(nodes, model)
+
+
+def _stand_alike(nodes: Nodes, model: Numbers) -> bool:
+    """Whether both have their axes in the same order, and gaps only where both have."""
+    return axes_in_memory(nodes) == axes_in_memory(model) and (not _is_dense(model) or _is_dense(nodes))
+
+
+def _is_dense(array: Numbers) -> bool:
+    return array.transpose(np.argsort([-abs(stride) for stride in array.strides])).flags.c_contiguous
+
+
+def _numbers_like(value: Any, few: bool) -> Any:
+    """Return ordinary numbers in the place of a traced value, those of an array in its order; others as they are."""
+    if type(value) in (tuple, list):
+        return type(value)([_numbers_like(part, few) for part in value])
+    nodes = getattr(value, "nodes", value)
+    if isinstance(nodes, np.ndarray) and nodes.ndim and nodes.dtype.kind in "if":
+        kept = nodes[(slice(2),) * nodes.ndim] if few else nodes
+        made = np.empty_like(kept, dtype=np.float64)
+        made[...] = np.random.default_rng(0).uniform(0.5, 1.0, kept.shape)
+        return made
+    return 0.75 if hasattr(value, "node") else value

@@ -173,11 +173,12 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not match")
     if (loops := loops_on(graph)) is not None and (written := loops.matmul(a, b)) is not None:
-        return _without_axes(written, left, right)
+        return _without_axes(np.asarray(written, order="C"), left, right)
     a, b = as_nodes(graph, a), as_nodes(graph, b)
     products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
     start = None if products.shape[-1] else graph.number(0)
-    return _without_axes(reduce(graph, op.add, products, products.ndim - 1, initial=start), left, right)
+    made = reduce(graph, op.add, products, products.ndim - 1, initial=start)
+    return _without_axes(np.asarray(made, order="C"), left, right)
 
 
 def _without_axes(product: Nodes, left: Nodes, right: Nodes) -> Nodes:

@@ -21,6 +21,7 @@ from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.constant_nodes import as_number, is_boolean
+from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_arrays import Nodes, constants
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.sympy_symbols import TracedSymbol, traced_symbols
@@ -98,7 +99,7 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
     except ValueError as error:
         raise _refusal("a ragged nested list", "its rows differ in length") from error
     if array.dtype.kind in "biuf":
-        return constants(scope.graph, array)
+        return in_order_of(constants(scope.graph, array), array)
     if array.dtype.kind == "c":
         raise _refusal("a complex number", "only real functions are differentiated")
     if array.dtype != object:
@@ -111,7 +112,7 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
     made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
     if len({is_boolean(scope.graph, node) for node in made}) > 1:  # NumPy makes numbers of mixed elements
         made = [as_number(scope.graph, node) for node in made]
-    return np.array(made, dtype=np.int64).reshape(array.shape)
+    return in_order_of(np.array(made, dtype=np.int64).reshape(array.shape), array)
 
 
 def _sympy_nodes(value: Any, scope: Scope) -> Nodes:

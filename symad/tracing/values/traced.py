@@ -15,7 +15,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, is_ours, is_scipy, source_segment, user_frame, user_place
 from symad.tracing.numpy.registry import FUNCTIONS, UFUNC_METHODS
 from symad.tracing.values.complex_points import check_real
-from symad.tracing.values.layouts import IN_C_ORDER, set_c_order
+from symad.tracing.values.layouts import AS_NUMPY, IN_C_ORDER, set_c_order, set_numpys_order
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
 _CARELESS = {"bisplev", "_root_hybr", "leastsq"}
@@ -110,6 +110,8 @@ class Traced:
         result = handler(*args, **kwargs)
         if function in IN_C_ORDER:
             set_c_order(result)
+        elif function in AS_NUMPY and not any(map(callable, (*args, *kwargs.values()))):
+            set_numpys_order(result, function, args, kwargs)
         self.scope.graph.place_all(start, user_frame)
         return result
 

@@ -108,10 +108,11 @@ def test_an_error_in_a_thread_is_raised(kernel: Kernel, threads: int, monkeypatc
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 import numpy as np, sympy as sp
 from codegen import compile_program, program_from_sympy
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what is in the background without it
 x = sp.symbols("x0:3")
 kernel = compile_program(program_from_sympy([x], [sum(sp.sin(k * x[k % 3]) for k in range(1, 300))]))
 points = np.broadcast_to(np.ones(3), (10**9, 3))[: 10**7]  # minutes of work

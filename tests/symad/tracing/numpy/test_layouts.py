@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import symad as sa
+from symad.errors import TraceError
+from symad.tracing.values.array import Array
+from symad.tracing.values.traced import StoreError
+from tests.support.numpy_table import rows
 
 POINT = np.linspace(1, 2, 6)
 MADE = {
@@ -92,3 +96,102 @@ def test_what_is_read_from_flat_is_what_is_there_now():
     value, slope = sa.value_and_grad(f)(POINT)
     assert value == pytest.approx(f(POINT.copy()), rel=1e-13)
     assert slope[0] == pytest.approx(2 * 25 * POINT[0])
+
+
+ORDERS = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "first axes swapped": lambda array: np.swapaxes(np.ascontiguousarray(np.swapaxes(array, 0, 1)), 0, 1),
+}
+
+
+def in_order(value, order):
+    if isinstance(value, Array):
+        return Array(ORDERS[order](value.nodes), value.scope) if value.ndim > 1 else value
+    return ORDERS[order](value) if np.ndim(value) > 1 else value
+
+
+def standing(result, arguments):
+    """How each array of a result stands in memory: its axes by their strides, whose view it is, whether it has gaps."""
+    found = []
+    for part in result if isinstance(result, tuple | list) else (result,):
+        array = part.nodes if isinstance(part, Array) else part
+        if isinstance(array, np.ndarray) and array.size > 1:
+            long = [axis for axis, size in enumerate(array.shape) if size > 1]
+            axes = tuple(sorted(long, key=lambda axis: -abs(array.strides[axis]))) if len(long) > 1 else ()
+            views = [np.shares_memory(array, getattr(one, "nodes", one)) for one in arguments if np.ndim(one)]
+            found.append((axes, views, any(views) or array.flags.c_contiguous or array.flags.f_contiguous))
+    return found
+
+
+def calls():
+    """Return the calls of NumPy that give arrays of real numbers."""
+    for row in rows():
+        whole = "isreal" in row.text or "iscomplex" in row.text or "isin(" in row.text or "returned=" in row.text
+        parts = "fft" in row.text and any(word in row.text for word in (".real", ".imag", "imag(", "abs(", "irfft"))
+        if row.expected in ("symbols", "numbers") and not whole and not parts and row.text != "a[np.argmax(x) % 2]":
+            yield row
+
+
+def noting(function, order, found):
+    """Return a function that notes how the results of another one stand, of arguments in an order."""
+
+    def noted(*values):
+        values = [in_order(value, order) for value in values]
+        found[:] = standing(function(*values), values)
+        return values[0]
+
+    return noted
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_results_stand_in_memory_as_numpys(order):
+    wrong = []
+    for row in calls():
+        arguments, function = [in_order(value, order) for value in row.values], row.function
+        if order != "rows" and not any(np.ndim(value) > 1 for value in arguments):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                right = standing(function(*arguments), arguments)
+        except ValueError:  # NumPy has no view there
+            continue
+        found = []
+        zeros = tuple(0.0 * value for value in row.values)
+        sa.jvp(noting(function, order, found), tuple(row.values), zeros)
+        if found != right:
+            wrong.append((row.text, right, found))
+        if row.expected == "symbols":
+            found.clear()
+            try:
+                sa.trace(noting(function, order, found), *row.values)
+            except TraceError as error:
+                assert "only LAPACK carries it out" in str(error)  # noqa: PT017  (any other is a failure)
+                continue
+            if found != right:
+                wrong.append((row.text, "without values", right, found))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("index", [lambda x: np.argmax(x[:2]), lambda x: (1, np.argmax(x[:3]), slice(None)), 1])
+def test_what_an_unknown_index_picks_is_read_only_where_it_is_a_view(index):
+    def stored(x):
+        array = np.stack([x, x * x]).reshape(2, 3, 2)
+        row = array[index(x) if callable(index) else index]
+        row[0] = 5.0
+        return np.sum(array * array)
+
+    def read(x):
+        array = np.stack([x, x * x]).reshape(2, 3, 2)
+        row = array[index(x) if callable(index) else index].copy()
+        row[0] = 5.0 * x[0]
+        return np.sum(row * row) + np.sum(array)
+
+    x = np.array([1.0, 2.0, 3.0, 0.5, 0.25, 4.0])
+    assert sa.value_and_grad(stored)(x)[0] == stored(x)
+    assert sa.compile(read, x)(x) == pytest.approx(read(x), rel=1e-14)
+    if callable(index):
+        with pytest.raises(StoreError, match=r"index whose value is not known picks.*a\[i\].copy\(\)"):
+            sa.compile(stored, x)
+    else:
+        assert sa.compile(stored, x)(x) == stored(x)
