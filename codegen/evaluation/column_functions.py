@@ -114,7 +114,7 @@ _MACHINE = SimpleNamespace(  # the constructors that formulas use, on columns
     maximum=np.maximum,
     call=lambda symbol, columns: _CALLS[symbol](*columns),
     compare=lambda condition, u, v: _CONDITIONS[condition](u, v),
-    logic=lambda operation, u, v: u & v,
+    logic=lambda operation, u, v: u & v if operation == "and" else u | v,
     select=select,
 )
 WRITTEN: tuple[Head, ...] = (sp.sech, h.expit, h.softplus, h.log_expit, h.logaddexp, h.xlogy, h.one_minus_square)

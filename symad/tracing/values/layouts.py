@@ -103,10 +103,12 @@ def _numbers_like(value: Any, few: bool) -> Any:
     """Return ordinary numbers in the place of a traced value, those of an array in its order; others as they are."""
     if type(value) in (tuple, list):
         return type(value)([_numbers_like(part, few) for part in value])
-    nodes = getattr(value, "nodes", value)
-    if isinstance(nodes, np.ndarray) and nodes.ndim and nodes.dtype.kind in "if":
-        kept = nodes[(slice(2),) * nodes.ndim] if few else nodes
-        made = np.empty_like(kept, dtype=np.float64)
-        made[...] = np.random.default_rng(0).uniform(0.5, 1.0, kept.shape)
-        return made
-    return 0.75 if hasattr(value, "node") else value
+    nodes = getattr(value, "nodes", None)
+    array = value if nodes is None else nodes
+    if few and isinstance(array, np.ndarray):
+        array = array[(slice(2),) * array.ndim]
+    if nodes is None:
+        return 0.75 if hasattr(value, "node") else array
+    made = np.empty_like(array, dtype=np.float64)
+    made[...] = np.random.default_rng(0).uniform(0.5, 1.0, array.shape)
+    return made

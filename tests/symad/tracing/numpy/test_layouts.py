@@ -43,6 +43,8 @@ MADE = {
     "solve": lambda x: np.linalg.solve(2 * np.eye(3), x.reshape(2, 3).T),
     "qr": lambda x: np.linalg.qr(np.outer(x[:3], x[1:4]) + np.eye(3))[1],
     "concatenated": lambda x: np.concatenate([x.reshape(2, 3).T, x.reshape(2, 3).T]),
+    "pad": lambda x: np.pad(x.reshape(2, 3).T, np.array([[1, 0], [0, 2]])),
+    "einsum": lambda x: np.einsum("ij,jk", x.reshape(2, 3).T, np.arange(4.0).reshape(2, 2)),
     "fancy": lambda x: x.reshape(2, 3).T[:, [1, 0]],
 }
 
