@@ -32,7 +32,9 @@ OPERATIONS = {
 }  # fmt: skip
 FUNNEL = Symbol("llvm.fshl.i64", "declare i64 @llvm.fshl.i64(i64,i64,i64)")
 SINE_AND_COSINE = ("llvm.sin.f64", "llvm.cos.f64")
-INTRINSICS = {"abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor"}
+INTRINSICS = {
+    "abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor", "sqrt": "llvm.sqrt",
+}  # fmt: skip
 
 
 class LaneWriter(Writer):

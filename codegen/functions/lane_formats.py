@@ -42,6 +42,7 @@ class Format:
     long_logarithm: Coefficients  # of (2 atanh(s)/s - 2 - 2/3 z)/z**2
     sine: Coefficients  # of (sin(r)/r - 1)/z with z = r**2, for |r| <= pi/4
     cosine: Coefficients  # of (cos(r) - 1 + z/2)/z**2
+    arcsine: Coefficients  # of (asin(s)/s - 1)/z with z = s**2, for z <= 1/4
     arctangent: Coefficients  # of (atan(t)/t - 1)/z with z = t**2, for |t| <= tan(pi/8)
     hyperbolic_sine: Coefficients  # of (sinh(x)/x - 1)/z with z = x**2, for |x| <= 0.35
 
@@ -54,6 +55,11 @@ class Format:
     def tiny(self) -> float:
         """Half the rounding unit: below it, functions with a slope of 1 at zero are their argument."""
         return 2.0 ** -(self.fraction + 2)
+
+    @property
+    def large_root(self) -> float:
+        """From here on the square root of x**2 + 1 is x."""
+        return 2.0 ** (self.fraction // 2 + 3)
 
     @property
     def subnormal(self) -> float:
@@ -71,7 +77,7 @@ class Format:
         return int(found)
 
 
-# Relative errors below 6e-19 (of exp(r) - 1), 2e-18 and 2e-20 (2 atanh(s)), 7e-18, 2e-18, 3e-18, 2e-18
+# Relative errors below 6e-19 (of exp(r) - 1), 2e-18 and 2e-20 (2 atanh(s)), 7e-18, 2e-18, 2e-18, 3e-18, 2e-18
 DOUBLE = Format(
     bits=64, fraction=52, bias=1023,
     exp_range=(-746.0, 710.0), exp2_range=(-1080.0, 1030.0), largest_sinh=711.0, one_tanh=20.0, least_expm1=-45.0,
@@ -104,6 +110,12 @@ DOUBLE = Format(
         0.0416666666666666, -0.0013888888888874064, 2.480158728944356e-05, -2.7557314340675877e-07,
         2.087572162503593e-09, -1.1359559353420913e-11,
     ),
+    arcsine=(
+        0.16666666666666666, 0.0749999999999991, 0.04464285714683762, 0.03038194399897382,
+        0.02237218008533427, 0.0173522119705075, 0.013973935807973799, 0.011452917891635625,
+        0.010489458741851186, 0.00476393437794674, 0.019224704390200457, -0.01760180901550873,
+        0.030570323138528935,
+    ),
     arctangent=(
         -0.333333333333332, 0.1999999999995366, -0.14285714280203834, 0.11111110783807954, -0.09090897766945569,
         0.0769206036005106, -0.06663105441042826, 0.058478973123184744, -0.05039330557508313, 0.03806494970389946,
@@ -115,7 +127,7 @@ DOUBLE = Format(
     ),
 )  # fmt: skip
 
-# Relative errors below 4e-9 (of exp(r) - 1), 1e-9 and 3e-12 (2 atanh(s)), 4e-9, 3e-10, 3e-9, 5e-10
+# Relative errors below 4e-9 (of exp(r) - 1), 1e-9 and 3e-12 (2 atanh(s)), 4e-9, 3e-10, 7e-10, 3e-9, 5e-10
 SINGLE = Format(
     bits=32, fraction=23, bias=127,
     exp_range=(-104.0, 89.0), exp2_range=(-152.0, 130.0), largest_sinh=90.0, one_tanh=10.0, least_expm1=-20.0,
@@ -135,6 +147,10 @@ SINGLE = Format(
     long_logarithm=(0.3999999761581421, 0.28571876883506775, 0.22184893488883972, 0.194700226187706),
     sine=(-0.1666666716337204, 0.008333329111337662, -0.00019839292508549988, 2.7179337394045433e-06),
     cosine=(0.04166664555668831, -0.001388730015605688, 2.4431297788396478e-05),
+    arcsine=(
+        0.1666666716337204, 0.07500018924474716, 0.04461085423827171, 0.031042354181408882, 0.017234334722161293,
+        0.033737000077962875,
+    ),
     arctangent=(
         -0.3333331346511841, 0.19998443126678467, -0.14242976903915405, 0.10589475929737091, -0.060667142271995544,
     ),

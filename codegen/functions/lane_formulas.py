@@ -40,7 +40,7 @@ def expm1(x: Value) -> Value:
 def log(x: Value) -> Value:
     """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
     k, f = exponent_of_any(x)
-    return _at_ends(_logarithm(k, f, x.constant(0.0)), x, x)
+    return _at_ends(logarithm(k, f, x.constant(0.0)), x, x)
 
 
 def log2(x: Value) -> Value:
@@ -60,11 +60,16 @@ def log10(x: Value) -> Value:
 def log1p(x: Value) -> Value:
     """log(u) + (1 + x - u)/u with u = 1 + x as it is rounded; near zero f is x itself."""
     u, lost = two_sum(x, x.constant(1.0))
-    k, m = _exponent(u)
-    near = k.equals(0.0)
-    correction = where(near, 0.0, lost / u)
-    value = _logarithm(k, where(near, x, m - 1.0), correction)
+    value = logarithm_of_sum(u, lost, x, x.constant(0.0))
     return where(abs(x) < x.format.tiny, x, _at_ends(value, u, x))
+
+
+def logarithm_of_sum(u: Value, lost: Value, x: Value, x_rest: Value) -> Value:
+    """log(1 + x + x_rest), where u + lost is 1 + x."""
+    k, m = exponent(u)
+    near = k.equals(0.0)
+    correction = (where(near, 0.0, lost) + x_rest) / u
+    return logarithm(k, where(near, x, m - 1.0), correction)
 
 
 def sin(x: Value) -> Value:
@@ -103,25 +108,6 @@ def tangent_of(quadrant: Value, r: Value, tail: Value) -> Value:
     below, below_rest = where(turned, -odd, even), where(turned, -odd_rest, even_rest)
     quotient, rest = quotient_of(above, above_rest, below, below_rest)
     return quotient + rest
-
-
-def atan(x: Value) -> Value:
-    """atan(c) + atan(t) with t = (|x| - c)/(1 + c |x|) for c = 0, 1 and infinity, so that |t| < tan(pi/8)."""
-    size = abs(x).at_most(x.format.flat_atan)
-    zero, one = x.constant(0.0), x.constant(1.0)
-    middle, far = size > math.tan(math.pi / 8), size > math.tan(3 * math.pi / 8)
-    less, less_rest = two_sum(size, -one)
-    more, more_rest = two_sum(size, one)
-    above, below = where(far, -one, where(middle, less, size)), where(far, size, where(middle, more, one))
-    above_rest = where(far, zero, where(middle, less_rest, zero))
-    below_rest = where(far, zero, where(middle, more_rest, zero))
-    t, t_rest = quotient_of(above, above_rest, below, below_rest)
-    half_pi, half_rest, _ = x.format.half_pi
-    base = where(far, half_pi, where(middle, half_pi / 2, zero))
-    base_rest = where(far, half_rest, where(middle, half_rest / 2, zero))
-    z = t * t
-    total, lost = quick_two_sum(base, t)
-    return (total + (lost + fma(t * z, estrin(x.format.arctangent, z), base_rest + t_rest))).signed_as(x)
 
 
 def sinh(x: Value) -> Value:
@@ -166,7 +152,7 @@ def exponential_in_parts(e: Value, e_rest: Value) -> tuple[Value, Value]:
 
 def exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
     """y log(x) in two parts."""
-    k, m = _exponent(x)
+    k, m = exponent(x)
     return product_of(*long_logarithm(k, m - 1.0), y, x.constant(0.0))
 
 
@@ -243,11 +229,11 @@ def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Va
 def exponent_of_any(x: Value) -> tuple[Value, Value]:
     """k and f with x = 2**k (1 + f), for subnormal x too."""
     small, shift = x < x.format.subnormal, float(x.format.fraction + 2)
-    k, m = _exponent(where(small, x * 2.0**shift, x))
+    k, m = exponent(where(small, x * 2.0**shift, x))
     return where(small, k - shift, k), m - 1.0
 
 
-def _exponent(x: Value) -> tuple[Value, Value]:
+def exponent(x: Value) -> tuple[Value, Value]:
     """k and m with x = 2**k m and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
     form, one = x.format, 2.0**x.format.fraction
     least = form.bits_of(math.sqrt(0.5))
@@ -256,7 +242,7 @@ def _exponent(x: Value) -> tuple[Value, Value]:
     return k, moved.put_word("and", 2**form.fraction - 1).put_word("iadd", least).of_bits()
 
 
-def _logarithm(k: Value, f: Value, correction: Value) -> Value:
+def logarithm(k: Value, f: Value, correction: Value) -> Value:
     """k log(2) + log(1 + f) + correction."""
     high, low = f.format.ln2_high
     total, rest = quick_two_sum(k * high, f)

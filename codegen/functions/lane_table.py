@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codegen.functions import hard_arguments as hard, lane_formulas as lane
+from codegen.functions import hard_arguments as hard, lane_formulas as lane, lane_inverses as inverse
 from codegen.functions.formula_values import where
 from codegen.functions.lane_values import Value
 
@@ -57,9 +57,17 @@ FORMULAS: dict[str, LaneFunction] = {
     "llvm.sin.f64": LaneFunction(lane.sin, 0.75, Hard(_huge_angle, hard.sin)),
     "llvm.cos.f64": LaneFunction(lane.cos, 0.85, Hard(_huge_angle, hard.cos)),
     "tan": LaneFunction(lane.tan, 0.85, Hard(_huge_angle, hard.tan)),
-    "atan": LaneFunction(lane.atan, 0.85),
+    "asin": LaneFunction(inverse.asin, 0.85),
+    "acos": LaneFunction(inverse.acos, 0.85),
+    "atan": LaneFunction(inverse.atan, 0.85),
+    "atan2": LaneFunction(inverse.atan2, 0.85, operands=2),
     "sinh": LaneFunction(lane.sinh, 0.65),
     "cosh": LaneFunction(lane.cosh, 0.65),
     "tanh": LaneFunction(lane.tanh, 0.6),
+    "asinh": LaneFunction(inverse.asinh, 0.85),
+    "acosh": LaneFunction(inverse.acosh, 0.85),
+    "atanh": LaneFunction(inverse.atanh, 0.85),
+    "cbrt": LaneFunction(inverse.cbrt, 0.85),
+    "hypot": LaneFunction(inverse.hypot, 0.85, operands=2),
     "pow": LaneFunction(lane.pow, 0.85, Hard(_hard_power, hard.pow), 2),
 }
