@@ -23,6 +23,7 @@ class Format:
     fraction: int
     bias: int
     exp_range: tuple[float, float]  # outside, exponentials overflow or are 0
+    normal_exp: float  # below, results are normal
     exp2_range: tuple[float, float]
     largest_sinh: float  # from here on it overflows
     one_tanh: float  # from here on it is 1
@@ -80,8 +81,8 @@ class Format:
 # Relative errors below 6e-19 (of exp(r) - 1), 2e-18 and 2e-20 (2 atanh(s)), 7e-18, 2e-18, 2e-18, 3e-18, 2e-18
 DOUBLE = Format(
     bits=64, fraction=52, bias=1023,
-    exp_range=(-746.0, 710.0), exp2_range=(-1080.0, 1030.0), largest_sinh=711.0, one_tanh=20.0, least_expm1=-45.0,
-    flat_atan=2.0**70, huge_angle=2.0**30, largest_power=700.0,
+    exp_range=(-746.0, 710.0), normal_exp=708.0, exp2_range=(-1080.0, 1030.0), largest_sinh=711.0,
+    one_tanh=20.0, least_expm1=-45.0, flat_atan=2.0**70, huge_angle=2.0**30, largest_power=700.0,
     log2_e=(1.4426950408889634, 2.0355273740931033e-17),
     log10_e=(0.4342944819032518, 1.098319650216765e-17),
     log10_2=(0.30102999566383914, 1.42050232272661e-13),  # 42 bits and the rest
@@ -130,8 +131,8 @@ DOUBLE = Format(
 # Relative errors below 4e-9 (of exp(r) - 1), 1e-9 and 3e-12 (2 atanh(s)), 4e-9, 3e-10, 7e-10, 3e-9, 5e-10
 SINGLE = Format(
     bits=32, fraction=23, bias=127,
-    exp_range=(-104.0, 89.0), exp2_range=(-152.0, 130.0), largest_sinh=90.0, one_tanh=10.0, least_expm1=-20.0,
-    flat_atan=2.0**40, huge_angle=2.0**15, largest_power=87.0,
+    exp_range=(-104.0, 89.0), normal_exp=87.0, exp2_range=(-152.0, 130.0), largest_sinh=90.0,
+    one_tanh=10.0, least_expm1=-20.0, flat_atan=2.0**40, huge_angle=2.0**15, largest_power=87.0,
     log2_e=(1.4426950216293335, 1.925963033500011e-08),
     log10_e=(0.4342944920063019, -1.0103049952192578e-08),
     log10_2=(0.30103302001953125, -3.024355464731343e-06),  # 16 bits and the rest

@@ -2,8 +2,9 @@
 
 Each is a reduction to a short interval, a polynomial (minimax, by Remez' algorithm), and the way back; where a rounding
 before the last one would be felt, it is carried along as a second number. There are no branches: special arguments are
-selected. A lane knows nothing of the others, so the bits of a result depend on its argument alone. What is left out,
-angles that are huge and powers that are special, has formulas of its own (`codegen.functions.hard_arguments`).
+selected, or are left to a longer formula. A lane knows nothing of the others, so the bits of a result depend on its
+argument alone. Angles that are huge and powers that are special have formulas for one number
+(`codegen.functions.hard_arguments`).
 
 Source of the reductions: J.-M. Muller, Elementary Functions, 3rd ed. (Birkhaeuser 2016), chapters 4 to 11; the form of
 log(1 + f) with s = f/(2 + f) is that of P. T. P. Tang, ACM Trans. Math. Softw. 16 (1990).
@@ -18,16 +19,30 @@ from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_
 
 
 def exp(x: Value) -> Value:
+    """2**n (1 + r + r**2 q(r)), for normal results."""
+    n, r, tail = _reduced(x)
+    return _exponential(r, tail) * power_of_two(n)
+
+
+def exp_of_any(x: Value) -> Value:
     return _scaled_exponential(*_reduced(x.clamp(*x.format.exp_range)))
 
 
 def exp2(x: Value) -> Value:
-    """The same with r = (x - n) log(2)."""
-    inside, (ln2, rest) = x.clamp(*x.format.exp2_range), x.format.ln2
-    n = nearest(inside, 1.0)
-    fraction = inside - n
+    """The same with r = (x - n) log(2), for normal results."""
+    n, r, tail = _reduced_to_base_two(x)
+    return _exponential(r, tail) * power_of_two(n)
+
+
+def exp2_of_any(x: Value) -> Value:
+    return _scaled_exponential(*_reduced_to_base_two(x.clamp(*x.format.exp2_range)))
+
+
+def _reduced_to_base_two(x: Value) -> tuple[Value, Value, Value]:
+    n, (ln2, rest) = nearest(x, 1.0), x.format.ln2
+    fraction = x - n
     r = fraction * ln2
-    return _scaled_exponential(n, r, fma(fraction, rest, fma(fraction, ln2, -r)))
+    return n, r, fma(fraction, rest, fma(fraction, ln2, -r))
 
 
 def expm1(x: Value) -> Value:
@@ -38,23 +53,46 @@ def expm1(x: Value) -> Value:
 
 
 def log(x: Value) -> Value:
-    """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
-    k, f = exponent_of_any(x)
-    return _at_ends(logarithm(k, f, x.constant(0.0)), x, x)
+    """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2), for normal positive x."""
+    k, m = exponent(x)
+    return logarithm(k, m - 1.0)
+
+
+def log_of_any(x: Value) -> Value:
+    return _at_ends(logarithm(*exponent_of_any(x)), x, x)
 
 
 def log2(x: Value) -> Value:
-    """k + log(1 + f)/log(2)."""
-    k, product, rest = _logarithm_to_base(x, x.format.log2_e)
+    """k + log(1 + f)/log(2), for normal positive x."""
+    k, m = exponent(x)
+    return _binary_logarithm(k, m - 1.0)
+
+
+def log2_of_any(x: Value) -> Value:
+    return _at_ends(_binary_logarithm(*exponent_of_any(x)), x, x)
+
+
+def _binary_logarithm(k: Value, f: Value) -> Value:
+    product, rest = _logarithm_to_base(f, f.format.log2_e)
     total, lost = quick_two_sum(k, product)
-    return _at_ends(total + (lost + rest), x, x)
+    return total + (lost + rest)
 
 
 def log10(x: Value) -> Value:
-    """k log10(2) + log(1 + f)/log(10)."""
-    k, product, rest = _logarithm_to_base(x, x.format.log10_e)
-    total, lost = quick_two_sum(k * x.format.log10_2[0], product)
-    return _at_ends(total + (lost + fma(k, x.format.log10_2[1], rest)), x, x)
+    """k log10(2) + log(1 + f)/log(10), for normal positive x."""
+    k, m = exponent(x)
+    return _decimal_logarithm(k, m - 1.0)
+
+
+def log10_of_any(x: Value) -> Value:
+    return _at_ends(_decimal_logarithm(*exponent_of_any(x)), x, x)
+
+
+def _decimal_logarithm(k: Value, f: Value) -> Value:
+    product, rest = _logarithm_to_base(f, f.format.log10_e)
+    high, low = f.format.log10_2
+    total, lost = quick_two_sum(k * high, product)
+    return total + (lost + fma(k, low, rest))
 
 
 def log1p(x: Value) -> Value:
@@ -183,10 +221,14 @@ def quotient_of(above: Value, above_rest: Value, below: Value, below_rest: Value
     return quotient, (fma(-quotient, below, above) + (above_rest - quotient * below_rest)) * inverse
 
 
+def _exponential(r: Value, tail: Value) -> Value:
+    return r + fma(r * r, estrin(r.format.exponential, r), tail) + 1.0
+
+
 def _scaled_exponential(n: Value, r: Value, tail: Value) -> Value:
-    """2**n (1 + r + r**2 q(r)); 2**n in two factors, so that subnormal results are rounded once."""
+    """2**n exp(r + tail) with 2**n in two factors: it may be too large or too small."""
     half = nearest(n, 0.5)
-    return (r + fma(r * r, estrin(r.format.exponential, r), tail) + 1.0) * power_of_two(half) * power_of_two(n - half)
+    return _exponential(r, tail) * power_of_two(half) * power_of_two(n - half)
 
 
 def _halves(size: Value, sign: float) -> tuple[Value, Value]:
@@ -242,11 +284,11 @@ def exponent(x: Value) -> tuple[Value, Value]:
     return k, moved.put_word("and", 2**form.fraction - 1).put_word("iadd", least).of_bits()
 
 
-def logarithm(k: Value, f: Value, correction: Value) -> Value:
+def logarithm(k: Value, f: Value, correction: Value | None = None) -> Value:
     """k log(2) + log(1 + f) + correction."""
     high, low = f.format.ln2_high
     total, rest = quick_two_sum(k * high, f)
-    return total + _series(f, fma(k, low, rest + correction))
+    return total + _series(f, fma(k, low, rest if correction is None else rest + correction))
 
 
 def _series(f: Value, rest: Value) -> Value:
@@ -257,12 +299,11 @@ def _series(f: Value, rest: Value) -> Value:
     return fma(s, fma(z, estrin(f.format.logarithm, z), square), rest) - square
 
 
-def _logarithm_to_base(x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
-    """k, and factor * log(1 + f) in two parts."""
-    k, f = exponent_of_any(x)
-    log, rest = quick_two_sum(f, _series(f, x.constant(0.0)))
+def _logarithm_to_base(f: Value, factor: tuple[float, float]) -> tuple[Value, Value]:
+    """factor * log(1 + f), in two parts."""
+    log, rest = quick_two_sum(f, _series(f, f.constant(0.0)))
     product = log * factor[0]
-    return k, product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
+    return product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
 
 
 def _at_ends(value: Value, u: Value, x: Value) -> Value:

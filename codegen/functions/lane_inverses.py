@@ -153,7 +153,7 @@ def _logarithm_or_far(w: Value, w_rest: Value, far: Value, size: Value) -> Value
     """log(1 + w + w_rest), or log(2 size) where it is far."""
     near = logarithm_of_sum(*two_sum(w, w.constant(1.0)), w, w_rest)
     k, m = exponent(size)
-    return where(far, logarithm(k + 1.0, m - 1.0, k.constant(0.0)), near)
+    return where(far, logarithm(k + 1.0, m - 1.0), near)
 
 
 def hypot(x: Value, y: Value) -> Value:
