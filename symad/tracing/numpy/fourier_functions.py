@@ -22,7 +22,8 @@ def along(value: Any, n: Any, axis: Any, norm: Any, *, back: bool) -> ComplexArr
     given = [None if part is None else resized(np.moveaxis(part, axis, 0), n) for part in (real, imaginary)]
     found = transform((given[0], given[1]), back=back)
     factor = _factor(norm, n, back=back)
-    return made(*(np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in found), model=real)
+    first, second = (np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in found)
+    return made(first, second, real)
 
 
 def resized(values: Any, n: int) -> Any:
@@ -62,7 +63,8 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
     """The first half of the transform of a real axis."""
     found = along(a.real, n, axis, norm, back=False)
     half = found.shape[axis] // 2 + 1
-    return made(*(np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(found)), model=a)
+    first, second = (np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(found))
+    return made(first, second, a)
 
 
 @transforms(np.fft.irfft)

@@ -39,7 +39,7 @@ class Complex:
 def in_rows(found: Any) -> Any:
     """Return a result in C order, which SciPy's are whatever the order of its operands."""
     rows = np.empty(np.shape(found))
-    return made(*parts(found), model=rows) if isinstance(found, TracedComplex) else in_its_order(found, rows)
+    return made(*parts(found), rows) if isinstance(found, TracedComplex) else in_its_order(found, rows)
 
 
 def takes_complex(form: Callable[..., Any], values: Sequence[Any]) -> bool:

@@ -26,6 +26,10 @@ MADE = {
     "asfortranarray": lambda x: np.asfortranarray(x.reshape(2, 3)),
     "astype": lambda x: x.reshape(2, 3).T.astype(float),
     "astype in order C": lambda x: x.reshape(2, 3).T.astype(float, order="C"),
+    "required": lambda x: np.require(x.reshape(2, 3).T, None, "C"),
+    "required in order F": lambda x: np.require(x.reshape(2, 3), requirements=["FORTRAN", "W"]),
+    "required as it is": lambda x: np.require(x.reshape(2, 3).T * 1.0, float, ["F_CONTIGUOUS", "aligned"]),
+    "required of a row": lambda x: np.require(np.broadcast_to(x[:3], (2, 3)), requirements="W"),
     "zeros_like": lambda x: np.zeros_like(x.reshape(2, 3).T) + x[0],
     "zeros_like in order C": lambda x: np.zeros_like(x.reshape(2, 3).T, order="C") + x[0],
     "times a number": lambda x: x.reshape(2, 3).T * 2.0,
@@ -95,6 +99,12 @@ def test_a_store_is_seen_where_numpy_has_a_view(made, store):
     differences = [(f(POINT + h) - f(POINT - h)) / 2e-6 for h in step]
     np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-6)
     assert sa.compile(f, POINT)(POINT) == pytest.approx(value, rel=1e-12)
+
+
+def test_what_is_required_of_an_array_and_cannot_be_is_refused():
+    for requirements, error, words in ((["C", "F"], ValueError, "Cannot specify both"), (["O"], TraceError, "'O'")):
+        with pytest.raises(error, match=words):
+            sa.grad(lambda x, wanted=requirements: np.sum(np.require(x, requirements=wanted)))(POINT)
 
 
 def test_a_store_into_a_part_of_complex_numbers_is_seen_in_them():
