@@ -38,6 +38,7 @@ from symad.tracing.values.array_blocks import (
     kinds_of,
     template_of,
 )
+from symad.tracing.values.layouts import usual_step
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.whole_numbers import note_whole
 
@@ -373,7 +374,8 @@ def _passed_on() -> Program:
 
 
 def _by_rows(matrices: Nodes) -> tuple[Nodes, bool]:
-    """Return matrices as they are in memory, and whether that is by columns."""
+    """Return matrices as their nodes were made (if that is not known, as they are in memory); whether by columns."""
     turned = matrices.swapaxes(-1, -2)
-    by_columns = turned.flags.c_contiguous and not matrices.flags.c_contiguous
+    down, along = (usual_step(matrices, axis) for axis in (-2, -1))
+    by_columns = down < along if down and along else turned.flags.c_contiguous and not matrices.flags.c_contiguous
     return (turned, True) if by_columns else (matrices, False)
