@@ -6,6 +6,8 @@ import scipy.fft
 import scipy.signal
 
 import symad as sa
+from codegen.ir.region import regions_of
+from symad.compiling.candidates import primal_of, traced_with_loops
 from symad.errors import TraceError
 from symad.tracing.values.array import Array
 from symad.tracing.values.traced import StoreError
@@ -234,3 +236,41 @@ def test_what_an_unknown_index_picks_is_read_only_where_it_is_a_view(index):
             sa.compile(stored, x)
     else:
         assert sa.compile(stored, x)(x) == stored(x)
+
+
+def attention(x):
+    """Shares of 4 texts x 4 heads, 32 x 32 places: NumPy has those of the heads side by side."""
+    q, k, v = (np.tanh(x * number).reshape(4, 32, 4, 16) for number in (1.0, 2.0, 3.0))
+    scores = np.where(np.tri(32, dtype=bool), np.einsum("bthd,bshd->bhts", q, k) / 4.0, -1e9)
+    shares = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+    shares = shares / np.sum(shares, axis=-1, keepdims=True)
+    return np.sum(np.einsum("bhts,bshd->bthd", shares, v) ** 2)
+
+
+def test_a_kernel_has_elements_in_the_order_in_which_they_were_made():
+    """What BLAS gives is neither read nor stored in long steps, and copied only where it takes no other order."""
+    x = np.random.default_rng(1).normal(size=8192)
+    program = primal_of(traced_with_loops(attention, (x,)), "attention", False).program
+    regions = [region for region, _ in regions_of(program.steps)]
+    products = [region for region in regions if region.matrix is not None]
+    copied = [region.count for region in regions if region.origin == "copies"]
+    assert len(products) == 2
+    assert sorted(copied) == [31 * 32 * 8, *[8192] * 3, 33 * 32 * 8]  # what is masked, queries, keys, values, scores
+    maps = [region for region in regions if region.count == 16384 and region.results[0].kind == "store"]
+    assert len(maps) == 3
+    for region in maps:
+        steps = [np.diff(use.table.places()) for use in (*region.gathers, *region.results)]
+        assert all(np.mean(each > 1) < 1 / 16 for each in steps)
+    value, slope = sa.compile(sa.value_and_grad(attention), x)(x)
+    assert value == pytest.approx(attention(x), rel=1e-12)
+    np.testing.assert_allclose(slope, sa.grad(attention)(x), rtol=1e-10, atol=1e-12)
+
+
+def test_a_transposed_copy_is_read_by_blas_where_it_was():
+    def f(x):
+        return np.sum(np.tanh(np.ascontiguousarray(x.reshape(40, 40).T) @ np.tanh(x).reshape(40, 40).T.copy()))
+
+    x = np.random.default_rng(1).normal(size=1600) * 0.1
+    program = primal_of(traced_with_loops(f, (x,)), "f", False).program
+    assert not [region for region, _ in regions_of(program.steps) if region.origin == "copies"]
+    np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-12, atol=1e-14)
