@@ -323,6 +323,49 @@ def assembly(text: str, level: int = 2) -> str:
             module.close()
 
 
+DEVICE = "nvptx64-nvidia-cuda"
+# Processors of GPUs that LLVM knows, and the version of PTX that each needs at least; code for one runs on later ones.
+ARCHITECTURES = {
+    "sm_60": 50, "sm_61": 50, "sm_70": 60, "sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78,
+    "sm_100": 86, "sm_103": 88, "sm_120": 87,
+}  # fmt: skip
+
+
+@cache
+def _device_machine(architecture: str) -> Any:
+    with _compiling():
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        target, features = llvm.Target.from_triple(DEVICE), f"+ptx{ARCHITECTURES[architecture]}"
+        return target.create_target_machine(cpu=architecture, features=features, opt=3)
+
+
+def device_assembly(text: str, architecture: str) -> str:
+    """Return PTX, the assembly of NVIDIA's GPUs, of IR text; ArgumentError for an architecture that is not known.
+
+    What is marked so is written where it is called, and what is only passed through memory of a thread's own goes into
+    registers. Nothing else is changed: no operation is contracted, and none reordered.
+
+    >>> ".entry one" in device_assembly("define ptx_kernel void @one() { ret void }", "sm_80")
+    True
+    """
+    if architecture not in ARCHITECTURES:
+        raise ArgumentError(f"arch={architecture!r}", do=f"use one of {', '.join(ARCHITECTURES)}")
+    with _compiling():
+        machine = _device_machine(architecture)
+        module = _parse(f'target triple = "{DEVICE}"\n{text}')
+        try:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_always_inliner_pass()
+            passes.add_global_dead_code_eliminate_pass()
+            passes.add_sroa_pass()
+            passes.add_simplify_cfg_pass()
+            passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+            return str(machine.emit_assembly(module))
+        finally:
+            module.close()
+
+
 def _parse(text: str) -> Any:
     host()
     try:

@@ -74,6 +74,7 @@ class Form:
     outputs: Mapping[int, Layout] = field(default_factory=dict)
     vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.libraries
     formulas: bool = False  # those of codegen.functions.lane_formulas, where nothing has to have the bits of one lane
+    device: bool = False  # for a GPU, whose threads fill its lanes: nothing side by side, no libraries
 
     def layout(self, kind: str, number: int) -> Layout:
         """Layout of an input ("in") or output ("out") array."""

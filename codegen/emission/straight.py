@@ -46,8 +46,8 @@ class StraightPlan:
 
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR."""
-        form = replace(form, vector_libm=self.vector_libm)
-        if form.lanes != SCALAR:
+        form = replace(form, vector_libm=self.vector_libm and not form.device)
+        if form.lanes != SCALAR or form.device:
             observed(self.order, "schedule")
             return emit(self.program, self.lowered, self.order, form)
         find = vector_symbol if self.vector_libm else no_vector_symbol
@@ -149,17 +149,17 @@ class SweepPlan:
 
         Several points side by side fill the lanes themselves, and columns follow one another.
         """
-        columns, points = self.program.inputs[-1].size, form.lanes.width
-        if points > 1:
-            second = Form("columns", form.lanes, {1: Layout(-1, uniform=True)})
+        columns, one_by_one = self.program.inputs[-1].size, form.lanes.width > 1 or form.device
+        if one_by_one:
+            second = replace(form, name="columns", inputs={1: Layout(-1, uniform=True)})
         else:
             rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
             second = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
         with part("once"):
-            emitted = self.once.emit(Form("once", form.lanes))
+            emitted = self.once.emit(replace(form, name="once"))
         with part("columns"):
             emitted += self.columns.emit(second)
-        kernel = driver(self.program, self.residuals, 1 if points > 1 else self.lanes.width, form.lanes)
+        kernel = driver(self.program, self.residuals, 1 if one_by_one else self.lanes.width, form.lanes)
         unit = unit_vectors(columns, form.lanes.scalar)
         return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})
 

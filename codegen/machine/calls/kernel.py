@@ -34,6 +34,7 @@ from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
 from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack, write
 from codegen.machine.calls.gate import attach, describe, native_type
+from codegen.machine.gpu.gpu_kernel import GpuKernel
 from codegen.machine.storage.kernel_files import containers_of, write_kernel
 from codegen.machine.storage.portable import encode
 from codegen.machine.storage.shelf import Shelf
@@ -180,6 +181,14 @@ class Kernel(CFunction):
         if self.unpack is not None:
             return self.unpack(results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
+        """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
+
+        `arch` is what it is written for, "sm_60" to "sm_120"; without it the GPU that is there, or else "sm_70". It is
+        called only where there is a GPU. LoweringError for functions without a formula.
+        """
+        return GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
 
     def _fresh(self, inputs: list[Array]) -> list[Any]:
         shapes = [output.shape for output in self.program.outputs]

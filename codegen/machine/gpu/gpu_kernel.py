@@ -1,0 +1,288 @@
+"""A kernel at many points on a GPU: called with arrays of the GPU in place, or with NumPy arrays, in parts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.engine import device_assembly
+from codegen.errors import ArgumentError
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.lanes import NumberType
+from codegen.machine.batches.batch import batch_arrays, in_points, leading_axes, put_back
+from codegen.machine.calls.arguments import Array, as_numbers, split_out
+from codegen.machine.calls.compiled import Pack, Unpack
+from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, Foreign, foreign, is_on_device
+from codegen.machine.gpu.device_text import ENTRY, device_text
+from codegen.machine.gpu.driver import (
+    LOCAL_BYTES,
+    REGISTERS,
+    Device,
+    Memory,
+    Module,
+    copy_in,
+    device,
+    has_driver,
+    wait,
+    wait_for,
+)
+from codegen.machine.gpu.host_points import run_in_parts
+from codegen.machine.storage.kernel_files import write_kernel
+from codegen.machine.storage.portable import decode, encode
+from codegen.options import Options
+
+COMMON = "sm_70"  # where no GPU is there to ask: its code runs on all that came since 2017
+
+
+class GpuKernel:
+    """A kernel at many points on a GPU, with the bits of `Kernel.batch`: `kernel.gpu()` makes it.
+
+    Arguments have the points in leading axes, which broadcast, as those of `Kernel.batch`. If any is an array of the
+    GPU (`__cuda_array_interface__`: CuPy, PyTorch, JAX, Numba, or a result of another kernel), all work stays there, in
+    the order of `stream`, and results are `DeviceArray`s, or the arrays given as `out`; a call returns before they are
+    done. NumPy arrays are copied there and back in parts, while the next ones are computed, and results are NumPy's.
+
+    It may be called from many threads. DeviceError where there is no GPU or no driver, or too little memory on it;
+    ArgumentError for shapes, dtypes and steps that do not fit.
+
+    >>> import sympy as sp
+    >>> from codegen import compile_program, program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> kernel = compile_program(program_from_sympy([x], [x * x])).gpu(arch="sm_80")
+    >>> kernel.architecture, "mul.rn.f64" in kernel.ptx
+    ('sm_80', True)
+    """
+
+    __slots__ = ("_lock", "_modules", "architecture", "device", "options", "pack", "program", "ptx", "unpack")
+
+    def __init__(
+        self,
+        program: Program | RolledProgram,
+        options: Options,
+        pack: Pack | None = None,
+        unpack: Unpack | None = None,
+        *,
+        architecture: str,
+        ptx: str,
+        device: int = 0,
+    ) -> None:
+        self.program, self.options, self.pack, self.unpack = program, options, pack, unpack
+        self.architecture, self.ptx, self.device = architecture, ptx, device
+        self._modules: dict[int, Module] = {}  # by the number of the device
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(
+        cls,
+        program: Program | RolledProgram,
+        options: Options,
+        pack: Pack | None,
+        unpack: Unpack | None,
+        arch: str | None,
+        number: int,
+    ) -> GpuKernel:
+        """Write a kernel for an architecture, or for the GPU that is there."""
+        architecture = arch or (device(number).architecture if has_driver() else COMMON)
+        ptx = device_assembly(device_text(program, options), architecture)
+        return cls(program, options, pack, unpack, architecture=architecture, ptx=ptx, device=number)
+
+    def __call__(self, *args: Any, out: Any = None, stream: Any = None) -> Any:
+        """Evaluate at all points; see the class.
+
+        `stream` is a number, or an object of CuPy, PyTorch or Numba; without it, the stream that all others wait for.
+        """
+        packed = args if self.pack is None else self.pack(args, {})
+        given = () if out is None else split_out(out, len(self.program.outputs))
+        if any(map(is_on_device, (*packed, *given))):
+            results: list[Any] = self._resident(packed, given, stream_number(stream))
+        else:
+            results = self._from_host(packed, out)
+        if out is not None and self.unpack is None:
+            return out
+        if self.unpack is not None:
+            return self.unpack(results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _from_host(self, packed: Sequence[Any], out: Any) -> list[Any]:
+        """Compute from NumPy arrays to NumPy arrays."""
+        arrays, results, leading = batch_arrays(self.program, self.options.number, packed, out)
+        if prod(leading):
+            inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
+            run_in_parts(self.module(self.device), inputs, outputs, self._what(prod(leading)))
+            put_back(beside)
+        return [result if result.ndim else result.item() for result in results]
+
+    def _resident(self, packed: Sequence[Any], given: Sequence[Any], stream: int) -> list[Any]:
+        """Compute where the arrays are."""
+        declared, number = self.program.arguments, self.options.number
+        if len(packed) != len(declared):
+            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(declared)}")
+        owner = self._owner([*packed, *given])
+        with owner.current():
+            inputs = [
+                foreign(value, f"argument {k} ({array.name})")
+                if is_on_device(value)
+                else uploaded(as_numbers(value, array, k, number), owner, stream)
+                for k, (value, array) in enumerate(zip(packed, declared, strict=True))
+            ]
+            leading = leading_axes([found.view for found in inputs], declared)
+            results, outputs = self._results(given, leading, owner, stream)
+            for found in (*inputs, *outputs):
+                if found.stream is not None:
+                    wait_for(stream, found.stream)
+            self._start(inputs, outputs, leading, owner, stream)
+        return results
+
+    def _owner(self, values: Sequence[Any]) -> Device:
+        """The one device that all arrays are on."""
+        found = {foreign(value, "an argument").device for value in values if is_on_device(value)} - {EMPTY}
+        if len(found) > 1:
+            raise ArgumentError(f"arrays on GPUs {sorted(found)}", why="a kernel runs on one", do="copy them to one")
+        return device(found.pop() if found else self.device)
+
+    def _results(
+        self, given: Sequence[Any], leading: tuple[int, ...], owner: Device, stream: int
+    ) -> tuple[list[Any], list[Foreign]]:
+        """Results as they are returned, and as they are described."""
+        dtype, shapes = self.options.number.dtype, [leading + output.shape for output in self.program.outputs]
+        if not given:
+            sizes = [dtype.itemsize * prod(shape) for shape in shapes]
+            what = f"results of {self._what(prod(leading))}"
+            fresh = [DeviceArray(Memory(owner, size, what), shape, dtype, stream)
+                     for size, shape in zip(sizes, shapes, strict=True)]  # fmt: skip
+            return list(fresh), [foreign(array, "a result") for array in fresh]
+        found = [foreign(value, f"out[{k}]") for k, value in enumerate(given)]
+        for k, (array, shape) in enumerate(zip(found, shapes, strict=True)):
+            if array.view.shape != shape or array.view.dtype != dtype:
+                met = f"an array of shape {array.view.shape}, {array.view.dtype}"
+                raise ArgumentError(met, where=f"out[{k}]", why=f"the result is of shape {shape}, {dtype}")
+            if array.read_only:
+                raise ArgumentError("a read-only array", where=f"out[{k}]", why="the result is written into it")
+        return list(given), found
+
+    def _start(
+        self,
+        inputs: Sequence[Foreign],
+        outputs: Sequence[Foreign],
+        leading: tuple[int, ...],
+        owner: Device,
+        stream: int,
+    ) -> None:
+        """Start the work on all points."""
+        count, number = prod(leading), self.options.number
+        refuse_overlaps(inputs, outputs)
+        if not count:
+            return
+        shapes = [array.shape for array in self.program.arguments] + [array.shape for array in self.program.outputs]
+        places = [
+            place_of(found, own, leading, number, name)
+            for found, own, name in zip((*inputs, *outputs), shapes, self._names(), strict=True)
+        ]
+        self.module(owner.number).launch(count, places, stream, self._what(count))
+
+    def _names(self) -> list[str]:
+        names = [f"argument {k} ({array.name})" for k, array in enumerate(self.program.arguments)]
+        return names + [f"out[{k}]" for k in range(len(self.program.outputs))]
+
+    def _what(self, count: int) -> str:
+        return f"{count} points of {self.program.name}"
+
+    def module(self, number: int) -> Module:
+        """Return the machine code for a device, made by its driver at the first call there."""
+        with self._lock:
+            if number not in self._modules:
+                self._modules[number] = Module(device(number), self.ptx, ENTRY)
+            return self._modules[number]
+
+    @property
+    def resources(self) -> dict[str, int]:
+        """Registers and bytes of local memory of a thread, as the driver has made it; DeviceError without a GPU."""
+        module = self.module(self.device)
+        return {"registers": module.attribute(REGISTERS), "local bytes": module.attribute(LOCAL_BYTES)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the PTX into a file, completely or not at all; its first line says what the function takes."""
+        arrays = ", ".join(f"{name} step" for name in self._names())
+        write_kernel(path, f"// {self!r}\n// {ENTRY}(count, {arrays})\n{self.ptx}".encode())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = encode(self.program, self.options)
+        return revive, (data, self.pack, self.unpack, self.architecture, self.ptx, self.device)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
+        return f"<GpuKernel {self.program.name}({inputs}) of {self.options.dtype} for {self.architecture}>"
+
+
+def revive(
+    data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, device: int
+) -> GpuKernel:
+    """Return a kernel from what its pickle has."""
+    found = decode(data, "a pickled kernel")
+    return GpuKernel(found.program, found.options, pack, unpack, architecture=architecture, ptx=ptx, device=device)
+
+
+def stream_number(stream: Any) -> int:
+    """Return the handle of a stream: a number, or what CuPy, PyTorch and Numba call a stream.
+
+    >>> stream_number(None), stream_number(7)
+    (0, 7)
+    """
+    if stream is None:
+        return 0
+    for name in ("ptr", "cuda_stream", "handle"):
+        stream = getattr(stream, name, stream)
+    number = getattr(stream, "value", stream)
+    if not isinstance(number, int):
+        raise ArgumentError(f"stream={stream!r}", do="give the number of a stream, or a stream of CuPy or PyTorch")
+    return number
+
+
+def uploaded(array: Array, owner: Device, stream: int) -> Foreign:
+    """Return a copy of a NumPy array in the memory of a device."""
+    array = np.ascontiguousarray(array)
+    memory = Memory(owner, array.nbytes, "an argument")
+    copy_in(memory.address, array.ctypes.data, array.nbytes, stream)
+    wait(stream)
+    return foreign(DeviceArray(memory, array.shape, array.dtype, stream), "an argument")
+
+
+def place_of(
+    found: Foreign, own: tuple[int, ...], leading: tuple[int, ...], number: NumberType, name: str
+) -> tuple[int, int]:
+    """Return where an array's points are: an address, and the machine numbers from a point to the next.
+
+    ArgumentError for another dtype, and for steps that the code does not know: nothing is copied.
+    """
+    view = found.view
+    if view.dtype != number.dtype:
+        raise ArgumentError(f"dtype {view.dtype}", where=name, why=f"the kernel computes in {number.name}")
+    axes = view.ndim - len(own)
+    try:
+        rows = view.reshape(*view.shape[:axes], prod(own), copy=False)
+        points = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
+    except ValueError as error:
+        raise _steps(view, name) from error
+    if (prod(own) > 1 and points.strides[1] != number.dtype.itemsize) or points.strides[0] < 0:
+        raise _steps(view, name)
+    return points.__array_interface__["data"][0], points.strides[0] * number.parts // number.dtype.itemsize
+
+
+def _steps(view: Array, name: str) -> ArgumentError:
+    return ArgumentError(
+        f"an array of shape {view.shape} with steps {view.strides}", where=name,
+        why="on a GPU the numbers of a point lie side by side, and points have one step", do="make it contiguous",
+    )  # fmt: skip
+
+
+def refuse_overlaps(inputs: Sequence[Foreign], outputs: Sequence[Foreign]) -> None:
+    """ArgumentError for a result that would be written over an argument or another result."""
+    for k, result in enumerate(outputs):
+        if any(np.may_share_memory(result.view, other.view) for other in (*inputs, *outputs[:k])):
+            raise ArgumentError(f"out[{k}]", why="it shares memory with an argument or another result", do="copy it")
