@@ -24,7 +24,7 @@ from mpmath import mp
 
 from codegen import Input, Kernel, Output, Program, compile_program
 from codegen.functions.intrinsics import INTRINSICS, intrinsic
-from codegen.functions.lane_formulas import FORMULAS
+from codegen.functions.lane_table import FORMULAS
 from codegen.functions.libraries import FUNCTIONS, vector_symbol
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine

@@ -15,8 +15,8 @@ class Lanes:
 
     In memory the lanes of a value lie side by side: value k of an array stands at position `k * width`.
 
-    >>> Lanes().type, Lanes(8).type, Lanes(8).truth, Lanes(4, "float").suffix
-    ('double', '<8 x double>', '<8 x i1>', 'v4f32')
+    >>> Lanes().type, Lanes(8).type, Lanes(8).truth, Lanes(4, "float").word, Lanes(4, "float").suffix
+    ('double', '<8 x double>', '<8 x i1>', '<4 x i32>', 'v4f32')
     """
 
     width: int = 1
@@ -31,6 +31,11 @@ class Lanes:
     def truth(self) -> str:
         """IR type of a truth value."""
         return self._of("i1")
+
+    @property
+    def word(self) -> str:
+        """IR type of the bits of a number."""
+        return self._of(f"i{8 * self.size}")
 
     @property
     def suffix(self) -> str:

@@ -1,4 +1,8 @@
-"""Functions of one number on all lanes: by the formulas of `codegen.functions.lane_formulas`, or lane by lane."""
+"""Functions on all lanes: by the formulas of `codegen.functions.lane_table`, or by the C library lane by lane.
+
+With formulas there is nothing outside: arguments that a formula leaves out go, lane by lane, to a function of one
+number that is ours as well. So the text at one lane is that of a GPU too, and has the same bits there.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ import struct
 from collections.abc import Sequence
 from functools import cache
 
-from codegen.engine import has_fma
 from codegen.functions.lane_formats import DOUBLE, SINGLE
-from codegen.functions.lane_formulas import FORMULAS, sine_and_cosine
+from codegen.functions.lane_formulas import sine_and_cosine
+from codegen.functions.lane_table import FORMULAS
 from codegen.functions.lane_values import Value, Writer
 from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
@@ -22,10 +26,13 @@ OPERATIONS = {
     **{condition: f"fcmp {condition} {{n}} {{0}},{{1}}" for condition in ("olt", "ogt", "oge", "uge", "oeq")},
     "bits": "bitcast {n} {0} to {w}", "of_bits": "bitcast {w} {0} to {n}", "iadd": "add {w} {0},{1}",
     "and": "and {w} {0},{1}", "or": "or {w} {0},{1}", "xor": "xor {w} {0},{1}", "shl": "shl {w} {0},{1}",
-    "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}",
+    "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}", "imul": "mul {w} {0},{1}",
+    "number": "sitofp {w} {0} to {n}", "widen": "zext {w} {0} to i128", "narrow": "trunc i128 {0} to {w}",
+    "mul_wide": "mul i128 {0},{1}", "add_wide": "add i128 {0},{1}", "upper": "lshr i128 {0},64",
 }  # fmt: skip
+FUNNEL = Symbol("llvm.fshl.i64", "declare i64 @llvm.fshl.i64(i64,i64,i64)")
 SINE_AND_COSINE = ("llvm.sin.f64", "llvm.cos.f64")
-INTRINSICS = {"abs": ("llvm.fabs", 1), "fma": ("llvm.fma", 3), "copysign": ("llvm.copysign", 2)}
+INTRINSICS = {"abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor"}
 
 
 class LaneWriter(Writer):
@@ -34,7 +41,7 @@ class LaneWriter(Writer):
     def __init__(self, lanes: Lanes, operands: int = 1) -> None:
         self.lanes, self.format = lanes, SINGLE if lanes.scalar == "float" else DOUBLE
         self.operands = [Value(self, f"%x{k}") for k in range(operands)]
-        self.types = {"n": lanes.type, "w": f"<{lanes.width} x i{self.format.bits}>", "t": lanes.truth}
+        self.types = {"n": lanes.type, "w": lanes.word, "t": lanes.truth}
         self.lines: list[str] = []
         self.needed: dict[str, Symbol] = {}
 
@@ -46,8 +53,10 @@ class LaneWriter(Writer):
 
     def put(self, operation: str, operands: Sequence[str]) -> str:
         if operation in INTRINSICS:
-            stem, arity = INTRINSICS[operation]
-            return self.call(symbol(f"{stem}.{self.lanes.suffix}", arity, self.lanes.type), self.lanes.type, operands)
+            function = symbol(f"{INTRINSICS[operation]}.{self.lanes.suffix}", len(operands), self.lanes.type)
+            return self.call(function, self.lanes.type, operands)
+        if operation == "funnel":
+            return self.call(FUNNEL, self.lanes.word, operands, "w")
         return self.write(OPERATIONS[operation].format(*operands, **self.types))
 
     def call(self, function: Symbol, result: str, operands: Sequence[str], kind: str = "n") -> str:
@@ -55,6 +64,11 @@ class LaneWriter(Writer):
         self.needed[function.name] = function
         arguments = ",".join(f"{self.types[kind]} {operand}" for operand in operands)
         return self.write(f"call {result} @{function.name}({arguments})")
+
+    def entry(self, name: str, table: Sequence[int], place: str) -> str:
+        words = ",".join(f"i64 {entry}" for entry in table)
+        self.needed[name] = Symbol(name, f"@{name}=internal constant [{len(table)} x i64] [{words}],align 8")
+        return self.write(f"load i64,ptr {self.write(f'getelementptr i64,ptr @{name},i64 {place}')},align 8")
 
     def write(self, instruction: str) -> str:
         name = f"%v{len(self.lines)}"
@@ -72,36 +86,55 @@ def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library
     """Return what computes a function on all lanes, and then all that it calls.
 
     LLVM's exact operations work on all lanes. With `library`, functions of double are those of the vector libm, with
-    `formulas` those that have one here, where the processor has fused multiply-adds; the others call the C library for
-    one lane after the other: its functions of double, from whose result a float32 is rounded.
+    `formulas` those that have one here, which want a machine with fused multiply-adds; the others call the C library
+    for one lane after the other: its functions of double, from whose result a float32 is rounded.
 
     >>> [on_lanes("exp", 1, Lanes(4), formulas=own, library=False)[0].name for own in (True, False)]
     ['symad.exp.v4f64', 'lanes.exp.v4f64']
+    >>> [on_lanes("exp", 1, SCALAR, formulas=own, library=False)[0].name for own in (True, False)]
+    ['symad.exp.f64', 'exp']
     """
-    if lanes == SCALAR:
-        return (symbol(function, arity),)
     if function.startswith("llvm.") and function not in SINE_AND_COSINE:
         return (symbol(function.removesuffix("f64") + lanes.suffix, arity, lanes.type),)
     vector = vector_symbol(function, lanes.width) if library and lanes.scalar == "double" else None
     if vector is not None:
         return (symbol(vector, arity, lanes.type),)
-    if formulas and function in FORMULAS and has_fma():
+    if formulas and function in FORMULAS:
         return lane_function(function, lanes)
+    if lanes == SCALAR:
+        return (symbol(function, arity),)
     return lane_call(function, arity, lanes), symbol(function, arity)
 
 
 @cache
 def lane_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
-    """Return the function of vectors that computes `function`, and then all that it calls.
+    """Return the function of lanes that computes `function`, and then all that it calls.
 
-    >>> lane_function("exp", Lanes(4))[0].name
-    'symad.exp.v4f64'
+    >>> lane_function("exp", Lanes(4))[0].name, lane_function("exp", Lanes(1, "float"))[0].name
+    ('symad.exp.v4f64', 'symad.exp.f32')
     """
     found = FORMULAS[function]
     writer = LaneWriter(lanes, found.operands)
-    results = _or_of_library(writer, (function,), [found.formula(*writer.operands).text])
-    plain = function.removeprefix("llvm.").removesuffix(".f64")
-    return writer.function(f"symad.{plain}.{lanes.suffix}", lanes.type, [f"ret {lanes.type} {results[0]}"])
+    (result,) = _with_hard(writer, (function,), [found.formula(*writer.operands).text])
+    return writer.function(f"symad.{_plain(function)}.{lanes.suffix}", lanes.type, [f"ret {lanes.type} {result}"])
+
+
+@cache
+def hard_function(function: str) -> tuple[Symbol, ...]:
+    """Return the function of one number for arguments that the formula of `function` leaves out, and all that it calls.
+
+    >>> hard_function("llvm.sin.f64")[0].name
+    'symad.sin.hard'
+    """
+    found = FORMULAS[function]
+    assert found.hard is not None
+    writer = LaneWriter(SCALAR, found.operands)
+    result = found.hard.formula(*writer.operands).text
+    return writer.function(f"symad.{_plain(function)}.hard", SCALAR.type, [f"ret {SCALAR.type} {result}"])
+
+
+def _plain(function: str) -> str:
+    return function.removeprefix("llvm.").removesuffix(".f64")
 
 
 @cache
@@ -113,7 +146,7 @@ def sine_and_cosine_of_lanes(lanes: Lanes) -> tuple[Symbol, ...]:
     """
     writer = LaneWriter(lanes)
     parts = [part.text for part in sine_and_cosine(*writer.operands)]
-    sine, cosine = _or_of_library(writer, SINE_AND_COSINE, parts)
+    sine, cosine = _with_hard(writer, SINE_AND_COSINE, parts)
     kind = pair_of(lanes)
     end = [f"%sine=insertvalue {kind} poison,{lanes.type} {sine},0",
            f"%both=insertvalue {kind} %sine,{lanes.type} {cosine},1", f"ret {kind} %both"]  # fmt: skip
@@ -132,23 +165,26 @@ def angles_of_both(rows: Sequence[Row]) -> set[int]:
     {0}
     """
     angles = [{row[2] for row in rows if row[:2] == ("call", function)} for function in SINE_AND_COSINE]
-    return set.intersection(*angles) if has_fma() else set()
+    return set.intersection(*angles)
 
 
-def _or_of_library(writer: LaneWriter, functions: Sequence[str], results: Sequence[str]) -> Sequence[str]:
-    """Ask the C library for the lanes whose arguments are hard, where there is any."""
+def _with_hard(writer: LaneWriter, functions: Sequence[str], results: Sequence[str]) -> Sequence[str]:
+    """Put other values in the place of results whose arguments are hard, where there is any."""
     lanes, hard, operands = writer.lanes, FORMULAS[functions[0]].hard, [one.text for one in writer.operands]
     if hard is None:
         return results
-    outside = hard(*writer.operands).text
-    reduce = f"llvm.vector.reduce.or.v{lanes.width}i1"
-    any_lane = writer.call(Symbol(reduce, f"declare i1 @{reduce}({lanes.truth})"), "i1", [outside], "t")
+    outside = any_lane = hard.test(*writer.operands).text
+    if lanes.width > 1:
+        reduce = f"llvm.vector.reduce.or.v{lanes.width}i1"
+        any_lane = writer.call(Symbol(reduce, f"declare i1 @{reduce}({lanes.truth})"), "i1", [outside], "t")
     writer.lines += [f"br i1 {any_lane},label %hard,label %end", "hard:"]
     chosen = []
     for function, result in zip(functions, results, strict=True):
-        asked = writer.call(lane_call(function, len(operands), lanes), lanes.type, operands)
-        chosen.append(writer.put("select", [outside, asked, result]))
-        writer.needed[function] = symbol(function, len(operands))
+        own, *others = hard_function(function)
+        called = own if lanes == SCALAR else lane_call(own.name, len(operands), lanes)
+        asked = writer.call(called, lanes.type, operands)
+        chosen.append(asked if lanes.width == 1 else writer.put("select", [outside, asked, result]))
+        writer.needed |= {each.name: each for each in (own, *others)}
     writer.lines += ["br label %end", "end:"]
     pairs = zip(results, chosen, strict=True)
     return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%hard]") for result, other in pairs]
@@ -156,7 +192,7 @@ def _or_of_library(writer: LaneWriter, functions: Sequence[str], results: Sequen
 
 @cache
 def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
-    """Return a function of vectors that calls a function of double for one lane after the other.
+    """Return a function of lanes that calls a function of double for one lane after the other.
 
     A float32 is widened for the call, and the result is rounded once. The vectors go through memory: so a call costs
     the same whatever else the caller holds in registers.

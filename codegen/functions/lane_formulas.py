@@ -2,8 +2,8 @@
 
 Each is a reduction to a short interval, a polynomial (minimax, by Remez' algorithm), and the way back; where a rounding
 before the last one would be felt, it is carried along as a second number. There are no branches: special arguments are
-selected. A lane knows nothing of the others, so the bits of a result depend on its argument alone. Sine and cosine
-of huge arguments are the C library's, which `codegen.emission.lane_functions` asks for those lanes.
+selected. A lane knows nothing of the others, so the bits of a result depend on its argument alone. What is left out,
+angles that are huge and powers that are special, has formulas of its own (`codegen.functions.hard_arguments`).
 
 Source of the reductions: J.-M. Muller, Elementary Functions, 3rd ed. (Birkhaeuser 2016), chapters 4 to 11; the form of
 log(1 + f) with s = f/(2 + f) is that of P. T. P. Tang, ACM Trans. Math. Softw. 16 (1990).
@@ -12,8 +12,6 @@ log(1 + f) with s = f/(2 + f) is that of P. T. P. Tang, ACM Trans. Math. Softw. 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from codegen.functions.formula_values import where
 from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
@@ -41,7 +39,7 @@ def expm1(x: Value) -> Value:
 
 def log(x: Value) -> Value:
     """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
-    k, f = _exponent_of_any(x)
+    k, f = exponent_of_any(x)
     return _at_ends(_logarithm(k, f, x.constant(0.0)), x, x)
 
 
@@ -78,24 +76,33 @@ def cos(x: Value) -> Value:
 
 
 def sine_and_cosine(x: Value) -> tuple[Value, Value]:
+    sine, cosine = sine_and_cosine_of(*_angle(x))
+    return where(abs(x) < x.format.tiny, x, sine), cosine
+
+
+def sine_and_cosine_of(quadrant: Value, r: Value, tail: Value) -> tuple[Value, Value]:
     """x = n pi/2 + r, and of sin(r) and cos(r) the one that n asks for, with its sign."""
-    shifted, odd, odd_rest, even, even_rest = _sides(x)
+    odd, odd_rest, even, even_rest = _sides(r, tail)
     odd, even = odd + odd_rest, even + even_rest
-    turned = shifted.put_word("and", 1).put_word("equal", 1)
+    turned = quadrant.put_word("and", 1).put_word("equal", 1)
     sine, cosine = where(turned, even, odd), where(turned, odd, even)
-    return where(abs(x) < x.format.tiny, x, _turned(sine, shifted)), _turned(cosine, shifted.put_word("iadd", 1))
+    return _turned(sine, quadrant), _turned(cosine, quadrant.put_word("iadd", 1))
 
 
 def tan(x: Value) -> Value:
+    return where(abs(x) < x.format.tiny, x, tangent_of(*_angle(x)))
+
+
+def tangent_of(quadrant: Value, r: Value, tail: Value) -> Value:
     """sin(r)/cos(r), or -cos(r)/sin(r) for odd n; the quotient is corrected once."""
-    shifted, *parts = _sides(x)
+    parts = _sides(r, tail)
     odd, odd_rest = quick_two_sum(*parts[:2])
     even, even_rest = quick_two_sum(*parts[2:])
-    turned = shifted.put_word("and", 1).put_word("equal", 1)
+    turned = quadrant.put_word("and", 1).put_word("equal", 1)
     above, above_rest = where(turned, even, odd), where(turned, even_rest, odd_rest)
     below, below_rest = where(turned, -odd, even), where(turned, -odd_rest, even_rest)
-    quotient, rest = _quotient(above, above_rest, below, below_rest)
-    return where(abs(x) < x.format.tiny, x, quotient + rest)
+    quotient, rest = quotient_of(above, above_rest, below, below_rest)
+    return quotient + rest
 
 
 def atan(x: Value) -> Value:
@@ -108,7 +115,7 @@ def atan(x: Value) -> Value:
     above, below = where(far, -one, where(middle, less, size)), where(far, size, where(middle, more, one))
     above_rest = where(far, zero, where(middle, less_rest, zero))
     below_rest = where(far, zero, where(middle, more_rest, zero))
-    t, t_rest = _quotient(above, above_rest, below, below_rest)
+    t, t_rest = quotient_of(above, above_rest, below, below_rest)
     half_pi, half_rest, _ = x.format.half_pi
     base = where(far, half_pi, where(middle, half_pi / 2, zero))
     base_rest = where(far, half_rest, where(middle, half_rest / 2, zero))
@@ -137,44 +144,53 @@ def tanh(x: Value) -> Value:
     n, r, tail = _reduced(size.at_most(x.format.one_tanh) * 2.0)
     e, e_rest = quick_two_sum(*_shifted(*_minus_one(r, tail), power_of_two(n), 1.0))
     below, below_rest = two_sum(e, e.constant(2.0))
-    quotient, rest = _quotient(e, e_rest, below, below_rest + e_rest)
+    quotient, rest = quotient_of(e, e_rest, below, below_rest + e_rest)
     return where(size < x.format.tiny, x, (quotient + rest).signed_as(x))
 
 
 def pow(x: Value, y: Value) -> Value:
     """exp(y log(x)), the logarithm in two parts, for normal positive x."""
-    e, e_rest = _exponent_of_power(x, y)
+    e, e_rest = exponent_of_power(x, y)
     largest = x.format.largest_power
-    n, r, tail = _reduced(e.clamp(-largest, largest))
+    n, value = exponential_in_parts(e.clamp(-largest, largest), e_rest)
+    return value * power_of_two(n)
+
+
+def exponential_in_parts(e: Value, e_rest: Value) -> tuple[Value, Value]:
+    """n and exp(e + e_rest)/2**n, which is about 1."""
+    n, r, tail = _reduced(e)
     p, p_rest = _minus_one(*two_sum(r, tail + e_rest))
-    total, rest = quick_two_sum(x.constant(1.0), p)
-    return (total + (rest + p_rest)) * power_of_two(n)
+    total, rest = quick_two_sum(e.constant(1.0), p)
+    return n, total + (rest + p_rest)
 
 
-def _exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
-    """y log(x) in two parts, with some 64 bits: log(1 + f) = 2 s + s (2/3 z + 2/5 z**2 + ...), z = s**2."""
+def exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
+    """y log(x) in two parts."""
     k, m = _exponent(x)
-    f = m - 1.0
-    s, s_rest = quick_two_sum(*_quotient(f, x.constant(0.0), *quick_two_sum(x.constant(2.0), f)))
+    return product_of(*long_logarithm(k, m - 1.0), y, x.constant(0.0))
+
+
+def long_logarithm(k: Value, f: Value) -> tuple[Value, Value]:
+    """k log(2) + log(1 + f) in two parts, with some 64 bits: 2 s + s (2/3 z + 2/5 z**2 + ...), z = s**2."""
+    s, s_rest = quick_two_sum(*quotient_of(f, f.constant(0.0), *quick_two_sum(f.constant(2.0), f)))
     z = s * s
     z_rest = fma(s * 2.0, s_rest, fma(s, s, -z))
-    c, c_rest = quick_two_sum(x.constant(x.format.two_thirds[0]), z * estrin(x.format.long_logarithm, z))
-    v, v_rest = _product(z, z_rest, c, c_rest + x.format.two_thirds[1])
-    g, g_rest = _product(s, s_rest, v, v_rest)
+    c, c_rest = quick_two_sum(f.constant(f.format.two_thirds[0]), z * estrin(f.format.long_logarithm, z))
+    v, v_rest = product_of(z, z_rest, c, c_rest + f.format.two_thirds[1])
+    g, g_rest = product_of(s, s_rest, v, v_rest)
     h, h_rest = quick_two_sum(s * 2.0, g)
-    high, low = x.format.ln2_high
+    high, low = f.format.ln2_high
     total, rest = quick_two_sum(k * high, h)
-    log, log_rest = quick_two_sum(total, rest + fma(k, low, h_rest + fma(s_rest, 2.0, g_rest)))
-    return _product(log, log_rest, y, x.constant(0.0))
+    return quick_two_sum(total, rest + fma(k, low, h_rest + fma(s_rest, 2.0, g_rest)))
 
 
-def _product(a: Value, a_rest: Value, b: Value, b_rest: Value) -> tuple[Value, Value]:
+def product_of(a: Value, a_rest: Value, b: Value, b_rest: Value) -> tuple[Value, Value]:
     """A product of numbers in two parts, in two parts."""
     product = a * b
     return product, fma(a, b, -product) + fma(a, b_rest, a_rest * b)
 
 
-def _quotient(above: Value, above_rest: Value, below: Value, below_rest: Value) -> tuple[Value, Value]:
+def quotient_of(above: Value, above_rest: Value, below: Value, below_rest: Value) -> tuple[Value, Value]:
     """A quotient of numbers in two parts, in two parts."""
     inverse = below.constant(1.0) / below
     quotient = above * inverse
@@ -224,7 +240,7 @@ def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Va
     return total, fma(scale, rest, lost + ((scale - above) - one))
 
 
-def _exponent_of_any(x: Value) -> tuple[Value, Value]:
+def exponent_of_any(x: Value) -> tuple[Value, Value]:
     """k and f with x = 2**k (1 + f), for subnormal x too."""
     small, shift = x < x.format.subnormal, float(x.format.fraction + 2)
     k, m = _exponent(where(small, x * 2.0**shift, x))
@@ -257,7 +273,7 @@ def _series(f: Value, rest: Value) -> Value:
 
 def _logarithm_to_base(x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
     """k, and factor * log(1 + f) in two parts."""
-    k, f = _exponent_of_any(x)
+    k, f = exponent_of_any(x)
     log, rest = quick_two_sum(f, _series(f, x.constant(0.0)))
     product = log * factor[0]
     return k, product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
@@ -285,64 +301,17 @@ def _angle(x: Value) -> tuple[Value, Value, Value]:
     return shifted.bits(), total, fma(n, -third, rest + lost)
 
 
-def _sides(x: Value) -> tuple[Value, Value, Value, Value, Value]:
-    """The bits of n, then sin(r) and cos(r), each in two parts, where x = n pi/2 + r."""
-    shifted, r, tail = _angle(x)
+def _sides(r: Value, tail: Value) -> tuple[Value, Value, Value, Value]:
+    """sin(r + tail) and cos(r + tail), each in two parts."""
     z = r * r
-    odd_rest = fma(r * z, estrin(x.format.sine, z), tail * fma(z, -0.5, 1.0))
+    odd_rest = fma(r * z, estrin(r.format.sine, z), tail * fma(z, -0.5, 1.0))
     half = z * 0.5
     even = -half + 1.0
     lost = fma(r, tail, fma(r, r, -z) * 0.5)
-    return shifted, r, odd_rest, even, ((-even + 1.0) - half) + (z * z * estrin(x.format.cosine, z) - lost)
+    return r, odd_rest, even, ((-even + 1.0) - half) + (z * z * estrin(r.format.cosine, z) - lost)
 
 
 def _turned(value: Value, quadrant: Value) -> Value:
     """The negative in the third and fourth quadrant."""
     sign = quadrant.put_word("and", 2).put_word("shl", value.format.bits - 2)
     return value.bits().put("xor", sign).of_bits()
-
-
-def _huge_angle(x: Value) -> Value:
-    return abs(x) >= x.format.huge_angle
-
-
-def _hard_power(x: Value, y: Value) -> Value:
-    """Powers of zero, of negative, subnormal, infinite numbers and nan, and those next to overflow and underflow."""
-    size = where(x < math.inf, abs(_exponent_of_power(x, y)[0]), math.inf)
-    return where(x >= x.format.subnormal, size, math.inf).compare("uge", x.format.largest_power)
-
-
-SINGLE_ULP = 0.95  # bound of all formulas in single precision, measured at every 97th float
-
-
-@dataclass(frozen=True, slots=True)
-class LaneFunction:
-    """A formula, its bound in ULP, and for which arguments the C library is asked.
-
-    The bound is that of double, measured at some 100,000 points; that of single is `SINGLE_ULP`.
-    """
-
-    formula: Callable[..., Value]
-    ulp: float
-    hard: Callable[..., Value] | None = None
-    operands: int = 1
-
-
-# By the symbol of the scalar function.
-FORMULAS: dict[str, LaneFunction] = {
-    "exp": LaneFunction(exp, 0.85),
-    "exp2": LaneFunction(exp2, 0.85),
-    "expm1": LaneFunction(expm1, 0.75),
-    "log": LaneFunction(log, 0.85),
-    "log2": LaneFunction(log2, 0.85),
-    "log10": LaneFunction(log10, 0.85),
-    "log1p": LaneFunction(log1p, 0.85),
-    "llvm.sin.f64": LaneFunction(sin, 0.75, _huge_angle),
-    "llvm.cos.f64": LaneFunction(cos, 0.85, _huge_angle),
-    "tan": LaneFunction(tan, 0.85, _huge_angle),
-    "atan": LaneFunction(atan, 0.85),
-    "sinh": LaneFunction(sinh, 0.65),
-    "cosh": LaneFunction(cosh, 0.65),
-    "tanh": LaneFunction(tanh, 0.6),
-    "pow": LaneFunction(pow, 0.85, _hard_power, 2),
-}

@@ -35,6 +35,10 @@ class Writer(ABC):
     def put(self, operation: str, operands: Sequence[str]) -> str:
         """Write an operation and return the name of its value."""
 
+    @abstractmethod
+    def entry(self, name: str, table: Sequence[int], place: str) -> str:
+        """Write that a word is read from a table of words, which has a name."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value(Number):
@@ -66,6 +70,19 @@ class Value(Number):
     def signed_as(self, other: Value) -> Value:
         """The absolute value with the sign of another number."""
         return self.put("copysign", other)
+
+    def times_sign_of(self, other: Value) -> Value:
+        """The negative where another number has the sign of negative ones."""
+        sign = other.bits().put_word("and", 1 << (self.format.bits - 1))
+        return self.bits().put("xor", sign).of_bits()
+
+    def entry(self, name: str, table: Sequence[int]) -> Value:
+        """The entry of a table of words at this place."""
+        return Value(self.writer, self.writer.entry(name, table, self.text))
+
+    def floor(self) -> Value:
+        """The largest whole number that is not larger."""
+        return self.put("floor")
 
     def clamp(self, low: float, high: float) -> Value:
         """The nearest number of an interval; nan stays."""

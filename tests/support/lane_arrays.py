@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from codegen.emission.lane_functions import lane_function
 from codegen.engine import Library, compile_text
-from codegen.functions.lane_formulas import FORMULAS
+from codegen.functions.lane_table import FORMULAS
 from codegen.lanes import Lanes
 
 DRIVER = """

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer
 from codegen.emission.schedule import schedule
+from codegen.engine import has_fma
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Output, Program
@@ -173,7 +174,7 @@ class Function(Frame):
         self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
         calls = any(row[0] == "call" for row in job.lowered.rows)
-        formulas = lanes.width > 1 and (not calls or allowed("lane-functions"))
+        formulas = lanes.width > 1 and has_fma() and (not calls or allowed("lane-functions"))
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
         self.writer = Writer(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results

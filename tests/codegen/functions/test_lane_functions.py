@@ -15,20 +15,18 @@ from mpmath import mp
 from numpy.typing import NDArray
 
 from codegen import Input, Output, compile_program
-from codegen.emission.lane_functions import on_lanes
 from codegen.engine import compile_text
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.lane_formats import DOUBLE
-from codegen.functions.lane_formulas import FORMULAS
+from codegen.functions.lane_table import FORMULAS
 from codegen.functions.symbols import symbol
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.lanes import Lanes
 from tests.support.kernel_points import ulp_error
 from tests.support.lane_arrays import on_array
 
 Numbers = NDArray[np.float64]
-WIDTHS = (2, 4, 8)
+WIDTHS = (1, 2, 4, 8)
 POINTS = 400
 A, B = sp.symbols("a b")
 
@@ -184,16 +182,11 @@ def test_special_arguments(function: str) -> None:
     np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
 
 
-@pytest.mark.parametrize("function", ["llvm.sin.f64", "llvm.cos.f64", "tan"])
-def test_huge_angles_are_the_library_s(function: str) -> None:
-    x = np.array([DOUBLE.huge_angle, -DOUBLE.huge_angle, 1e22, -1e300, 6381956970095103 * 2.0**797])
-    plain = getattr(math, function.removeprefix("llvm.").removesuffix(".f64"))
-    assert on_array(function, 4, x).tolist() == [plain(angle) for angle in x.tolist()]
-
-
-def test_without_fused_operations_lanes_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codegen.emission.lane_functions.has_fma", lambda: False)
-    assert on_lanes("exp", 1, Lanes(4), formulas=True, library=False)[0].name == "lanes.exp.v4f64"
+def test_without_fused_operations_loops_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.loops.emit.loop_text.has_fma", lambda: False)
+    kernel = compile_program(summed(sp.exp(A) + sp.sin(B) * sp.cos(B), 40))
+    assert "symad." not in kernel.llvm
+    assert kernel(np.full(40, 0.3), np.full(40, 0.2)).tolist() == [math.exp(0.3) + math.sin(0.2) * math.cos(0.2)] * 40
 
 
 def test_powers_have_exact_logarithms() -> None:

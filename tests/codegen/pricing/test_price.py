@@ -14,7 +14,7 @@ from benchmarks.problems import cluster, make_network
 from benchmarks.structure.problems import lennard_jones
 from codegen import heads
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.functions.lane_formulas import FORMULAS
+from codegen.functions.lane_table import FORMULAS
 from codegen.ir.region import RolledProgram
 from codegen.pricing.price import (
     halves_of,
