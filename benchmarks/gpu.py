@@ -1,9 +1,9 @@
 """Derivatives at many points on a GPU: `python -m benchmarks.gpu [--counts ...] [--problems ...] [--out FILE]`.
 
-Each row: our kernel on arrays that are on the GPU and on NumPy arrays, JAX's `jit(vmap(...))` on the same GPU, the scheme
-of CusADi, and our batch on this machine's processor. CusADi (Jeon and others, IEEE Robotics and Automation Letters 2024)
-writes CUDA in which every value goes through an array in global memory; what stands in for it is our own code written in
-that way. Results are compared first: ours with `Kernel.batch`, bit for bit, JAX's within a tolerance.
+Each row: our kernel on arrays that are on the GPU and on NumPy arrays, JAX's `jit(vmap(...))` on the same GPU, the
+scheme of CusADi, and our batch on this machine's processor. CusADi (Jeon and others, IEEE Robotics and Automation
+Letters 2024) writes CUDA in which every value goes through an array in global memory; what stands in for it is our own
+code written in that way. Results are compared first, those of many points with `Kernel.batch`, bit for bit.
 
 Times on the GPU are between two of its events, around calls that follow one another; medians of `ROUNDS`.
 """
@@ -41,16 +41,15 @@ from codegen.engine import device_assembly
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.gpu import driver
 from codegen.machine.gpu.device_arrays import DeviceArray
-from codegen.machine.gpu.device_text import ENTRY, device_text
+from codegen.machine.gpu.device_entry import ENTRY, Entry
+from codegen.machine.gpu.device_text import device_text
 from codegen.machine.gpu.gpu_kernel import GpuKernel
-from codegen.options import LEVELS
 
 COUNTS = (10**3, 10**4, 10**5, 10**6, 10**7)
 ROUNDS = 7
 MEMORY = 40 << 30  # bytes of arguments and results; rows that need more are left out
 HOST_MEMORY = 4 << 30  # the same for arrays that are copied
 COMPARED = 10**6
-TOLERANCE = 1e-9
 DOUBLES_PER_CYCLE = {"sm_80": 32, "sm_90": 64, "sm_100": 64}  # fused multiply-adds of float64 to a multiprocessor
 
 
@@ -62,17 +61,18 @@ def make_problems() -> list[Problem]:
     return [
         Problem("rosenbrock2", "Hessian, Rosenbrock, n = 2", chain, np.array([-1.2, 1.0]), 0.1),
         Problem("rosenbrock10", "Hessian, Rosenbrock, n = 10", chain, rng.uniform(-1, 1, 10), 0.5),
-        Problem("rosenbrock100", "sparse Hessian, Rosenbrock, n = 100", chain, rng.uniform(-1, 1, 100), 0.5, sparse=True),
+        Problem("rosenbrock100", "sparse Hessian, Rosenbrock, n = 100", chain, rng.uniform(-1, 1, 100), 0.5,
+                sparse=True),
         Problem("lj4", "Hessian, Lennard-Jones, 4 atoms", atoms, cluster(4), 0.03),
         Problem("lj10", "Hessian, Lennard-Jones, 10 atoms", atoms, cluster(10), 0.03),
         Problem("mlp4", "Hessian, tanh network 4-8-1", make_network((4, 8, 1)), rng.normal(size=4), 0.5),
         Problem("mlp8", "Hessian, tanh network 8-16-16-1", make_network(), rng.normal(size=8), 0.5),
         Problem("logsumexp20", "Hessian, log-sum-exp, n = 20", make_log_sum_exp(), rng.normal(size=20), 0.5),
         Problem("lj20gradient", "gradient, Lennard-Jones, 20 atoms", atoms, cluster(20), 0.03, "gradient"),
-        Problem("harmonics8", "Jacobian, harmonics of degree 1 to 8", spherical_harmonics, np.array([0.3, -0.5, 0.7]), 0.2,
-                "jacobian"),
+        Problem("harmonics8", "Jacobian, harmonics of degree 1 to 8", spherical_harmonics, np.array([0.3, -0.5, 0.7]),
+                0.2, "jacobian"),
         Problem("bundle", "Jacobian, bundle adjustment", reprojection_error, seen, 0.05, "jacobian"),
-        Problem("body", "Jacobian, rigid body of 12 states and 4 rotors", rigid_body, rng.uniform(-0.4, 0.4, 16) + 0.5, 0.3,
+        Problem("body", "Jacobian, rigid body of 12 states and 4 rotors", rigid_body, rng.uniform(0.1, 0.9, 16), 0.3,
                 "jacobian"),
     ]  # fmt: skip
 
@@ -116,35 +116,37 @@ def measure(problem: Problem, counts: list[int], peers: list[str]) -> Row:
     moved = 8 * (problem.point.size + sum(output.size for output in kernel.program.outputs))
     row = Row(problem.name, moved, kernel.stats.executed, gpu.ptx.count("\n"), built - start, loaded - built, resources)
     compare(problem, kernel, gpu, row)
-    owner = driver.device(0)
     jax = mapped(problem) if "jax" in peers else None
     scheme = through_memory(kernel) if "scheme" in peers else None
     for count in counts:
         if moved * count > MEMORY:
             row.notes.append(f"{count} points need {moved * count / 2**30:.0f} GiB")
             continue
-        points = problem.points(min(count, 10**5))
-        points = np.tile(points, (count // len(points), 1))
-        given = on_device(owner, points)
-        result = gpu(given)
-        row.resident[count] = seconds(owner, lambda: gpu(given, out=result))  # noqa: B023 - called at once
-        if scheme is not None:
-            timed(row, row.scheme, count, lambda: scheme(owner, given, result, count))  # noqa: B023
-        del result
+        points = np.tile(problem.points(min(count, 10**5)), (-(-count // 10**5), 1))
+        given = on_device(driver.device(0), points)
+        resident(row, gpu, scheme, given)
         if jax is not None:
-            timed(row, row.jax, count, lambda: jax(given))  # noqa: B023
+            timed(row, row.jax, count, jax, given)
         if moved * count <= HOST_MEMORY:
-            row.copied[count] = best(lambda: gpu(points))  # noqa: B023
+            row.copied[count] = best(lambda points=points: gpu(points))
     slowest = min(10**5, max(counts))
     points, threads = problem.points(slowest), os.cpu_count() or 1
     row.processor[slowest] = best(lambda: kernel.batch(points, threads=threads))
     return row
 
 
-def timed(row: Row, into: dict[int, float], count: int, run: Callable[[], float]) -> None:
+def resident(row: Row, gpu: GpuKernel, scheme: Callable[..., float] | None, given: DeviceArray) -> None:
+    """Time our kernel, and the scheme of CusADi, on points that are on the GPU."""
+    owner, count, result = driver.device(0), len(given), gpu(given)
+    row.resident[count] = seconds(owner, lambda: gpu(given, out=result))
+    if scheme is not None:
+        timed(row, row.scheme, count, scheme, owner, given, result, count)
+
+
+def timed(row: Row, into: dict[int, float], count: int, run: Callable[..., float], *arguments: Any) -> None:
     """Keep a peer's time, or why there is none."""
     try:
-        into[count] = run()
+        into[count] = run(*arguments)
     except Exception as error:  # whatever a peer raises, most often for want of memory
         row.notes.append(f"{count} points: {type(error).__name__}: {str(error)[:120]}")
 
@@ -171,8 +173,8 @@ def on_device(owner: driver.Device, array: Any) -> DeviceArray:
 
 def seconds(owner: driver.Device, run: Callable[[], object]) -> float:
     """Return the seconds of one call, by the GPU's own clock."""
-    run()
     with owner.current():
+        run()
         driver.wait(0)
         events = [ctypes.c_void_p(), ctypes.c_void_p()]
         for event in events:
@@ -239,17 +241,15 @@ def mapped(problem: Problem) -> Callable[[DeviceArray], float]:
 
 def through_memory(kernel: Kernel) -> Callable[..., float] | None:
     """Return what times our code with every value in global memory, as CusADi's is."""
-    text = device_text(kernel.program, replace(kernel.options, chunk=1))
+    owner = driver.device(0)
+    text = device_text(kernel.program, replace(kernel.options, chunk=1), owner.architecture).text
     room = re.search(r"%w=alloca \[(\d+) x i8\],align 64", text)
-    if room is None or "define internal void @once" in text or "region" in text:
+    if room is None or "@once(" in text or "region" in text:
         return None  # loops and sweeps have no such form
     text = text.replace(room[0], "%w.at=getelementptr ptr,ptr %out,i64 1\n%w=load ptr,ptr %w.at,align 8")
-    text = text.replace("%out=alloca [1 x ptr]", "%out=alloca [2 x ptr]")
-    text = text.replace("%o0.step) {", "%o0.step,ptr noalias align 8 %work,i64 %work.step) {")
-    place = "%work.at=mul i64 %point,%work.step\n%work.own=getelementptr double,ptr %work,i64 %work.at\n"
-    place += "%work.entry=getelementptr ptr,ptr %out,i64 1\nstore ptr %work.own,ptr %work.entry,align 8\n"
-    text = text.replace("%status=call i32 @kernel", place + "%status=call i32 @kernel")
-    owner = driver.device(0)
+    (output,) = kernel.program.outputs
+    entry = Entry(1, (output.size, int(room[1]) // 8), "double", 8)
+    text = text[: text.index("declare i32 @llvm.nvvm")] + entry.text()
     module = driver.Module(owner, device_assembly(text, owner.architecture), ENTRY)
 
     def run(owner: driver.Device, given: DeviceArray, result: DeviceArray, count: int) -> float:
@@ -315,8 +315,9 @@ def main() -> int:
     for problem in problems:
         rows.append(measure(problem, [int(count) for count in options.counts], options.peers))
         text = report(rows, {one.name: one.title for one in problems}, owner, rate, clock)
-        print(problem.name, {count: f"{1e9 * taken / count:.3g} ns" for count, taken in rows[-1].resident.items()},
-              {count: f"{1e9 * taken / count:.3g} ns" for count, taken in rows[-1].jax.items()}, flush=True)  # fmt: skip
+        for name in ("resident", "copied", "jax", "scheme"):
+            taken = {count: f"{1e9 * each / count:.3g} ns" for count, each in getattr(rows[-1], name).items()}
+            print(problem.name, name, taken, flush=True)
         if options.out is not None:
             options.out.with_suffix(".md").write_text(text)
             options.out.with_suffix(".json").write_text(json.dumps([asdict(row) for row in rows], indent=1))

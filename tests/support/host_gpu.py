@@ -1,9 +1,11 @@
 """A driver of a GPU that is this machine's processor: the IR that PTX was made of runs here, thread after thread.
 
-It stands in for NVIDIA's library (`codegen.machine.gpu.driver`): memory of the "GPU" is memory here, full of NaN when it
-is fresh, and every copy and launch is checked to stay within what was allocated. So all but PTX itself is tested where
-there is no GPU, bit for bit; PTX is assembled by `ptxas`, and run where there is one (`python -m benchmarks.gpu`).
+It stands in for NVIDIA's library (`codegen.machine.gpu.driver`): memory of the "GPU" is memory here, full of NaN when
+it is fresh, and every copy and launch is checked to stay within what was allocated. So all but PTX itself is tested
+where there is no GPU, bit for bit; PTX is assembled by `ptxas`, and run where there is one (`benchmarks/gpu.py`).
 """
+
+# ruff: noqa: N802, N815 - these are the driver's own names
 
 from __future__ import annotations
 
@@ -18,6 +20,7 @@ import pytest
 from codegen.engine import compile_text, device_assembly
 from codegen.functions.symbols import addresses_of
 from codegen.machine.gpu import driver, gpu_kernel
+from codegen.machine.gpu.device_entry import TILE
 
 INVALID = 1
 THREAD = """@thread=internal global [3 x i32] zeroinitializer
@@ -41,43 +44,52 @@ LAUNCH = """define i32 @launch(i32 %blocks,i32 %threads,ptr %table) {
 start:
 %pb=getelementptr i32,ptr @thread,i64 0
 %ps=getelementptr i32,ptr @thread,i64 1
-%pt=getelementptr i32,ptr @thread,i64 2
 store i32 %threads,ptr %ps
 LOADS
-br label %blocks.next
-blocks.next:
-%b=phi i32 [0,%start],[%b1,%blocks.more]
+br label %next
+next:
+%b=phi i32 [0,%start],[%b1,%next]
 store i32 %b,ptr %pb
-br label %threads.next
-threads.next:
-%t=phi i32 [0,%blocks.next],[%t1,%threads.next]
-store i32 %t,ptr %pt
-call void @batch(ARGUMENTS)
-%t1=add i32 %t,1
-%tm=icmp ult i32 %t1,%threads
-br i1 %tm,label %threads.next,label %blocks.more
-blocks.more:
+CALLS
 %b1=add i32 %b,1
 %bm=icmp ult i32 %b1,%blocks
-br i1 %bm,label %blocks.next,label %end
+br i1 %bm,label %next,label %end
 end:
 ret i32 0
 }
 """
+THREADS = """define internal void @all.NAME(i32 %threads,PARAMETERS) {
+start:
+%pt=getelementptr i32,ptr @thread,i64 2
+br label %next
+next:
+%t=phi i32 [0,%start],[%t1,%next]
+store i32 %t,ptr %pt
+call void @NAME(PARAMETERS)
+%t1=add i32 %t,1
+%tm=icmp ult i32 %t1,%threads
+br i1 %tm,label %next,label %end
+end:
+ret void
+}
+"""
 
 
-def host_text(text: str) -> tuple[str, int]:
-    """Return IR for a GPU as IR for this machine, with a function that runs all threads, and its number of arrays."""
-    found = re.search(r"define ptx_kernel void @batch\(([^{]*)\) \{", text)
-    assert found is not None
-    kinds = ["ptr" if part.startswith("ptr") else "i64" for part in found[1].split(",")]
-    loads = [
-        f"%q{k}=getelementptr i64,ptr %table,i64 {k}\n%a{k}=load {kind},ptr %q{k}" for k, kind in enumerate(kinds)
-    ]
-    arguments = ",".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
-    here = text.replace("define ptx_kernel void", "define internal void").replace("llvm.nvvm.read.ptx.sreg.", "own.")
-    here = re.sub(r"declare i32 @own\.\w+\.x\(\)\n", "", here)
-    return here + THREAD + LAUNCH.replace("LOADS", "\n".join(loads)).replace("ARGUMENTS", arguments), len(kinds)
+def host_text(text: str, shared: int = 0) -> tuple[str, int]:
+    """Return IR for a GPU as IR for this machine, and the number of its parameters.
+
+    Its function `launch` runs all blocks: of each all threads up to the barrier, and then all threads from there on.
+    """
+    head, _, entry = text.partition("define ptx_kernel void @batch(")
+    kinds = ["ptr" if part.startswith("ptr") else "i64" for part in entry[: entry.index(")")].split(",")]
+    loads = [f"%q{k}=getelementptr i64,ptr %table,i64 {k}\n%a{k}=load {kind},ptr %q{k}" for k, kind in enumerate(kinds)]
+    parameters = ",".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
+    names = [name for name in ("fill", "deliver") if f"@{name}(" in head]
+    here = re.sub(r"(?m)^declare .*@llvm\.nvvm.*\n|^@tile=.*\n", "", head).replace("llvm.nvvm.read.ptx.sreg.", "own.")
+    here = here.replace(TILE, "@tile") + f"@tile=internal global [{max(shared, 1)} x i8] zeroinitializer,align 64\n"
+    here += THREAD + "".join(THREADS.replace("NAME", name).replace("PARAMETERS", parameters) for name in names)
+    calls = "\n".join(f"call void @all.{name}(i32 %threads,{parameters})" for name in names)
+    return here + LAUNCH.replace("LOADS", "\n".join(loads)).replace("CALLS", calls), len(kinds)
 
 
 class HostDriver:
@@ -122,7 +134,7 @@ class HostDriver:
         return 0
 
     def cuDeviceGetAttribute(self, value: Any, kind: int, handle: Any) -> int:
-        value._obj.value = {driver.MAJOR: 9, driver.MINOR: 0, driver.PROCESSORS: 1}[kind]
+        value._obj.value = {driver.MAJOR: 9, driver.MINOR: 0, driver.PROCESSORS: 1, driver.SHARED: 227 << 10}[kind]
         return 0
 
     def cuDevicePrimaryCtxRetain(self, context: Any, handle: Any) -> int:
@@ -196,10 +208,10 @@ class HostDriver:
         return 0
 
     def cuModuleLoadDataEx(self, module: Any, ptx: Any, count: int, options: Any, values: Any) -> int:
-        text, arrays = host_text(self.texts[ptx.value.decode()])
+        text, arrays = host_text(self.texts[ptx.value.decode()], 1 << 20)
         names = set(re.findall(r"(?m)^declare \w+ @([\w.]+)\(", text))
         library = compile_text(text, ("launch",), addresses_of(name for name in names if "llvm." not in name))
-        number = len(self.modules) + 1
+        number = self.calls["cuModuleLoadDataEx"]
         run = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
         self.modules[number] = library, run(library.addresses["launch"]), arrays
         module._obj.value = number
@@ -211,6 +223,9 @@ class HostDriver:
 
     def cuModuleUnload(self, module: Any) -> int:
         return 0 if self.modules.pop(module.value, None) is not None else INVALID
+
+    def cuFuncSetAttribute(self, function: Any, kind: int, value: int) -> int:
+        return 0 if kind == driver.SHARED_BYTES and value <= 227 << 10 else INVALID
 
     def cuFuncGetAttribute(self, value: Any, kind: int, function: Any) -> int:
         value._obj.value = {driver.REGISTERS: 32, driver.LOCAL_BYTES: 0}[kind]

@@ -19,10 +19,11 @@ from codegen.errors import DeviceError
 
 LIBRARIES = {"win32": ("nvcuda.dll",), "linux": ("/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1")}
 ELSEWHERE = "use kernel.batch, which runs on this machine's processor"
-CLOCK, PROCESSORS, MAJOR, MINOR = 13, 16, 75, 76  # attributes of a device
-REGISTERS, LOCAL_BYTES = 4, 3  # attributes of a function
+CLOCK, PROCESSORS, MAJOR, MINOR, SHARED = 13, 16, 75, 76, 97  # attributes of a device
+REGISTERS, LOCAL_BYTES, SHARED_BYTES = 4, 3, 8  # attributes of a function
 POINTS_TO = 9  # attribute of a pointer: the device whose memory it points to
-THREADS, MOST_BLOCKS = 128, 2**31 - 1  # in a block; in a launch
+WARP, THREADS, MOST_BLOCKS = 32, 128, 2**31 - 1  # threads that go together, in a block at most; blocks of a launch
+GRANTED = 48 << 10  # bytes of shared memory that a block has without being asked
 LOG_BYTES = 4096  # of what the driver says of a module that it refuses
 LOG, LOG_SIZE = 5, 6  # options of a module
 NO_MEMORY, DEINITIALIZED = 2, 4  # results of calls
@@ -83,12 +84,13 @@ def devices() -> int:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU: its number, its name, what code it runs, and its context."""
+    """A GPU: its number, its name, what code it runs, its multiprocessors, a block's shared memory, its context."""
 
     number: int
     name: str
     architecture: str
     processors: int
+    shared: int
     context: int
 
     @contextmanager
@@ -111,9 +113,10 @@ def device(number: int) -> Device:
     call("cuDeviceGet", ctypes.byref(handle), number)
     name = ctypes.create_string_buffer(100)
     call("cuDeviceGetName", name, len(name), handle)
-    major, minor, processors = (_attribute(kind, handle) for kind in (MAJOR, MINOR, PROCESSORS))
+    major, minor, processors, shared = (_attribute(kind, handle) for kind in (MAJOR, MINOR, PROCESSORS, SHARED))
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle, what="opening the GPU")
-    return Device(number, name.value.decode(), architecture_of(major, minor), processors, context.value or 0)
+    architecture = newest_for(major, minor)
+    return Device(number, name.value.decode(), architecture, processors, shared, context.value or 0)
 
 
 def clock(number: int) -> int:
@@ -129,10 +132,10 @@ def _attribute(kind: int, handle: ctypes.c_int) -> int:
     return value.value
 
 
-def architecture_of(major: int, minor: int) -> str:
+def newest_for(major: int, minor: int) -> str:
     """Return the newest known architecture whose code a GPU of a compute capability runs; DeviceError for none.
 
-    >>> architecture_of(9, 0), architecture_of(8, 8), architecture_of(20, 0)
+    >>> newest_for(9, 0), newest_for(8, 8), newest_for(20, 0)
     ('sm_90', 'sm_87', 'sm_120')
     """
     own = 10 * major + minor
@@ -196,11 +199,16 @@ class Stream:
 class Module:
     """Machine code of one function on a device, made of PTX by the driver."""
 
-    __slots__ = ("device", "function", "handle")
+    __slots__ = ("device", "function", "handle", "shared", "threads")
 
-    def __init__(self, owner: Device, ptx: str, entry: str) -> None:
+    def __init__(self, owner: Device, ptx: str, entry: str, shared: int = 0) -> None:
+        """Load PTX; each warp of the function's threads has so many bytes of shared memory."""
+        warps = min(THREADS // WARP, owner.shared // shared) if shared else THREADS // WARP
+        if not warps:
+            why = f"its points need {shared} bytes of shared memory, and it has {owner.shared}"
+            raise DeviceError(f"{owner.name}: code for another GPU", why=why, do="write the kernel for this one: gpu()")
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.device, self.handle = owner, 0
+        self.device, self.handle, self.threads, self.shared = owner, 0, WARP * warps, shared * warps
         log = ctypes.create_string_buffer(LOG_BYTES)
         options = (ctypes.c_int * 2)(LOG, LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
@@ -213,6 +221,8 @@ class Module:
                 raise DeviceError(error.what, why=f"{error.why} {said}".strip(), do=error.do) from None
             self.handle = module.value or 0
             call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
+            if self.shared > GRANTED:
+                call("cuFuncSetAttribute", function, SHARED_BYTES, self.shared, what="shared memory of the GPU")
         self.function = function.value or 0
 
     def attribute(self, kind: int) -> int:
@@ -226,10 +236,10 @@ class Module:
         """Start the function on many points: addresses and steps of all arrays; the context must be current."""
         numbers = [ctypes.c_uint64(number) for number in (count, *(part for place in places for part in place))]
         table = (ctypes.c_void_p * len(numbers))(*map(ctypes.addressof, numbers))
-        blocks = -(-count // THREADS)
+        blocks = -(-count // self.threads)
         if blocks > MOST_BLOCKS:
             raise DeviceError(what, why="a GPU starts at most 2**31 blocks of threads", do="call it with fewer points")
-        grid = (blocks, 1, 1, THREADS, 1, 1, 0)
+        grid = (blocks, 1, 1, self.threads, 1, 1, self.shared)
         call("cuLaunchKernel", ctypes.c_void_p(self.function), *grid, ctypes.c_void_p(stream), table, None, what=what)
 
     def __del__(self) -> None:

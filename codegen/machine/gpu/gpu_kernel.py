@@ -19,7 +19,8 @@ from codegen.machine.batches.batch import batch_arrays, in_points, leading_axes,
 from codegen.machine.calls.arguments import Array, as_numbers, split_out
 from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, Foreign, foreign, is_on_device
-from codegen.machine.gpu.device_text import ENTRY, device_text
+from codegen.machine.gpu.device_entry import ENTRY
+from codegen.machine.gpu.device_text import device_text
 from codegen.machine.gpu.driver import (
     LOCAL_BYTES,
     REGISTERS,
@@ -59,7 +60,7 @@ class GpuKernel:
     ('sm_80', True)
     """
 
-    __slots__ = ("_lock", "_modules", "architecture", "device", "options", "pack", "program", "ptx", "unpack")
+    __slots__ = ("_lock", "_modules", "architecture", "device", "options", "pack", "program", "ptx", "shared", "unpack")
 
     def __init__(
         self,
@@ -70,10 +71,11 @@ class GpuKernel:
         *,
         architecture: str,
         ptx: str,
+        shared: int,
         device: int = 0,
     ) -> None:
         self.program, self.options, self.pack, self.unpack = program, options, pack, unpack
-        self.architecture, self.ptx, self.device = architecture, ptx, device
+        self.architecture, self.ptx, self.shared, self.device = architecture, ptx, shared, device
         self._modules: dict[int, Module] = {}  # by the number of the device
         self._lock = threading.Lock()
 
@@ -89,8 +91,9 @@ class GpuKernel:
     ) -> GpuKernel:
         """Write a kernel for an architecture, or for the GPU that is there."""
         architecture = arch or (device(number).architecture if has_driver() else COMMON)
-        ptx = device_assembly(device_text(program, options), architecture)
-        return cls(program, options, pack, unpack, architecture=architecture, ptx=ptx, device=number)
+        written = device_text(program, options, architecture)
+        ptx, shared = device_assembly(written.text, architecture), written.shared
+        return cls(program, options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=number)
 
     def __call__(self, *args: Any, out: Any = None, stream: Any = None) -> Any:
         """Evaluate at all points; see the class.
@@ -197,7 +200,7 @@ class GpuKernel:
         """Return the machine code for a device, made by its driver at the first call there."""
         with self._lock:
             if number not in self._modules:
-                self._modules[number] = Module(device(number), self.ptx, ENTRY)
+                self._modules[number] = Module(device(number), self.ptx, ENTRY, self.shared)
             return self._modules[number]
 
     @property
@@ -213,7 +216,7 @@ class GpuKernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         data = encode(self.program, self.options)
-        return revive, (data, self.pack, self.unpack, self.architecture, self.ptx, self.device)
+        return revive, (data, self.pack, self.unpack, self.architecture, self.ptx, self.shared, self.device)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
@@ -221,11 +224,13 @@ class GpuKernel:
 
 
 def revive(
-    data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, device: int
+    data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, shared: int, device: int
 ) -> GpuKernel:
     """Return a kernel from what its pickle has."""
     found = decode(data, "a pickled kernel")
-    return GpuKernel(found.program, found.options, pack, unpack, architecture=architecture, ptx=ptx, device=device)
+    return GpuKernel(
+        found.program, found.options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=device
+    )
 
 
 def stream_number(stream: Any) -> int:
