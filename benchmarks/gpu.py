@@ -15,7 +15,6 @@ import ctypes
 import importlib
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -37,12 +36,16 @@ from benchmarks.problems import (
     make_network,
 )
 from benchmarks.tables import number, percent, table
+from codegen.emission.emit import Form, emit
+from codegen.emission.schedule import schedule
 from codegen.engine import device_assembly
+from codegen.ir.region import RolledProgram
+from codegen.lowering.passes import prepare
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.gpu import driver
 from codegen.machine.gpu.device_arrays import DeviceArray
 from codegen.machine.gpu.device_entry import ENTRY, Entry
-from codegen.machine.gpu.device_text import device_text
+from codegen.machine.gpu.device_text import called_text
 from codegen.machine.gpu.gpu_kernel import GpuKernel
 
 COUNTS = (10**3, 10**4, 10**5, 10**6, 10**7)
@@ -242,18 +245,20 @@ def mapped(problem: Problem) -> Callable[[DeviceArray], float]:
 def through_memory(kernel: Kernel) -> Callable[..., float] | None:
     """Return what times our code with every value in global memory, as CusADi's is."""
     owner = driver.device(0)
-    text = device_text(kernel.program, replace(kernel.options, chunk=1), owner.architecture).text
-    room = re.search(r"%w=alloca \[(\d+) x i8\],align 64", text)
-    if room is None or "@once(" in text or "region" in text:
+    prepared = None if isinstance(kernel.program, RolledProgram) else prepare(kernel.program, kernel.options)
+    if prepared is None or prepared.program.seeded:
         return None  # loops and sweeps have no such form
-    text = text.replace(room[0], "%w.at=getelementptr ptr,ptr %out,i64 1\n%w=load ptr,ptr %w.at,align 8")
-    (output,) = kernel.program.outputs
-    entry = Entry(1, (output.size, int(room[1]) // 8), "double", 8)
-    text = text[: text.index("declare i32 @llvm.nvvm")] + entry.text()
+    form = Form(formulas=True, device=True)
+    order = schedule(prepared.fused, chunk=1)
+    emitted = emit(prepared.program, prepared.fused, order, form)
+    slots = max(order.workspace, 1)
+    local = f"%w=alloca [{8 * slots} x i8],align 64"
+    given = "%w.at=getelementptr ptr,ptr %out,i64 1\n%w=load ptr,ptr %w.at,align 8"
+    emitted.functions[0] = emitted.functions[0].replace(local, given)  # where an output more would be
+    text = called_text(kernel.program.name, emitted, Entry(1, 2, "double", 8))
     module = driver.Module(owner, device_assembly(text, owner.architecture), ENTRY)
 
     def run(owner: driver.Device, given: DeviceArray, result: DeviceArray, count: int) -> float:
-        slots = int(room[1]) // 8
         memory = driver.Memory(owner, 8 * slots * count, "values")
         places = [(array.__cuda_array_interface__["data"][0], array.size // count) for array in (given, result)]
         return seconds(owner, lambda: module.launch(count, [*places, (memory.address, slots)], 0, "CusADi's scheme"))

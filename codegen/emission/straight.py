@@ -70,6 +70,7 @@ class StraightPlan:
         return self.order.workspace
 
 
+DEVICE_COLUMNS = 4  # of a sweep that a thread of a GPU computes side by side: residuals are read once for all of them
 LONGEST = 1_000_000  # characters of IR in one module: under a second of LLVM's time
 
 
@@ -149,17 +150,19 @@ class SweepPlan:
 
         Several points side by side fill the lanes themselves, and columns follow one another.
         """
-        columns, one_by_one = self.program.inputs[-1].size, form.lanes.width > 1 or form.device
-        if one_by_one:
+        columns, points = self.program.inputs[-1].size, form.lanes.width
+        width = min(self.lanes.width, DEVICE_COLUMNS) if form.device else 1 if points > 1 else self.lanes.width
+        if width == 1:
             second = replace(form, name="columns", inputs={1: Layout(-1, uniform=True)})
         else:
             rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
-            second = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
+            beside, layouts = Lanes(width, form.lanes.scalar), {0: Layout(1, uniform=True), 1: Layout(-1)}
+            second = replace(form, name="columns", lanes=beside, inputs=layouts, outputs=rows)
         with part("once"):
             emitted = self.once.emit(replace(form, name="once"))
         with part("columns"):
             emitted += self.columns.emit(second)
-        kernel = driver(self.program, self.residuals, 1 if one_by_one else self.lanes.width, form.lanes)
+        kernel = driver(self.program, self.residuals, width, form.lanes)
         unit = unit_vectors(columns, form.lanes.scalar)
         return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})
 

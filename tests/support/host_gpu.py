@@ -20,7 +20,7 @@ import pytest
 from codegen.engine import compile_text, device_assembly
 from codegen.functions.symbols import addresses_of
 from codegen.machine.gpu import driver, gpu_kernel
-from codegen.machine.gpu.device_entry import TILE
+from codegen.machine.gpu.device_entry import HEAD, TILE
 
 INVALID = 1
 THREAD = """@thread=internal global [3 x i32] zeroinitializer
@@ -44,52 +44,70 @@ LAUNCH = """define i32 @launch(i32 %blocks,i32 %threads,ptr %table) {
 start:
 %pb=getelementptr i32,ptr @thread,i64 0
 %ps=getelementptr i32,ptr @thread,i64 1
+%pt=getelementptr i32,ptr @thread,i64 2
 store i32 %threads,ptr %ps
 LOADS
-br label %next
-next:
-%b=phi i32 [0,%start],[%b1,%next]
+br label %blocks.next
+blocks.next:
+%b=phi i32 [0,%start],[%b1,%blocks.more]
 store i32 %b,ptr %pb
-CALLS
+br label %threads.next
+threads.next:
+%t=phi i32 [0,%blocks.next],[%t1,%threads.next]
+store i32 %t,ptr %pt
+call void @batch(ARGUMENTS)
+%t1=add i32 %t,1
+%tm=icmp ult i32 %t1,%threads
+br i1 %tm,label %threads.next,label %blocks.more
+blocks.more:
 %b1=add i32 %b,1
 %bm=icmp ult i32 %b1,%blocks
-br i1 %bm,label %next,label %end
+br i1 %bm,label %blocks.next,label %end
 end:
 ret i32 0
 }
 """
-THREADS = """define internal void @all.NAME(i32 %threads,PARAMETERS) {
-start:
-%pt=getelementptr i32,ptr @thread,i64 2
+# In the place of what a warp does together: each thread copies its own row.
+FLUSH = """define internal void @flush.SIZE.PITCH(HEAD) {
+begin:
+%inside=icmp ult i64 %point,%count
+br i1 %inside,label %copy,label %end
+copy:
+%row=mul i32 %lane,PITCH
+%from=getelementptr SCALAR,ptr %tile,i32 %row
+%skipped=mul i64 %point,%step
+%into=getelementptr SCALAR,ptr %out,i64 %skipped
 br label %next
 next:
-%t=phi i32 [0,%start],[%t1,%next]
-store i32 %t,ptr %pt
-call void @NAME(PARAMETERS)
-%t1=add i32 %t,1
-%tm=icmp ult i32 %t1,%threads
-br i1 %tm,label %next,label %end
+%j=phi i64 [0,%copy],[%then,%next]
+%source=getelementptr SCALAR,ptr %from,i64 %j
+%value=load SCALAR,ptr %source
+%target=getelementptr SCALAR,ptr %into,i64 %j
+store SCALAR %value,ptr %target
+%then=add i64 %j,1
+%more=icmp ult i64 %then,SIZE
+br i1 %more,label %next,label %end
 end:
 ret void
-}
-"""
+}"""
+FLUSHES = re.compile(r"define internal void @flush\.(\d+)\.(\d+)\(.*?\n}", re.DOTALL)
 
 
 def host_text(text: str, shared: int = 0) -> tuple[str, int]:
-    """Return IR for a GPU as IR for this machine, and the number of its parameters.
-
-    Its function `launch` runs all blocks: of each all threads up to the barrier, and then all threads from there on.
-    """
-    head, _, entry = text.partition("define ptx_kernel void @batch(")
-    kinds = ["ptr" if part.startswith("ptr") else "i64" for part in entry[: entry.index(")")].split(",")]
+    """Return IR for a GPU as IR for this machine, whose `launch` runs all threads, and the number of parameters."""
+    found = re.search(r"define ptx_kernel void @batch\(([^{]*)\) \{", text)
+    assert found is not None
+    kinds = ["ptr" if part.startswith("ptr") else "i64" for part in found[1].split(",")]
     loads = [f"%q{k}=getelementptr i64,ptr %table,i64 {k}\n%a{k}=load {kind},ptr %q{k}" for k, kind in enumerate(kinds)]
-    parameters = ",".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
-    names = [name for name in ("fill", "deliver") if f"@{name}(" in head]
-    here = re.sub(r"(?m)^declare .*@llvm\.nvvm.*\n|^@tile=.*\n", "", head).replace("llvm.nvvm.read.ptx.sreg.", "own.")
-    here = here.replace(TILE, "@tile") + f"@tile=internal global [{max(shared, 1)} x i8] zeroinitializer,align 64\n"
-    here += THREAD + "".join(THREADS.replace("NAME", name).replace("PARAMETERS", parameters) for name in names)
-    calls = "\n".join(f"call void @all.{name}(i32 %threads,{parameters})" for name in names)
-    return here + LAUNCH.replace("LOADS", "\n".join(loads)).replace("CALLS", calls), len(kinds)
+    arguments = ",".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
+    scalar = "float" if "global [0 x float]" in text else "double"
+    own = FLUSH.replace("HEAD", HEAD).replace("SCALAR", scalar)
+    here = FLUSHES.sub(lambda each: own.replace("SIZE", each[1]).replace("PITCH", each[2]), text)
+    here = re.sub(r"(?m)^declare .*@llvm\.nvvm.*\n|^@tile=.*\n", "", here)
+    here = here.replace("define ptx_kernel void", "define internal void").replace(TILE, "@tile")
+    here = here.replace("llvm.nvvm.read.ptx.sreg.", "own.") + THREAD
+    here += f"@tile=internal global [{max(shared, 1)} x i8] zeroinitializer,align 64\n"
+    return here + LAUNCH.replace("LOADS", "\n".join(loads)).replace("ARGUMENTS", arguments), len(kinds)
 
 
 class HostDriver:

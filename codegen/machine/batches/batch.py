@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,7 +44,19 @@ def signature(inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
     return f"{shapes(inputs)}->{shapes(outputs)}"
 
 
-def leading_axes(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[int, ...]:
+class Shaped(Protocol):
+    """What has axes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+
+
+def leading_axes(arrays: Sequence[Shaped], declared: Sequence[Input]) -> tuple[int, ...]:
     """Return the common shape of the axes in front of the declared ones.
 
     ArgumentError for an array that does not end in its declared shape, or leading axes that do not broadcast.

@@ -24,48 +24,84 @@ GPU_MEMORY = 2  # how DLPack names memory of NVIDIA's GPUs
 CODES = {"f": 2, "c": 5}  # how DLPack names kinds of numbers
 
 
-@dataclass(frozen=True)
-class Foreign:
-    """An array of a device as others describe it: `view` has its address, shape, dtype and steps, and is never read."""
+@dataclass(frozen=True, slots=True)
+class View:
+    """An array of a device as it describes itself; its numbers are never read here."""
 
-    view: Array
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # in bytes; None for C order
+    dtype: str  # as the interface writes it
     device: int
-    stream: int | None  # its numbers are there when the work of this stream is done
+    stream: int | None  # the numbers are there when the work of this stream is done
     read_only: bool
     owner: object  # kept, and with it the memory
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The addresses of its first byte and behind its last one."""
+        size = int(self.dtype[2:])
+        if 0 in self.shape:
+            return self.address, self.address
+        if self.strides is None:
+            return self.address, self.address + size * prod(self.shape)
+        ends = [(length - 1) * step for length, step in zip(self.shape, self.strides, strict=True)]
+        return self.address + sum(min(end, 0) for end in ends), self.address + size + sum(max(end, 0) for end in ends)
+
+    def points(self, own: tuple[int, ...], leading: tuple[int, ...]) -> tuple[int, int] | None:
+        """Return the address of the first point and the bytes from a point to the next; None where they differ.
+
+        A point has the shape `own`; its numbers lie side by side, or the answer is None, too.
+        """
+        axes, size = self.ndim - len(own), int(self.dtype[2:])
+        if self.strides is None and (self.shape[:axes] == leading or axes == 0):
+            return self.address, size * prod(own) if axes else 0
+        described = {"shape": self.shape, "typestr": self.dtype, "data": (self.address, False),
+                     "strides": self.strides, "version": 3}  # fmt: skip
+        try:
+            rows = np.asarray(_Described(described)).reshape(*self.shape[:axes], prod(own), copy=False)
+            found = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
+        except ValueError:
+            return None
+        if (prod(own) > 1 and found.strides[1] != size) or found.strides[0] < 0:
+            return None
+        return found.__array_interface__["data"][0], found.strides[0]
+
+
+class _Described:
+    """What NumPy makes an array of without looking at its numbers."""
+
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__array_interface__ = interface
 
 
 def is_on_device(value: Any) -> bool:
     """Whether an argument is an array of a GPU."""
-    return not isinstance(value, np.ndarray) and hasattr(value, "__cuda_array_interface__")
+    return hasattr(type(value), "__cuda_array_interface__")  # of the type: making the interface takes a while
 
 
-def foreign(value: Any, where: str) -> Foreign:
+def view_of(value: Any, where: str) -> View:
     """Return an array of a GPU as it describes itself; ArgumentError for a description that cannot be followed.
 
     `where` says which argument it is.
     """
+    if isinstance(value, DeviceArray):
+        return View(value.address, value.shape, None, value.dtype.str, value.device, value.stream, False, value)
     found = value.__cuda_array_interface__
     if found.get("mask") is not None:
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
-    address, read_only = found["data"]
-    shape, kind = tuple(found["shape"]), np.dtype(found["typestr"])
-    if prod(shape) == 0:
-        return Foreign(np.empty(shape, kind), EMPTY, None, read_only, value)
-    described = {"shape": shape, "typestr": kind.str, "data": (address, read_only), "strides": found.get("strides"),
-                 "version": 3}  # fmt: skip
-    view = np.asarray(_Described(described))
-    stream = found.get("stream")
+    (address, read_only), shape, stream = found["data"], tuple(found["shape"]), found.get("stream")
     if stream == 0:
         raise ArgumentError("stream 0", where=where, why="the interface leaves open which one that is", do="use 1 or 2")
-    return Foreign(view, device_of(address, where), 0 if stream == LEGACY else stream, read_only, value)
-
-
-class _Described:
-    """What NumPy makes a view of without looking at its numbers."""
-
-    def __init__(self, interface: dict[str, Any]) -> None:
-        self.__array_interface__ = interface
+    strides = None if found.get("strides") is None else tuple(found["strides"])
+    device = device_of(address, where) if prod(shape) else EMPTY
+    stream = 0 if stream == LEGACY else stream
+    return View(address, shape, strides, found["typestr"], device, stream, read_only, value)
 
 
 class DeviceArray:
@@ -75,10 +111,15 @@ class DeviceArray:
     who takes the array by its interfaces waits for it.
     """
 
-    __slots__ = ("_memory", "_stream", "dtype", "shape")
+    __slots__ = ("_memory", "dtype", "shape", "stream")
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], stream: int) -> None:
-        self._memory, self._stream, self.shape, self.dtype = memory, stream, shape, dtype
+        self._memory, self.stream, self.shape, self.dtype = memory, stream, shape, dtype
+
+    @property
+    def address(self) -> int:
+        """Where its first element is."""
+        return self._memory.address
 
     @property
     def ndim(self) -> int:
@@ -102,8 +143,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self._memory.address, False), "strides": None,
-                "stream": self._stream or LEGACY, "version": 3}  # fmt: skip
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False), "strides": None,
+                "stream": self.stream or LEGACY, "version": 3}  # fmt: skip
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
@@ -111,8 +152,8 @@ class DeviceArray:
         result = np.empty(self.shape, self.dtype)
         owner: Device = self._memory.device
         with owner.current():
-            copy_out(result.ctypes.data, self._memory.address, self.nbytes, self._stream)
-            wait(self._stream)
+            copy_out(result.ctypes.data, self.address, self.nbytes, self.stream)
+            wait(self.stream)
         return result if dtype is None else result.astype(dtype)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -123,7 +164,7 @@ class DeviceArray:
         if options.get("dl_device") not in (None, self.__dlpack_device__()) or options.get("copy"):
             raise BufferError("the array is handed over where it is, without a copy")
         with self._memory.device.current():
-            wait(self._stream)
+            wait(self.stream)
         return _capsule(self)
 
     def __len__(self) -> int:
@@ -170,7 +211,7 @@ _deleter, _destructor = _DELETER(_delete), ctypes.PYFUNCTYPE(None, ctypes.c_void
 def _capsule(array: DeviceArray) -> Any:
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     tensor = _Tensor(
-        array._memory.address, GPU_MEMORY, array.device, array.ndim, CODES[array.dtype.kind], 8 * array.dtype.itemsize,
+        array.address, GPU_MEMORY, array.device, array.ndim, CODES[array.dtype.kind], 8 * array.dtype.itemsize,
         1, shape, None, 0, None, _deleter,
     )  # fmt: skip
     address = ctypes.addressof(tensor)

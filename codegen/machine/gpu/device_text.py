@@ -12,21 +12,25 @@ Functions are those of `codegen.functions.lane_formulas`: a GPU has no C library
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import STACK_BYTES, Emitted, Form
 from codegen.engine import architecture_of
 from codegen.errors import LoweringError
+from codegen.functions.symbols import Symbol
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare
 from codegen.machine.calls.compiled import planned
 from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.windows import window_entry, windowed
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 
 WHOLE = 8000  # operations in one function: what assembles them takes time that grows with their square
 LONGEST = 800_000  # characters of its text
+WARPS = 2  # of a multiprocessor, at least, that their tiles leave room for
 PART = 2000  # operations to a function of a longer program
 # In the place of memset, which would write byte after byte.
 CLEARING = """define internal void @clear(ptr %p,i64 %count) alwaysinline {
@@ -66,39 +70,54 @@ def device_text(program: Program | RolledProgram, options: Options, architecture
     >>> "fadd double" in device_text(program_from_sympy([x], [x + 1]), Options(), "sm_80").text
     True
     """
-    emitted = _emitted(program, replace(options, threads=1))
+    form = Form(lanes=options.number.lanes(), formulas=True, device=True)
+    options = replace(options, threads=1)
+    prepared = None if isinstance(program, RolledProgram) else prepare(program, options)
+    if prepared is None or prepared.program.seeded or len(prepared.fused.live()) > WHOLE:
+        return _called(program, options, form, architecture_of(architecture).shared)
+    entry = window_entry(prepared.program, form)
+    body, symbols = windowed(prepared.program, prepared.fused, form, entry)
+    _refuse(program.name, symbols, body)
+    arguments = ",".join(f"{kind} {name}" for kind, name in entry.found)
+    call = f"call void @body(ptr %in,ptr %out,ptr null,{arguments})"
+    return DeviceText("\n".join([body, *_declared(symbols, body), entry.text([call], body)]), entry.shared)
+
+
+def _called(program: Program | RolledProgram, options: Options, form: Form, shared: int) -> DeviceText:
+    """A kernel as it is written for one point, whose results go into rows of the tile where those of a warp fit in."""
+    if isinstance(program, RolledProgram):
+        emitted = planned(without_library(program), options).emit(form)
+    else:
+        emitted = planned(program, replace(options, chunk=options.chunk or PART)).emit(form)
+    sizes = [output.size * options.number.parts for output in program.outputs]
+    entry = Entry(len(program.arguments), len(sizes), form.lanes.type, form.lanes.size, tuple(sizes))
+    if max(sizes, default=0) <= 1 or entry.shared > shared // WARPS:
+        entry = replace(entry, rows=())
+    return DeviceText(called_text(program.name, emitted, entry), entry.shared)
+
+
+def called_text(name: str, emitted: Emitted, entry: Entry) -> str:
+    """Return IR in which an entry calls a kernel that is written for one point."""
     bodies = "\n".join([*emitted.chunks, *emitted.functions])
-    _refuse(program.name, emitted, bodies)
-    scalar, parts = options.number.lanes(), options.number.parts
-    sizes = [output.size * parts for output in program.outputs]
-    limit = architecture_of(architecture).shared
-    entry = Entry.of(len(program.arguments), sizes, scalar.type, scalar.size, limit)
-    clearing = CLEARING.replace("SCALAR", scalar.type).replace("BYTES", str(scalar.size))
-    text = "\n".join([*_inlined(emitted), *_declared(emitted, bodies), clearing, entry.text()])
-    text = MEMSET.sub(lambda found: f"@clear({found[1]},i64 {int(found[2]) // scalar.size})", text)
-    return DeviceText(text, entry.shared)
+    _refuse(name, emitted.symbols, bodies)
+    body = ["%status=call i32 @kernel(ptr %in,ptr %out)"]
+    for k, size in enumerate(entry.rows):
+        body += entry.flush(k, k, 0, size)
+    clearing = CLEARING.replace("SCALAR", entry.scalar).replace("BYTES", str(entry.bytes))
+    text = "\n".join([*_inlined(emitted), *_declared(emitted.symbols, bodies), clearing, entry.text(body, "")])
+    return MEMSET.sub(lambda found: f"@clear({found[1]},i64 {int(found[2]) // entry.bytes})", text)
 
 
-def _refuse(name: str, emitted: Emitted, bodies: str) -> None:
+def _refuse(name: str, symbols: Mapping[str, Symbol], text: str) -> None:
     """Raise LoweringError for what a GPU has not."""
-    if "call ptr @malloc" in bodies:
+    if "call ptr @malloc" in text:
         raise LoweringError(
             f"{name} on a GPU", why=f"a point of it needs more than {STACK_BYTES} bytes of workspace",
             do="use kernel.batch, or a function of fewer numbers",
         )  # fmt: skip
-    missing = sorted(_plain(found) for found, symbol in emitted.symbols.items() if symbol.addresses)
+    missing = sorted(_plain(found) for found, symbol in symbols.items() if symbol.addresses)
     if missing:
         raise LoweringError(f"{', '.join(missing)} on a GPU", why="there is no formula for it", do="use kernel.batch")
-
-
-def _emitted(program: Program | RolledProgram, options: Options) -> Emitted:
-    """The kernel for one point, as a GPU is to have it."""
-    form = Form(lanes=options.number.lanes(), formulas=True, device=True)
-    if isinstance(program, RolledProgram):
-        return planned(without_library(program), options).emit(form)
-    size = len(prepare(program, options).fused.live())
-    chunk = options.chunk or (WHOLE if size <= WHOLE else PART)
-    return planned(program, replace(options, chunk=chunk)).emit(form)
 
 
 def _inlined(emitted: Emitted) -> list[str]:
@@ -114,11 +133,11 @@ def _where_called(text: str) -> str:
     return re.sub(r"(?m)^(define internal .*\))( noinline)?(.*\{)$", r"\1 alwaysinline\3", kept)
 
 
-def _declared(emitted: Emitted, bodies: str) -> list[str]:
+def _declared(symbols: Mapping[str, Symbol], text: str) -> list[str]:
     """Declarations, and the functions that have formulas."""
     return [
-        _where_called(found.text) if bodies.count(f"@{found.name}(") <= CALLS else found.text
-        for found in emitted.symbols.values()
+        _where_called(found.text) if text.count(f"@{found.name}(") <= CALLS else found.text
+        for found in symbols.values()
         if found.name not in ("malloc", "free")
     ]
 

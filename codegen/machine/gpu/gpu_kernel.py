@@ -14,11 +14,10 @@ from codegen.engine import device_assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
-from codegen.lanes import NumberType
 from codegen.machine.batches.batch import batch_arrays, in_points, leading_axes, put_back
 from codegen.machine.calls.arguments import Array, as_numbers, split_out
 from codegen.machine.calls.compiled import Pack, Unpack
-from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, Foreign, foreign, is_on_device
+from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, View, is_on_device, view_of
 from codegen.machine.gpu.device_entry import ENTRY
 from codegen.machine.gpu.device_text import device_text
 from codegen.machine.gpu.driver import (
@@ -60,7 +59,19 @@ class GpuKernel:
     ('sm_80', True)
     """
 
-    __slots__ = ("_lock", "_modules", "architecture", "device", "options", "pack", "program", "ptx", "shared", "unpack")
+    __slots__ = (
+        "_lock",
+        "_modules",
+        "_names",
+        "architecture",
+        "device",
+        "options",
+        "pack",
+        "program",
+        "ptx",
+        "shared",
+        "unpack",
+    )
 
     def __init__(
         self,
@@ -76,6 +87,8 @@ class GpuKernel:
     ) -> None:
         self.program, self.options, self.pack, self.unpack = program, options, pack, unpack
         self.architecture, self.ptx, self.shared, self.device = architecture, ptx, shared, device
+        self._names = [f"argument {k} ({array.name})" for k, array in enumerate(program.arguments)]
+        self._names += [f"out[{k}]" for k in range(len(program.outputs))]
         self._modules: dict[int, Module] = {}  # by the number of the device
         self._lock = threading.Lock()
 
@@ -123,75 +136,78 @@ class GpuKernel:
 
     def _resident(self, packed: Sequence[Any], given: Sequence[Any], stream: int) -> list[Any]:
         """Compute where the arrays are."""
-        declared, number = self.program.arguments, self.options.number
+        declared = self.program.arguments
         if len(packed) != len(declared):
             raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(declared)}")
-        owner = self._owner([*packed, *given])
+        names = self._names
+        known = [
+            view_of(value, name) if is_on_device(value) else None for value, name in zip(packed, names, strict=False)
+        ]
+        targets = [view_of(value, name) for value, name in zip(given, names[len(declared) :], strict=False)]
+        owner = self._owner([view for view in (*known, *targets) if view is not None])
         with owner.current():
             inputs = [
-                foreign(value, f"argument {k} ({array.name})")
-                if is_on_device(value)
-                else uploaded(as_numbers(value, array, k, number), owner, stream)
-                for k, (value, array) in enumerate(zip(packed, declared, strict=True))
+                view or uploaded(as_numbers(value, array, k, self.options.number), owner, stream)
+                for k, (view, value, array) in enumerate(zip(known, packed, declared, strict=True))
             ]
-            leading = leading_axes([found.view for found in inputs], declared)
-            results, outputs = self._results(given, leading, owner, stream)
-            for found in (*inputs, *outputs):
-                if found.stream is not None:
-                    wait_for(stream, found.stream)
+            leading = leading_axes(inputs, declared)
+            results: list[Any] = list(given) or self._fresh(leading, owner, stream)
+            outputs = targets or [view_of(array, "a result") for array in results]
             self._start(inputs, outputs, leading, owner, stream)
         return results
 
-    def _owner(self, values: Sequence[Any]) -> Device:
+    def _owner(self, views: Sequence[View]) -> Device:
         """The one device that all arrays are on."""
-        found = {foreign(value, "an argument").device for value in values if is_on_device(value)} - {EMPTY}
+        found = {view.device for view in views} - {EMPTY}
         if len(found) > 1:
             raise ArgumentError(f"arrays on GPUs {sorted(found)}", why="a kernel runs on one", do="copy them to one")
         return device(found.pop() if found else self.device)
 
-    def _results(
-        self, given: Sequence[Any], leading: tuple[int, ...], owner: Device, stream: int
-    ) -> tuple[list[Any], list[Foreign]]:
-        """Results as they are returned, and as they are described."""
-        dtype, shapes = self.options.number.dtype, [leading + output.shape for output in self.program.outputs]
-        if not given:
-            sizes = [dtype.itemsize * prod(shape) for shape in shapes]
-            what = f"results of {self._what(prod(leading))}"
-            fresh = [DeviceArray(Memory(owner, size, what), shape, dtype, stream)
-                     for size, shape in zip(sizes, shapes, strict=True)]  # fmt: skip
-            return list(fresh), [foreign(array, "a result") for array in fresh]
-        found = [foreign(value, f"out[{k}]") for k, value in enumerate(given)]
-        for k, (array, shape) in enumerate(zip(found, shapes, strict=True)):
-            if array.view.shape != shape or array.view.dtype != dtype:
-                met = f"an array of shape {array.view.shape}, {array.view.dtype}"
-                raise ArgumentError(met, where=f"out[{k}]", why=f"the result is of shape {shape}, {dtype}")
-            if array.read_only:
-                raise ArgumentError("a read-only array", where=f"out[{k}]", why="the result is written into it")
-        return list(given), found
+    def _fresh(self, leading: tuple[int, ...], owner: Device, stream: int) -> list[Any]:
+        """Arrays for results."""
+        dtype, what = self.options.number.dtype, f"results of {self._what(prod(leading))}"
+        shapes = [leading + output.shape for output in self.program.outputs]
+        memories = [Memory(owner, dtype.itemsize * prod(shape), what) for shape in shapes]
+        return [DeviceArray(memory, shape, dtype, stream) for memory, shape in zip(memories, shapes, strict=True)]
 
     def _start(
-        self,
-        inputs: Sequence[Foreign],
-        outputs: Sequence[Foreign],
-        leading: tuple[int, ...],
-        owner: Device,
-        stream: int,
+        self, inputs: Sequence[View], outputs: Sequence[View], leading: tuple[int, ...], owner: Device, stream: int
     ) -> None:
         """Start the work on all points."""
-        count, number = prod(leading), self.options.number
-        refuse_overlaps(inputs, outputs)
+        count, number, dtype = prod(leading), self.options.number, self.options.number.dtype
+        shapes = [array.shape for array in self.program.arguments] + [array.shape for array in self.program.outputs]
+        self._check_outputs(inputs, outputs, leading)
+        places = []
+        for view, own, name in zip((*inputs, *outputs), shapes, self._names, strict=True):
+            if view.dtype != dtype.str:
+                raise ArgumentError(f"dtype {view.dtype}", where=name, why=f"the kernel computes in {number.name}")
+            places.append(view.points(own, leading) if count else (0, 0))
+            if places[-1] is None:
+                raise _steps(view, name)
         if not count:
             return
-        shapes = [array.shape for array in self.program.arguments] + [array.shape for array in self.program.outputs]
-        places = [
-            place_of(found, own, leading, number, name)
-            for found, own, name in zip((*inputs, *outputs), shapes, self._names(), strict=True)
-        ]
-        self.module(owner.number).launch(count, places, stream, self._what(count))
+        for view in (*inputs, *outputs):
+            if view.stream not in (None, stream):
+                wait_for(stream, view.stream or 0)
+        size = dtype.itemsize // number.parts
+        self.module(owner.number).launch(
+            count, [(place[0], place[1] // size) for place in places if place], stream, self.program.name
+        )
 
-    def _names(self) -> list[str]:
-        names = [f"argument {k} ({array.name})" for k, array in enumerate(self.program.arguments)]
-        return names + [f"out[{k}]" for k in range(len(self.program.outputs))]
+    def _check_outputs(self, inputs: Sequence[View], outputs: Sequence[View], leading: tuple[int, ...]) -> None:
+        """ArgumentError for arrays that results cannot be written into."""
+        for k, (view, output) in enumerate(zip(outputs, self.program.outputs, strict=True)):
+            if view.shape != leading + output.shape:
+                why = f"the result is of shape {leading + output.shape}"
+                raise ArgumentError(f"shape {view.shape}", where=f"out[{k}]", why=why)
+            if view.read_only:
+                raise ArgumentError("a read-only array", where=f"out[{k}]", why="the result is written into it")
+            start, end = view.bounds
+            for other in (*inputs, *outputs[:k]):
+                first, last = other.bounds
+                if start < last and first < end:
+                    why = "it shares memory with an argument or another result"
+                    raise ArgumentError(f"out[{k}]", why=why, do="give another array")
 
     def _what(self, count: int) -> str:
         return f"{count} points of {self.program.name}"
@@ -211,7 +227,7 @@ class GpuKernel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the PTX into a file, completely or not at all; its first line says what the function takes."""
-        arrays = ", ".join(f"{name} step" for name in self._names())
+        arrays = ", ".join(f"{name} step" for name in self._names)
         write_kernel(path, f"// {self!r}\n// {ENTRY}(count, {arrays})\n{self.ptx}".encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -249,45 +265,17 @@ def stream_number(stream: Any) -> int:
     return number
 
 
-def uploaded(array: Array, owner: Device, stream: int) -> Foreign:
+def uploaded(array: Array, owner: Device, stream: int) -> View:
     """Return a copy of a NumPy array in the memory of a device."""
     array = np.ascontiguousarray(array)
     memory = Memory(owner, array.nbytes, "an argument")
     copy_in(memory.address, array.ctypes.data, array.nbytes, stream)
     wait(stream)
-    return foreign(DeviceArray(memory, array.shape, array.dtype, stream), "an argument")
+    return view_of(DeviceArray(memory, array.shape, array.dtype, stream), "an argument")
 
 
-def place_of(
-    found: Foreign, own: tuple[int, ...], leading: tuple[int, ...], number: NumberType, name: str
-) -> tuple[int, int]:
-    """Return where an array's points are: an address, and the machine numbers from a point to the next.
-
-    ArgumentError for another dtype, and for steps that the code does not know: nothing is copied.
-    """
-    view = found.view
-    if view.dtype != number.dtype:
-        raise ArgumentError(f"dtype {view.dtype}", where=name, why=f"the kernel computes in {number.name}")
-    axes = view.ndim - len(own)
-    try:
-        rows = view.reshape(*view.shape[:axes], prod(own), copy=False)
-        points = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
-    except ValueError as error:
-        raise _steps(view, name) from error
-    if (prod(own) > 1 and points.strides[1] != number.dtype.itemsize) or points.strides[0] < 0:
-        raise _steps(view, name)
-    return points.__array_interface__["data"][0], points.strides[0] * number.parts // number.dtype.itemsize
-
-
-def _steps(view: Array, name: str) -> ArgumentError:
+def _steps(view: View, name: str) -> ArgumentError:
     return ArgumentError(
         f"an array of shape {view.shape} with steps {view.strides}", where=name,
         why="on a GPU the numbers of a point lie side by side, and points have one step", do="make it contiguous",
     )  # fmt: skip
-
-
-def refuse_overlaps(inputs: Sequence[Foreign], outputs: Sequence[Foreign]) -> None:
-    """ArgumentError for a result that would be written over an argument or another result."""
-    for k, result in enumerate(outputs):
-        if any(np.may_share_memory(result.view, other.view) for other in (*inputs, *outputs[:k])):
-            raise ArgumentError(f"out[{k}]", why="it shares memory with an argument or another result", do="copy it")
