@@ -255,7 +255,9 @@ def through_memory(kernel: Kernel) -> Callable[..., float] | None:
     local = f"%w=alloca [{8 * slots} x i8],align 64"
     given = "%w.at=getelementptr ptr,ptr %out,i64 1\n%w=load ptr,ptr %w.at,align 8"
     emitted.functions[0] = emitted.functions[0].replace(local, given)  # where an output more would be
-    text = called_text(kernel.program.name, emitted, Entry(1, 2, "double", 8))
+    text = called_text(
+        kernel.program.name, emitted, Entry(1, 2, "double", 8), ["%status=call i32 @kernel(ptr %in,ptr %out)"]
+    )
     module = driver.Module(owner, device_assembly(text, owner.architecture), ENTRY)
 
     def run(owner: driver.Device, given: DeviceArray, result: DeviceArray, count: int) -> float:

@@ -70,7 +70,6 @@ class StraightPlan:
         return self.order.workspace
 
 
-DEVICE_COLUMNS = 4  # of a sweep that a thread of a GPU computes side by side: residuals are read once for all of them
 LONGEST = 1_000_000  # characters of IR in one module: under a second of LLVM's time
 
 
@@ -151,20 +150,27 @@ class SweepPlan:
         Several points side by side fill the lanes themselves, and columns follow one another.
         """
         columns, points = self.program.inputs[-1].size, form.lanes.width
-        width = min(self.lanes.width, DEVICE_COLUMNS) if form.device else 1 if points > 1 else self.lanes.width
-        if width == 1:
-            second = replace(form, name="columns", inputs={1: Layout(-1, uniform=True)})
-        else:
-            rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
-            beside, layouts = Lanes(width, form.lanes.scalar), {0: Layout(1, uniform=True), 1: Layout(-1)}
-            second = replace(form, name="columns", lanes=beside, inputs=layouts, outputs=rows)
+        width = 1 if points > 1 or form.device else self.lanes.width
         with part("once"):
             emitted = self.once.emit(replace(form, name="once"))
         with part("columns"):
-            emitted += self.columns.emit(second)
+            emitted += self.columns.emit(self.beside(form, width))
         kernel = driver(self.program, self.residuals, width, form.lanes)
         unit = unit_vectors(columns, form.lanes.scalar)
         return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})
+
+    def beside(self, form: Form, width: int) -> Form:
+        """Return the form of the columns, with so many of a point side by side, or one of several points."""
+        if width == 1:
+            return replace(form, name="columns", inputs={1: Layout(-1, uniform=True)})
+        inputs, rows = {0: Layout(1, uniform=True), 1: Layout(-1)}, range(len(self.columns.program.outputs))
+        return replace(
+            form,
+            name="columns",
+            lanes=Lanes(width, form.lanes.scalar),
+            inputs=inputs,
+            outputs={k: Layout(1) for k in rows},
+        )
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""

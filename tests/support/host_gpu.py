@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ import pytest
 from codegen.engine import compile_text, device_assembly
 from codegen.functions.symbols import addresses_of
 from codegen.machine.gpu import driver, gpu_kernel
-from codegen.machine.gpu.device_entry import HEAD, TILE
+from codegen.machine.gpu.device_arrays import DeviceArray
+from codegen.machine.gpu.device_entry import HEAD, TILE, flush_text
 
 INVALID = 1
 THREAD = """@thread=internal global [3 x i32] zeroinitializer
@@ -68,7 +70,7 @@ ret i32 0
 }
 """
 # In the place of what a warp does together: each thread copies its own row.
-FLUSH = """define internal void @flush.SIZE.PITCH(HEAD) {
+FLUSH = """define internal void @flush.SIZE.PITCH.WIDTH.STRIDE(HEAD) {
 begin:
 %inside=icmp ult i64 %point,%count
 br i1 %inside,label %copy,label %end
@@ -82,7 +84,11 @@ next:
 %j=phi i64 [0,%copy],[%then,%next]
 %source=getelementptr SCALAR,ptr %from,i64 %j
 %value=load SCALAR,ptr %source
-%target=getelementptr SCALAR,ptr %into,i64 %j
+%line=udiv i64 %j,WIDTH
+%within=urem i64 %j,WIDTH
+%down=mul i64 %line,STRIDE
+%place=add i64 %down,%within
+%target=getelementptr SCALAR,ptr %into,i64 %place
 store SCALAR %value,ptr %target
 %then=add i64 %j,1
 %more=icmp ult i64 %then,SIZE
@@ -90,7 +96,7 @@ br i1 %more,label %next,label %end
 end:
 ret void
 }"""
-FLUSHES = re.compile(r"define internal void @flush\.(\d+)\.(\d+)\(.*?\n}", re.DOTALL)
+FLUSHES = re.compile(r"define internal void @flush\.([\d.]+)\(.*?\n}", re.DOTALL)
 
 
 def host_text(text: str, shared: int = 0) -> tuple[str, int]:
@@ -101,8 +107,7 @@ def host_text(text: str, shared: int = 0) -> tuple[str, int]:
     loads = [f"%q{k}=getelementptr i64,ptr %table,i64 {k}\n%a{k}=load {kind},ptr %q{k}" for k, kind in enumerate(kinds)]
     arguments = ",".join(f"{kind} %a{k}" for k, kind in enumerate(kinds))
     scalar = "float" if "global [0 x float]" in text else "double"
-    own = FLUSH.replace("HEAD", HEAD).replace("SCALAR", scalar)
-    here = FLUSHES.sub(lambda each: own.replace("SIZE", each[1]).replace("PITCH", each[2]), text)
+    here = FLUSHES.sub(lambda each: flush_text(FLUSH.replace("HEAD", HEAD), each[1], scalar, 8), text)
     here = re.sub(r"(?m)^declare .*@llvm\.nvvm.*\n|^@tile=.*\n", "", here)
     here = here.replace("define ptx_kernel void", "define internal void").replace(TILE, "@tile")
     here = here.replace("llvm.nvvm.read.ptx.sreg.", "own.") + THREAD
@@ -120,6 +125,7 @@ class HostDriver:
         self.modules: dict[int, Any] = {}
         self.depth = 0  # of current contexts
         self.limit = 1 << 32  # bytes
+        self.shared = 227 << 10
 
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("cu"):
@@ -152,7 +158,7 @@ class HostDriver:
         return 0
 
     def cuDeviceGetAttribute(self, value: Any, kind: int, handle: Any) -> int:
-        value._obj.value = {driver.MAJOR: 9, driver.MINOR: 0, driver.PROCESSORS: 1, driver.SHARED: 227 << 10}[kind]
+        value._obj.value = {driver.MAJOR: 9, driver.MINOR: 0, driver.PROCESSORS: 1, driver.SHARED: self.shared}[kind]
         return 0
 
     def cuDevicePrimaryCtxRetain(self, context: Any, handle: Any) -> int:
@@ -243,7 +249,8 @@ class HostDriver:
         return 0 if self.modules.pop(module.value, None) is not None else INVALID
 
     def cuFuncSetAttribute(self, function: Any, kind: int, value: int) -> int:
-        return 0 if kind == driver.SHARED_BYTES and value <= 227 << 10 else INVALID
+        allowed = {driver.SHARED_BYTES: self.shared, driver.CARVEOUT: 100}[kind]
+        return 0 if value <= allowed else INVALID
 
     def cuFuncGetAttribute(self, value: Any, kind: int, function: Any) -> int:
         value._obj.value = {driver.REGISTERS: 32, driver.LOCAL_BYTES: 0}[kind]
@@ -260,8 +267,27 @@ class HostDriver:
         return int(run(blocks, threads, ctypes.addressof(table)))
 
 
+def same(ours: Any, theirs: Any) -> bool:
+    """Whether results have the same bits; all NaN are one."""
+    pairs = zip(ours, theirs, strict=True) if isinstance(ours, tuple) else [(ours, theirs)]
+    return all(a.dtype == b.dtype and np.array_equal(a, b, equal_nan=True) and _signs(a, b) for a, b in pairs)
+
+
+def _signs(a: Any, b: Any) -> bool:
+    return np.iscomplexobj(a) or bool(np.all((np.signbit(a) == np.signbit(b)) | np.isnan(a)))
+
+
+def on_device(array: np.ndarray[Any, Any]) -> DeviceArray:
+    """Return a copy of an array in the memory of the GPU."""
+    owner = driver.device(0)
+    memory = driver.Memory(owner, array.nbytes, "a test")
+    with owner.current():
+        driver.copy_in(memory.address, array.ctypes.data, array.nbytes, 0)
+    return DeviceArray(memory, array.shape, array.dtype, 0)
+
+
 @pytest.fixture
-def host_gpu(monkeypatch: pytest.MonkeyPatch) -> HostDriver:
+def host_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDriver]:
     """Let this machine's processor be the GPU."""
     found = HostDriver()
     for name, value in (("_found", lambda: (found, "")), ("_library", lambda: found)):

@@ -115,6 +115,7 @@ def batch_arrays(
 ) -> tuple[list[Array], list[Array], tuple[int, ...]]:
     """Return arguments as arrays, arrays for the results, and the axes of points; ArgumentError where they do not fit.
 
+    >>> from codegen.lanes import FLOAT64
     >>> program = Program([], [], {}, (Input("x", (3,)),), (Output((), ()),))
     >>> arrays, results, leading = batch_arrays(program, FLOAT64, [np.ones((5, 3))], None)
     >>> arrays[0].shape, results[0].shape, leading

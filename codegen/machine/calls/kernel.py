@@ -185,8 +185,7 @@ class Kernel(CFunction):
     def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
         """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
 
-        `arch` is what it is written for, "sm_60" to "sm_120"; without it the GPU that is there, or else "sm_70". It is
-        called only where there is a GPU. LoweringError for functions without a formula.
+        `arch` is what it is written for, "sm_60" to "sm_120"; without it the GPU's own, or "sm_70" where there is none.
         """
         return GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
 
@@ -318,9 +317,8 @@ class Kernel(CFunction):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
 
-        The file holds the program and its options as plain data, no machine code, so that it can be loaded on any
-        machine. ArgumentError for a file that cannot be written, and for containers other than tuples, lists, dicts and
-        None.
+        It holds the program and its options as plain data, no machine code, so that it can be loaded on any machine.
+        ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
         """
         write_kernel(path, encode(self.program, self.options, containers_of(self.pack, self.unpack)))
 

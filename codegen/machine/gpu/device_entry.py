@@ -42,9 +42,9 @@ OPEN = """define ptx_kernel void @batch(PARAMETERS) {
 %warp=lshr i32 %thread,5
 %start=mul i32 %warp,NUMBERS"""
 
-# Copies SIZE numbers from the rows of a warp to those of its points, from a position on.
+# Copies SIZE numbers from the rows of a warp to its points: WIDTH at a time that are neighbours, then STRIDE further.
 HEAD = "i64 %count,i64 %point,i32 %lane,ptr %tile,ptr %out,i64 %step"
-FLUSH = """define internal void @flush.SIZE.PITCH(HEAD) alwaysinline {
+FLUSH = """define internal void @flush.SIZE.PITCH.WIDTH.STRIDE(HEAD) alwaysinline {
 begin:
 call void @llvm.nvvm.bar.warp.sync(i32 -1)
 %wide=zext i32 %lane to i64
@@ -71,7 +71,12 @@ next:
 %q.wide=zext i32 %q to i64
 %other=add i64 %first,%q.wide
 %skipped=mul i64 %other,%step
-%j.wide=zext i32 %j to i64
+%line=udiv i32 %j,WIDTH
+%behind=mul i32 %line,WIDTH
+%within=sub i32 %j,%behind
+%down=mul i32 %line,STRIDE
+%position=add i32 %down,%within
+%j.wide=zext i32 %position to i64
 %into=add i64 %skipped,%j.wide
 %target=getelementptr SCALAR,ptr %out,i64 %into
 store SCALAR %value,ptr %target,align BYTES
@@ -82,6 +87,13 @@ end:
 call void @llvm.nvvm.bar.warp.sync(i32 -1)
 ret void
 }""".replace("HEAD", HEAD)
+
+
+def flush_text(text: str, numbers: str, scalar: str, size: int) -> str:
+    """Return the function `flush` of some numbers: size, pitch, width, stride."""
+    for name, number in zip(("SIZE", "PITCH", "WIDTH", "STRIDE"), numbers.split("."), strict=True):
+        text = text.replace(name, number)
+    return text.replace("SCALAR", scalar).replace("BYTES", str(size))
 
 
 @dataclass(frozen=True)
@@ -129,11 +141,18 @@ class Entry:
 
     def flush(self, row: int, output: int, begin: int, size: int) -> list[str]:
         """Return the lines that copy so many numbers from the beginning of a row to an output, from a position on."""
-        target, name = f"%o{output}.from{begin}", f"flush.{size}.{self.pitches[row]}"
+        return self._flush(row, output, str(begin), f"{size}.{self.pitches[row]}.{size}.{size}")
+
+    def flush_columns(self, output: int, column: str, width: int, columns: int) -> list[str]:
+        """Return the lines that copy an output's row, some columns of a matrix, from a column on."""
+        return self._flush(output, output, column, f"{self.rows[output]}.{self.pitches[output]}.{width}.{columns}")
+
+    def _flush(self, row: int, output: int, begin: str, name: str) -> list[str]:
+        target = f"%o{output}.from{begin.removeprefix('%')}"
         arguments = f"i64 %count,i64 %point,i32 %lane,ptr %tile{row},ptr {target},i64 %o{output}.step"
         return [
             f"{target}=getelementptr {self.scalar},ptr %o{output},i64 {begin}",
-            f"call void @{name}({arguments})",
+            f"call void @flush.{name}({arguments})",
         ]
 
     def text(self, body: Sequence[str], functions: str) -> str:
@@ -145,10 +164,8 @@ class Entry:
         if self.rows:
             lines.append(f"declare void @{BARRIER}(i32)")
             lines.append(f"@tile=external addrspace(3) global [0 x {self.scalar}],align 16")
-        called = sorted(set(re.findall(r"call void @flush\.(\d+)\.(\d+)\(", "\n".join([functions, *body]))))
-        for size, pitch in called:
-            text = FLUSH.replace("SIZE", size).replace("PITCH", pitch)
-            lines.append(text.replace("SCALAR", self.scalar).replace("BYTES", str(self.bytes)))
+        for numbers in sorted(set(re.findall(r"call void @flush\.([\d.]+)\(", "\n".join([functions, *body])))):
+            lines.append(flush_text(FLUSH, numbers, self.scalar, self.bytes))
         text = OPEN.replace("PARAMETERS", ",".join(map(" ".join, self.parameters)))
         text = text.replace("INPUTS", str(max(self.inputs, 1))).replace("OUTPUTS", str(max(self.outputs, 1)))
         lines.append(text.replace("NUMBERS", str(WARP * sum(self.pitches))))

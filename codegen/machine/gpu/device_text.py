@@ -12,10 +12,11 @@ Functions are those of `codegen.functions.lane_formulas`: a GPU has no C library
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import STACK_BYTES, Emitted, Form
+from codegen.emission.straight import SweepPlan
 from codegen.engine import architecture_of
 from codegen.errors import LoweringError
 from codegen.functions.symbols import Symbol
@@ -24,6 +25,7 @@ from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare
 from codegen.machine.calls.compiled import planned
 from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.swept_windows import SweptWindows
 from codegen.machine.gpu.windows import window_entry, windowed
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
@@ -71,7 +73,7 @@ def device_text(program: Program | RolledProgram, options: Options, architecture
     True
     """
     form = Form(lanes=options.number.lanes(), formulas=True, device=True)
-    options = replace(options, threads=1)
+    options = replace(options, threads=1, chunk=options.chunk or PART)
     prepared = None if isinstance(program, RolledProgram) else prepare(program, options)
     if prepared is None or prepared.program.seeded or len(prepared.fused.live()) > WHOLE:
         return _called(program, options, form, architecture_of(architecture).shared)
@@ -85,24 +87,27 @@ def device_text(program: Program | RolledProgram, options: Options, architecture
 
 def _called(program: Program | RolledProgram, options: Options, form: Form, shared: int) -> DeviceText:
     """A kernel as it is written for one point, whose results go into rows of the tile where those of a warp fit in."""
-    if isinstance(program, RolledProgram):
-        emitted = planned(without_library(program), options).emit(form)
-    else:
-        emitted = planned(program, replace(options, chunk=options.chunk or PART)).emit(form)
+    plan = planned(without_library(program) if isinstance(program, RolledProgram) else program, options)
+    windows = SweptWindows.of(plan, form) if isinstance(plan, SweepPlan) else None
+    if windows is not None:
+        return DeviceText(
+            called_text(program.name, windows.emitted(form), windows.entry, windows.body), windows.entry.shared
+        )
+    emitted = plan.emit(form)
     sizes = [output.size * options.number.parts for output in program.outputs]
     entry = Entry(len(program.arguments), len(sizes), form.lanes.type, form.lanes.size, tuple(sizes))
     if max(sizes, default=0) <= 1 or entry.shared > shared // WARPS:
         entry = replace(entry, rows=())
-    return DeviceText(called_text(program.name, emitted, entry), entry.shared)
-
-
-def called_text(name: str, emitted: Emitted, entry: Entry) -> str:
-    """Return IR in which an entry calls a kernel that is written for one point."""
-    bodies = "\n".join([*emitted.chunks, *emitted.functions])
-    _refuse(name, emitted.symbols, bodies)
     body = ["%status=call i32 @kernel(ptr %in,ptr %out)"]
     for k, size in enumerate(entry.rows):
         body += entry.flush(k, k, 0, size)
+    return DeviceText(called_text(program.name, emitted, entry, body), entry.shared)
+
+
+def called_text(name: str, emitted: Emitted, entry: Entry, body: Sequence[str]) -> str:
+    """Return IR in which an entry calls functions that are written for one point."""
+    bodies = "\n".join([*emitted.chunks, *emitted.functions])
+    _refuse(name, emitted.symbols, bodies)
     clearing = CLEARING.replace("SCALAR", entry.scalar).replace("BYTES", str(entry.bytes))
     text = "\n".join([*_inlined(emitted), *_declared(emitted.symbols, bodies), clearing, entry.text(body, "")])
     return MEMSET.sub(lambda found: f"@clear({found[1]},i64 {int(found[2]) // entry.bytes})", text)

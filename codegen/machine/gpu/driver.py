@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from codegen.errors import DeviceError
 LIBRARIES = {"win32": ("nvcuda.dll",), "linux": ("/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1")}
 ELSEWHERE = "use kernel.batch, which runs on this machine's processor"
 CLOCK, PROCESSORS, MAJOR, MINOR, SHARED = 13, 16, 75, 76, 97  # attributes of a device
-REGISTERS, LOCAL_BYTES, SHARED_BYTES = 4, 3, 8  # attributes of a function
+REGISTERS, LOCAL_BYTES, SHARED_BYTES, CARVEOUT = 4, 3, 8, 9  # attributes of a function
+SMALL_TILE, SHARE = 24 << 10, 40  # up to so many bytes of a warp, caches get the rest after so many per cent for tiles
 POINTS_TO = 9  # attribute of a pointer: the device whose memory it points to
 WARP, THREADS, MOST_BLOCKS = 32, 128, 2**31 - 1  # threads that go together, in a block at most; blocks of a launch
 GRANTED = 48 << 10  # bytes of shared memory that a block has without being asked
@@ -108,7 +110,8 @@ def device(number: int) -> Device:
     """Return a GPU by its number; DeviceError where there is none. Its context is kept for the life of the process."""
     count = devices()
     if not 0 <= number < count:
-        raise DeviceError(f"device={number}", why=f"there are {count} GPUs", do="count from 0")
+        there = "there is 1 GPU" if count == 1 else f"there are {count} GPUs"
+        raise DeviceError(f"device={number}", why=there, do="count from 0")
     handle, context = ctypes.c_int(), ctypes.c_void_p()
     call("cuDeviceGet", ctypes.byref(handle), number)
     name = ctypes.create_string_buffer(100)
@@ -148,58 +151,49 @@ def newest_for(major: int, minor: int) -> str:
 class Memory:
     """Memory of a device, of this process until the object dies."""
 
-    __slots__ = ("address", "device", "size")
+    __slots__ = ("__weakref__", "address", "device", "size")
 
     def __init__(self, owner: Device, size: int, what: str) -> None:
         address = Pointer()
-        self.device, self.size, self.address = owner, size, 0
+        self.device, self.size = owner, size
         with owner.current():
             call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), what=f"{size} bytes for {what}")
         self.address = address.value
-
-    def __del__(self) -> None:
-        if self.address:
-            _released(self.device, "cuMemFree_v2", Pointer(self.address))
+        weakref.finalize(self, _released, _library(), owner, "cuMemFree_v2", address)
 
 
 class Pinned:
     """Memory of this machine that a device copies to and from while the processor goes on."""
 
-    __slots__ = ("address", "device", "size")
+    __slots__ = ("__weakref__", "address", "device", "size")
 
     def __init__(self, owner: Device, size: int) -> None:
         address = ctypes.c_void_p()
-        self.device, self.size, self.address = owner, size, 0
+        self.device, self.size = owner, size
         with owner.current():
             call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), 0, what=f"{size} pinned bytes")
         self.address = address.value or 0
-
-    def __del__(self) -> None:
-        if self.address:
-            _released(self.device, "cuMemFreeHost", ctypes.c_void_p(self.address))
+        weakref.finalize(self, _released, _library(), owner, "cuMemFreeHost", address)
 
 
 class Stream:
     """A queue of work of a device."""
 
-    __slots__ = ("device", "handle")
+    __slots__ = ("__weakref__", "device", "handle")
 
     def __init__(self, owner: Device) -> None:
         handle = ctypes.c_void_p()
-        self.device, self.handle = owner, 0
+        self.device = owner
         with owner.current():
             call("cuStreamCreate", ctypes.byref(handle), 0)
         self.handle = handle.value or 0
-
-    def __del__(self) -> None:
-        if self.handle:
-            _released(self.device, "cuStreamDestroy_v2", ctypes.c_void_p(self.handle))
+        weakref.finalize(self, _released, _library(), owner, "cuStreamDestroy_v2", handle)
 
 
 class Module:
     """Machine code of one function on a device, made of PTX by the driver."""
 
-    __slots__ = ("device", "function", "handle", "shared", "threads")
+    __slots__ = ("__weakref__", "device", "function", "shared", "threads")
 
     def __init__(self, owner: Device, ptx: str, entry: str, shared: int = 0) -> None:
         """Load PTX; each warp of the function's threads has so many bytes of shared memory."""
@@ -208,7 +202,7 @@ class Module:
             why = f"its points need {shared} bytes of shared memory, and it has {owner.shared}"
             raise DeviceError(f"{owner.name}: code for another GPU", why=why, do="write the kernel for this one: gpu()")
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.device, self.handle, self.threads, self.shared = owner, 0, WARP * warps, shared * warps
+        self.device, self.threads, self.shared = owner, WARP * warps, shared * warps
         log = ctypes.create_string_buffer(LOG_BYTES)
         options = (ctypes.c_int * 2)(LOG, LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
@@ -219,10 +213,12 @@ class Module:
             except DeviceError as error:
                 said = log.value.decode(errors="replace").strip()
                 raise DeviceError(error.what, why=f"{error.why} {said}".strip(), do=error.do) from None
-            self.handle = module.value or 0
+            weakref.finalize(self, _released, _library(), owner, "cuModuleUnload", module)
             call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
             if self.shared > GRANTED:
                 call("cuFuncSetAttribute", function, SHARED_BYTES, self.shared, what="shared memory of the GPU")
+            if shared <= SMALL_TILE:
+                call("cuFuncSetAttribute", function, CARVEOUT, SHARE, what="shared memory of the GPU")
         self.function = function.value or 0
 
     def attribute(self, kind: int) -> int:
@@ -242,14 +238,9 @@ class Module:
         grid = (blocks, 1, 1, self.threads, 1, 1, self.shared)
         call("cuLaunchKernel", ctypes.c_void_p(self.function), *grid, ctypes.c_void_p(stream), table, None, what=what)
 
-    def __del__(self) -> None:
-        if self.handle:
-            _released(self.device, "cuModuleUnload", ctypes.c_void_p(self.handle))
 
-
-def _released(owner: Device, name: str, handle: Any) -> None:
+def _released(library: Any, owner: Device, name: str, handle: Any) -> None:
     """Give something back in a finalizer: nothing can be told there, and at the end of a process all is given back."""
-    library = _library()
     if library.cuCtxPushCurrent_v2(ctypes.c_void_p(owner.context)):
         return
     getattr(library, name)(handle)
