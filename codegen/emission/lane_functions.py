@@ -1,7 +1,7 @@
 """Functions on all lanes: by the formulas of `codegen.functions.lane_table`, or by the C library lane by lane.
 
-With formulas there is nothing outside: arguments that a formula leaves out go, lane by lane, to a function of one
-number that is ours as well. So the text at one lane is that of a GPU too, and has the same bits there.
+With formulas there is nothing outside: arguments that a formula leaves out go to another function, of all lanes or of
+one number, that is ours as well. So the text at one lane is that of a GPU too, and has the same bits there.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ OPERATIONS = {
     **{condition: f"fcmp {condition} {{n}} {{0}},{{1}}" for condition in ("olt", "ogt", "oge", "uge", "oeq")},
     "bits": "bitcast {n} {0} to {w}", "of_bits": "bitcast {w} {0} to {n}", "iadd": "add {w} {0},{1}",
     "and": "and {w} {0},{1}", "or": "or {w} {0},{1}", "xor": "xor {w} {0},{1}", "shl": "shl {w} {0},{1}",
-    "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}", "imul": "mul {w} {0},{1}",
-    "number": "sitofp {w} {0} to {n}", "widen": "zext {w} {0} to i128", "narrow": "trunc i128 {0} to {w}",
-    "mul_wide": "mul i128 {0},{1}", "add_wide": "add i128 {0},{1}", "upper": "lshr i128 {0},64",
+    "lshr": "lshr {w} {0},{1}", "equal": "icmp eq {w} {0},{1}", "above": "icmp ugt {w} {0},{1}",
+    "imul": "mul {w} {0},{1}", "number": "sitofp {w} {0} to {n}", "widen": "zext {w} {0} to i128",
+    "narrow": "trunc i128 {0} to {w}", "mul_wide": "mul i128 {0},{1}", "add_wide": "add i128 {0},{1}",
+    "upper": "lshr i128 {0},64",
 }  # fmt: skip
 FUNNEL = Symbol("llvm.fshl.i64", "declare i64 @llvm.fshl.i64(i64,i64,i64)")
 SINE_AND_COSINE = ("llvm.sin.f64", "llvm.cos.f64")
-INTRINSICS = {"abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor"}
+INTRINSICS = {
+    "abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor", "sqrt": "llvm.sqrt",
+}  # fmt: skip
 
 
 class LaneWriter(Writer):
@@ -120,17 +123,20 @@ def lane_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
 
 
 @cache
-def hard_function(function: str) -> tuple[Symbol, ...]:
-    """Return the function of one number for arguments that the formula of `function` leaves out, and all that it calls.
+def hard_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
+    """Return the function for arguments that the formula of `function` leaves out, and then all that it calls.
 
-    >>> hard_function("llvm.sin.f64")[0].name
-    'symad.sin.hard'
+    >>> [found.name for found in hard_function("llvm.sin.f64", Lanes(4))[:2]], hard_function("exp", Lanes(4))[0].name
+    (['lanes.symad.sin.hard.f64.v4f64', 'symad.sin.hard.f64'], 'symad.exp.hard.v4f64')
     """
     found = FORMULAS[function]
     assert found.hard is not None
-    writer = LaneWriter(SCALAR, found.operands)
+    own = SCALAR if found.hard.alone else lanes
+    writer = LaneWriter(own, found.operands)
     result = found.hard.formula(*writer.operands).text
-    return writer.function(f"symad.{_plain(function)}.hard", SCALAR.type, [f"ret {SCALAR.type} {result}"])
+    name = f"symad.{_plain(function)}.hard.{own.suffix}"
+    symbols = writer.function(name, own.type, [f"ret {own.type} {result}"])
+    return symbols if own == lanes else (lane_call(name, found.operands, lanes), *symbols)
 
 
 def _plain(function: str) -> str:
@@ -180,11 +186,10 @@ def _with_hard(writer: LaneWriter, functions: Sequence[str], results: Sequence[s
     writer.lines += [f"br i1 {any_lane},label %hard,label %end", "hard:"]
     chosen = []
     for function, result in zip(functions, results, strict=True):
-        own, *others = hard_function(function)
-        called = own if lanes == SCALAR else lane_call(own.name, len(operands), lanes)
+        called, *others = hard_function(function, lanes)
         asked = writer.call(called, lanes.type, operands)
         chosen.append(asked if lanes.width == 1 else writer.put("select", [outside, asked, result]))
-        writer.needed |= {each.name: each for each in (own, *others)}
+        writer.needed |= {each.name: each for each in others}
     writer.lines += ["br label %end", "end:"]
     pairs = zip(results, chosen, strict=True)
     return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%hard]") for result, other in pairs]

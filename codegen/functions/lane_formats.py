@@ -23,6 +23,7 @@ class Format:
     fraction: int
     bias: int
     exp_range: tuple[float, float]  # outside, exponentials overflow or are 0
+    normal_exp: float  # below, results are normal
     exp2_range: tuple[float, float]
     largest_sinh: float  # from here on it overflows
     one_tanh: float  # from here on it is 1
@@ -42,6 +43,7 @@ class Format:
     long_logarithm: Coefficients  # of (2 atanh(s)/s - 2 - 2/3 z)/z**2
     sine: Coefficients  # of (sin(r)/r - 1)/z with z = r**2, for |r| <= pi/4
     cosine: Coefficients  # of (cos(r) - 1 + z/2)/z**2
+    arcsine: Coefficients  # of (asin(s)/s - 1)/z with z = s**2, for z <= 1/4
     arctangent: Coefficients  # of (atan(t)/t - 1)/z with z = t**2, for |t| <= tan(pi/8)
     hyperbolic_sine: Coefficients  # of (sinh(x)/x - 1)/z with z = x**2, for |x| <= 0.35
 
@@ -54,6 +56,11 @@ class Format:
     def tiny(self) -> float:
         """Half the rounding unit: below it, functions with a slope of 1 at zero are their argument."""
         return 2.0 ** -(self.fraction + 2)
+
+    @property
+    def large_root(self) -> float:
+        """From here on the square root of x**2 + 1 is x."""
+        return 2.0 ** (self.fraction // 2 + 3)
 
     @property
     def subnormal(self) -> float:
@@ -71,11 +78,11 @@ class Format:
         return int(found)
 
 
-# Relative errors below 6e-19 (of exp(r) - 1), 2e-18 and 2e-20 (2 atanh(s)), 7e-18, 2e-18, 3e-18, 2e-18
+# Relative errors below 6e-19 (of exp(r) - 1), 2e-18 and 2e-20 (2 atanh(s)), 7e-18, 2e-18, 2e-18, 3e-18, 2e-18
 DOUBLE = Format(
     bits=64, fraction=52, bias=1023,
-    exp_range=(-746.0, 710.0), exp2_range=(-1080.0, 1030.0), largest_sinh=711.0, one_tanh=20.0, least_expm1=-45.0,
-    flat_atan=2.0**70, huge_angle=2.0**30, largest_power=700.0,
+    exp_range=(-746.0, 710.0), normal_exp=708.0, exp2_range=(-1080.0, 1030.0), largest_sinh=711.0,
+    one_tanh=20.0, least_expm1=-45.0, flat_atan=2.0**70, huge_angle=2.0**30, largest_power=700.0,
     log2_e=(1.4426950408889634, 2.0355273740931033e-17),
     log10_e=(0.4342944819032518, 1.098319650216765e-17),
     log10_2=(0.30102999566383914, 1.42050232272661e-13),  # 42 bits and the rest
@@ -104,6 +111,12 @@ DOUBLE = Format(
         0.0416666666666666, -0.0013888888888874064, 2.480158728944356e-05, -2.7557314340675877e-07,
         2.087572162503593e-09, -1.1359559353420913e-11,
     ),
+    arcsine=(
+        0.16666666666666666, 0.0749999999999991, 0.04464285714683762, 0.03038194399897382,
+        0.02237218008533427, 0.0173522119705075, 0.013973935807973799, 0.011452917891635625,
+        0.010489458741851186, 0.00476393437794674, 0.019224704390200457, -0.01760180901550873,
+        0.030570323138528935,
+    ),
     arctangent=(
         -0.333333333333332, 0.1999999999995366, -0.14285714280203834, 0.11111110783807954, -0.09090897766945569,
         0.0769206036005106, -0.06663105441042826, 0.058478973123184744, -0.05039330557508313, 0.03806494970389946,
@@ -115,11 +128,11 @@ DOUBLE = Format(
     ),
 )  # fmt: skip
 
-# Relative errors below 4e-9 (of exp(r) - 1), 1e-9 and 3e-12 (2 atanh(s)), 4e-9, 3e-10, 3e-9, 5e-10
+# Relative errors below 4e-9 (of exp(r) - 1), 1e-9 and 3e-12 (2 atanh(s)), 4e-9, 3e-10, 7e-10, 3e-9, 5e-10
 SINGLE = Format(
     bits=32, fraction=23, bias=127,
-    exp_range=(-104.0, 89.0), exp2_range=(-152.0, 130.0), largest_sinh=90.0, one_tanh=10.0, least_expm1=-20.0,
-    flat_atan=2.0**40, huge_angle=2.0**15, largest_power=87.0,
+    exp_range=(-104.0, 89.0), normal_exp=87.0, exp2_range=(-152.0, 130.0), largest_sinh=90.0,
+    one_tanh=10.0, least_expm1=-20.0, flat_atan=2.0**40, huge_angle=2.0**15, largest_power=87.0,
     log2_e=(1.4426950216293335, 1.925963033500011e-08),
     log10_e=(0.4342944920063019, -1.0103049952192578e-08),
     log10_2=(0.30103302001953125, -3.024355464731343e-06),  # 16 bits and the rest
@@ -135,6 +148,10 @@ SINGLE = Format(
     long_logarithm=(0.3999999761581421, 0.28571876883506775, 0.22184893488883972, 0.194700226187706),
     sine=(-0.1666666716337204, 0.008333329111337662, -0.00019839292508549988, 2.7179337394045433e-06),
     cosine=(0.04166664555668831, -0.001388730015605688, 2.4431297788396478e-05),
+    arcsine=(
+        0.1666666716337204, 0.07500018924474716, 0.04461085423827171, 0.031042354181408882, 0.017234334722161293,
+        0.033737000077962875,
+    ),
     arctangent=(
         -0.3333331346511841, 0.19998443126678467, -0.14242976903915405, 0.10589475929737091, -0.060667142271995544,
     ),

@@ -2,8 +2,9 @@
 
 Each is a reduction to a short interval, a polynomial (minimax, by Remez' algorithm), and the way back; where a rounding
 before the last one would be felt, it is carried along as a second number. There are no branches: special arguments are
-selected. A lane knows nothing of the others, so the bits of a result depend on its argument alone. What is left out,
-angles that are huge and powers that are special, has formulas of its own (`codegen.functions.hard_arguments`).
+selected, or are left to a longer formula. A lane knows nothing of the others, so the bits of a result depend on its
+argument alone. Angles that are huge and powers that are special have formulas for one number
+(`codegen.functions.hard_arguments`).
 
 Source of the reductions: J.-M. Muller, Elementary Functions, 3rd ed. (Birkhaeuser 2016), chapters 4 to 11; the form of
 log(1 + f) with s = f/(2 + f) is that of P. T. P. Tang, ACM Trans. Math. Softw. 16 (1990).
@@ -18,16 +19,30 @@ from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_
 
 
 def exp(x: Value) -> Value:
+    """2**n (1 + r + r**2 q(r)), for normal results."""
+    n, r, tail = _reduced(x)
+    return _exponential(r, tail) * power_of_two(n)
+
+
+def exp_of_any(x: Value) -> Value:
     return _scaled_exponential(*_reduced(x.clamp(*x.format.exp_range)))
 
 
 def exp2(x: Value) -> Value:
-    """The same with r = (x - n) log(2)."""
-    inside, (ln2, rest) = x.clamp(*x.format.exp2_range), x.format.ln2
-    n = nearest(inside, 1.0)
-    fraction = inside - n
+    """The same with r = (x - n) log(2), for normal results."""
+    n, r, tail = _reduced_to_base_two(x)
+    return _exponential(r, tail) * power_of_two(n)
+
+
+def exp2_of_any(x: Value) -> Value:
+    return _scaled_exponential(*_reduced_to_base_two(x.clamp(*x.format.exp2_range)))
+
+
+def _reduced_to_base_two(x: Value) -> tuple[Value, Value, Value]:
+    n, (ln2, rest) = nearest(x, 1.0), x.format.ln2
+    fraction = x - n
     r = fraction * ln2
-    return _scaled_exponential(n, r, fma(fraction, rest, fma(fraction, ln2, -r)))
+    return n, r, fma(fraction, rest, fma(fraction, ln2, -r))
 
 
 def expm1(x: Value) -> Value:
@@ -38,33 +53,61 @@ def expm1(x: Value) -> Value:
 
 
 def log(x: Value) -> Value:
-    """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2)."""
-    k, f = exponent_of_any(x)
-    return _at_ends(_logarithm(k, f, x.constant(0.0)), x, x)
+    """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2), for normal positive x."""
+    k, m = exponent(x)
+    return logarithm(k, m - 1.0)
+
+
+def log_of_any(x: Value) -> Value:
+    return _at_ends(logarithm(*exponent_of_any(x)), x, x)
 
 
 def log2(x: Value) -> Value:
-    """k + log(1 + f)/log(2)."""
-    k, product, rest = _logarithm_to_base(x, x.format.log2_e)
+    """k + log(1 + f)/log(2), for normal positive x."""
+    k, m = exponent(x)
+    return _binary_logarithm(k, m - 1.0)
+
+
+def log2_of_any(x: Value) -> Value:
+    return _at_ends(_binary_logarithm(*exponent_of_any(x)), x, x)
+
+
+def _binary_logarithm(k: Value, f: Value) -> Value:
+    product, rest = _logarithm_to_base(f, f.format.log2_e)
     total, lost = quick_two_sum(k, product)
-    return _at_ends(total + (lost + rest), x, x)
+    return total + (lost + rest)
 
 
 def log10(x: Value) -> Value:
-    """k log10(2) + log(1 + f)/log(10)."""
-    k, product, rest = _logarithm_to_base(x, x.format.log10_e)
-    total, lost = quick_two_sum(k * x.format.log10_2[0], product)
-    return _at_ends(total + (lost + fma(k, x.format.log10_2[1], rest)), x, x)
+    """k log10(2) + log(1 + f)/log(10), for normal positive x."""
+    k, m = exponent(x)
+    return _decimal_logarithm(k, m - 1.0)
+
+
+def log10_of_any(x: Value) -> Value:
+    return _at_ends(_decimal_logarithm(*exponent_of_any(x)), x, x)
+
+
+def _decimal_logarithm(k: Value, f: Value) -> Value:
+    product, rest = _logarithm_to_base(f, f.format.log10_e)
+    high, low = f.format.log10_2
+    total, lost = quick_two_sum(k * high, product)
+    return total + (lost + fma(k, low, rest))
 
 
 def log1p(x: Value) -> Value:
     """log(u) + (1 + x - u)/u with u = 1 + x as it is rounded; near zero f is x itself."""
     u, lost = two_sum(x, x.constant(1.0))
-    k, m = _exponent(u)
-    near = k.equals(0.0)
-    correction = where(near, 0.0, lost / u)
-    value = _logarithm(k, where(near, x, m - 1.0), correction)
+    value = logarithm_of_sum(u, lost, x, x.constant(0.0))
     return where(abs(x) < x.format.tiny, x, _at_ends(value, u, x))
+
+
+def logarithm_of_sum(u: Value, lost: Value, x: Value, x_rest: Value) -> Value:
+    """log(1 + x + x_rest), where u + lost is 1 + x."""
+    k, m = exponent(u)
+    near = k.equals(0.0)
+    correction = (where(near, 0.0, lost) + x_rest) / u
+    return logarithm(k, where(near, x, m - 1.0), correction)
 
 
 def sin(x: Value) -> Value:
@@ -103,25 +146,6 @@ def tangent_of(quadrant: Value, r: Value, tail: Value) -> Value:
     below, below_rest = where(turned, -odd, even), where(turned, -odd_rest, even_rest)
     quotient, rest = quotient_of(above, above_rest, below, below_rest)
     return quotient + rest
-
-
-def atan(x: Value) -> Value:
-    """atan(c) + atan(t) with t = (|x| - c)/(1 + c |x|) for c = 0, 1 and infinity, so that |t| < tan(pi/8)."""
-    size = abs(x).at_most(x.format.flat_atan)
-    zero, one = x.constant(0.0), x.constant(1.0)
-    middle, far = size > math.tan(math.pi / 8), size > math.tan(3 * math.pi / 8)
-    less, less_rest = two_sum(size, -one)
-    more, more_rest = two_sum(size, one)
-    above, below = where(far, -one, where(middle, less, size)), where(far, size, where(middle, more, one))
-    above_rest = where(far, zero, where(middle, less_rest, zero))
-    below_rest = where(far, zero, where(middle, more_rest, zero))
-    t, t_rest = quotient_of(above, above_rest, below, below_rest)
-    half_pi, half_rest, _ = x.format.half_pi
-    base = where(far, half_pi, where(middle, half_pi / 2, zero))
-    base_rest = where(far, half_rest, where(middle, half_rest / 2, zero))
-    z = t * t
-    total, lost = quick_two_sum(base, t)
-    return (total + (lost + fma(t * z, estrin(x.format.arctangent, z), base_rest + t_rest))).signed_as(x)
 
 
 def sinh(x: Value) -> Value:
@@ -166,7 +190,7 @@ def exponential_in_parts(e: Value, e_rest: Value) -> tuple[Value, Value]:
 
 def exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
     """y log(x) in two parts."""
-    k, m = _exponent(x)
+    k, m = exponent(x)
     return product_of(*long_logarithm(k, m - 1.0), y, x.constant(0.0))
 
 
@@ -197,10 +221,14 @@ def quotient_of(above: Value, above_rest: Value, below: Value, below_rest: Value
     return quotient, (fma(-quotient, below, above) + (above_rest - quotient * below_rest)) * inverse
 
 
+def _exponential(r: Value, tail: Value) -> Value:
+    return r + fma(r * r, estrin(r.format.exponential, r), tail) + 1.0
+
+
 def _scaled_exponential(n: Value, r: Value, tail: Value) -> Value:
-    """2**n (1 + r + r**2 q(r)); 2**n in two factors, so that subnormal results are rounded once."""
+    """2**n exp(r + tail) with 2**n in two factors: it may be too large or too small."""
     half = nearest(n, 0.5)
-    return (r + fma(r * r, estrin(r.format.exponential, r), tail) + 1.0) * power_of_two(half) * power_of_two(n - half)
+    return _exponential(r, tail) * power_of_two(half) * power_of_two(n - half)
 
 
 def _halves(size: Value, sign: float) -> tuple[Value, Value]:
@@ -243,11 +271,11 @@ def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Va
 def exponent_of_any(x: Value) -> tuple[Value, Value]:
     """k and f with x = 2**k (1 + f), for subnormal x too."""
     small, shift = x < x.format.subnormal, float(x.format.fraction + 2)
-    k, m = _exponent(where(small, x * 2.0**shift, x))
+    k, m = exponent(where(small, x * 2.0**shift, x))
     return where(small, k - shift, k), m - 1.0
 
 
-def _exponent(x: Value) -> tuple[Value, Value]:
+def exponent(x: Value) -> tuple[Value, Value]:
     """k and m with x = 2**k m and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
     form, one = x.format, 2.0**x.format.fraction
     least = form.bits_of(math.sqrt(0.5))
@@ -256,11 +284,11 @@ def _exponent(x: Value) -> tuple[Value, Value]:
     return k, moved.put_word("and", 2**form.fraction - 1).put_word("iadd", least).of_bits()
 
 
-def _logarithm(k: Value, f: Value, correction: Value) -> Value:
+def logarithm(k: Value, f: Value, correction: Value | None = None) -> Value:
     """k log(2) + log(1 + f) + correction."""
     high, low = f.format.ln2_high
     total, rest = quick_two_sum(k * high, f)
-    return total + _series(f, fma(k, low, rest + correction))
+    return total + _series(f, fma(k, low, rest if correction is None else rest + correction))
 
 
 def _series(f: Value, rest: Value) -> Value:
@@ -271,12 +299,11 @@ def _series(f: Value, rest: Value) -> Value:
     return fma(s, fma(z, estrin(f.format.logarithm, z), square), rest) - square
 
 
-def _logarithm_to_base(x: Value, factor: tuple[float, float]) -> tuple[Value, Value, Value]:
-    """k, and factor * log(1 + f) in two parts."""
-    k, f = exponent_of_any(x)
-    log, rest = quick_two_sum(f, _series(f, x.constant(0.0)))
+def _logarithm_to_base(f: Value, factor: tuple[float, float]) -> tuple[Value, Value]:
+    """factor * log(1 + f), in two parts."""
+    log, rest = quick_two_sum(f, _series(f, f.constant(0.0)))
     product = log * factor[0]
-    return k, product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
+    return product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
 
 
 def _at_ends(value: Value, u: Value, x: Value) -> Value:

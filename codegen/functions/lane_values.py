@@ -80,6 +80,10 @@ class Value(Number):
         """The entry of a table of words at this place."""
         return Value(self.writer, self.writer.entry(name, table, self.text))
 
+    def sqrt(self) -> Value:
+        """The square root; nan of a negative number."""
+        return self.put("sqrt")
+
     def floor(self) -> Value:
         """The largest whole number that is not larger."""
         return self.put("floor")

@@ -73,10 +73,13 @@ NANOSECONDS: dict[str, float] = {
     "scipy": 60.0,
     "exp": 5.4, "exp2": 2.5, "expm1": 5.8, "log": 3.9, "log2": 3.2, "log10": 5.8, "log1p": 5.7,
     "llvm.sin.f64": 4.3, "llvm.cos.f64": 4.2, "tan": 5.4, "atan": 4.4, "sinh": 9.1, "cosh": 5.4, "tanh": 9.0,
-    "pow": 11.0,
+    "pow": 11.0, "asin": 6.3, "acos": 6.8, "atan2": 17.0, "asinh": 13.5, "acosh": 11.0, "atanh": 13.0, "cbrt": 14.5,
+    "hypot": 6.0,
     "lanes exp": 4.6, "lanes exp2": 4.3, "lanes expm1": 9.6, "lanes log": 5.0, "lanes log2": 6.4, "lanes log10": 7.0,
     "lanes log1p": 5.6, "lanes llvm.sin.f64": 6.4, "lanes llvm.cos.f64": 6.2, "lanes tan": 8.7, "lanes atan": 7.1,
     "lanes sinh": 9.7, "lanes cosh": 8.2, "lanes tanh": 8.0, "lanes pow": 28.0,
+    "lanes asin": 4.9, "lanes acos": 5.2, "lanes atan2": 8.8, "lanes asinh": 12.0, "lanes acosh": 11.0,
+    "lanes atanh": 7.0, "lanes cbrt": 6.2, "lanes hypot": 4.8,
 }  # fmt: skip
 
 # Seconds.

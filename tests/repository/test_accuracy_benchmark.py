@@ -16,7 +16,8 @@ def test_a_run(tmp_path: Path) -> None:
     )
     lines = [line.split(" | ") for line in output.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     assert [line[:2] for line in lines[2:]] == [
-        *([f"| {name}", accuracy] for name in ("atan2", "besselj") for accuracy in ("fast", "strict")),
+        *(["| atan2", accuracy] for accuracy in ("fast", "loops", "strict")),
+        *(["| besselj", accuracy] for accuracy in ("fast", "strict")),
         *(["| exp", accuracy] for accuracy in ("fast", "loops", "strict")),
     ]
 

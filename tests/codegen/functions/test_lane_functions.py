@@ -63,24 +63,44 @@ RANGES: dict[str, Callable[[np.random.Generator], list[Numbers]]] = {
     "log2": lambda r: [r.uniform(0.5, 2, POINTS), abs(sizes(TINY, 1.7e308, r)), near(1, r)],
     "log10": lambda r: [r.uniform(0.5, 2, POINTS), abs(sizes(TINY, 1.7e308, r)), near(1, r)],
     "tan": angles,
+    "asin": lambda r: [r.uniform(-1, 1, POINTS), sizes(TINY, 1, r), near(0.5, r), 1 - abs(near(0, r))],
+    "acos": lambda r: [r.uniform(-1, 1, POINTS), sizes(TINY, 1, r), near(-0.5, r), 1 - abs(near(0, r)),
+                       abs(near(0, r)) - 1],
+    "asinh": lambda r: [r.uniform(-3, 3, POINTS), sizes(TINY, 1.7e308, r), sizes(1e-9, 1e9, r)],
+    "acosh": lambda r: [r.uniform(1, 4, POINTS), abs(sizes(1, 1.7e308, r)), 1 + abs(near(0, r))],
+    "atanh": lambda r: [r.uniform(-1, 1, POINTS), sizes(TINY, 1, r), 1 - abs(near(0, r)), r.uniform(-0.3, 0.3, POINTS)],
+    "cbrt": lambda r: [r.uniform(-3, 3, POINTS), sizes(TINY, 1.7e308, r), sizes(TINY, 1e-307, r)],
     "atan": lambda r: [r.uniform(-3, 3, POINTS), sizes(TINY, 1.7e308, r), sizes(0.1, 10, r)],
     "sinh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-711, 711, POINTS), sizes(TINY, 20, r)],
     "cosh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-711, 711, POINTS), sizes(TINY, 20, r)],
     "tanh": lambda r: [r.uniform(-1, 1, POINTS), r.uniform(-22, 22, POINTS), sizes(TINY, 1, r)],
 }  # fmt: skip
-# Bases and exponents: near 1, of all sizes, and with powers next to overflow and underflow.
-POWERS: list[Callable[[np.random.Generator], tuple[Numbers, Numbers]]] = [
-    lambda r: (r.uniform(0.5, 2, POINTS), r.uniform(-5, 5, POINTS)),
-    lambda r: (1 + abs(sizes(1e-15, 0.1, r)), sizes(1, 1e15, r)),
-    lambda r: (abs(sizes(1e-300, 1e300, r)), r.uniform(-1, 1, POINTS)),
-    lambda r: (r.uniform(1.3, 1.42, POINTS), r.uniform(-2200, 2200, POINTS)),
-    lambda r: (r.uniform(0, 12, POINTS), r.integers(-300, 300, POINTS).astype(float)),
+Pairs = list[Callable[[np.random.Generator], tuple[Numbers, Numbers]]]
+LENGTHS: Pairs = [
+    lambda r: (r.uniform(-4, 4, POINTS), r.uniform(-4, 4, POINTS)),
+    lambda r: (sizes(1e-4, 1e4, r), sizes(1e-4, 1e4, r)),
+    lambda r: (sizes(TINY, 1.7e308, r), sizes(TINY, 1.7e308, r)),
+    lambda r: (sizes(TINY, 1e-300, r), sizes(TINY, 1e-300, r)),
+    lambda r: (sizes(1e300, 1.7e308, r), sizes(1e300, 1.7e308, r)),
+    lambda r: (sizes(TINY, 1e-300, r), sizes(1e-10, 1e10, r)),
 ]
+PAIRS: dict[str, Pairs] = {
+    "pow": [  # bases and exponents: near 1, of all sizes, and with powers next to overflow and underflow
+        lambda r: (r.uniform(0.5, 2, POINTS), r.uniform(-5, 5, POINTS)),
+        lambda r: (1 + abs(sizes(1e-15, 0.1, r)), sizes(1, 1e15, r)),
+        lambda r: (abs(sizes(1e-300, 1e300, r)), r.uniform(-1, 1, POINTS)),
+        lambda r: (r.uniform(1.3, 1.42, POINTS), r.uniform(-2200, 2200, POINTS)),
+        lambda r: (r.uniform(0, 12, POINTS), r.integers(-300, 300, POINTS).astype(float)),
+    ],
+    "hypot": LENGTHS,
+    "atan2": LENGTHS,
+}
 EXACT: dict[str, Callable[[Any], Any]] = {
     "exp": mp.exp, "expm1": mp.expm1, "log": mp.log, "log1p": mp.log1p, "llvm.sin.f64": mp.sin, "llvm.cos.f64": mp.cos,
     "exp2": lambda x: mp.power(2, x), "log2": lambda x: mp.log(x, 2), "log10": lambda x: mp.log(x, 10), "tan": mp.tan,
     "atan": mp.atan, "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh,
-    "pow": mp.power,
+    "asin": mp.asin, "acos": mp.acos, "asinh": mp.asinh, "acosh": mp.acosh, "atanh": mp.atanh,
+    "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)), "pow": mp.power, "hypot": mp.hypot, "atan2": mp.atan2,
 }  # fmt: skip
 # Where the reductions change over: multiples of log(2)/2 and pi/4, sqrt(1/2), powers of two.
 HARD = [
@@ -108,6 +128,12 @@ SPECIAL = [
 ]
 
 
+DOMAINS = {  # open intervals
+    **dict.fromkeys(("log", "log2", "log10"), (0.0, math.inf)), "log1p": (-1.0, math.inf), "acosh": (1.0, math.inf),
+    **dict.fromkeys(("asin", "acos", "atanh"), (-1.0, 1.0)),
+}  # fmt: skip
+
+
 def exact(function: str, arguments: tuple[float, ...]) -> Any:
     with mp.workprec(240):
         return EXACT[function](*map(mp.mpf, arguments))
@@ -115,12 +141,12 @@ def exact(function: str, arguments: tuple[float, ...]) -> Any:
 
 def arguments(function: str) -> tuple[Numbers, ...]:
     random = np.random.default_rng(0)
-    if function == "pow":
-        bases, exponents = zip(*(made(random) for made in POWERS), strict=True)
-        return np.concatenate(bases), np.concatenate(exponents)
+    if function in PAIRS:
+        first, second = zip(*(made(random) for made in PAIRS[function]), strict=True)
+        return np.concatenate(first), np.concatenate(second)
     x = np.concatenate([*RANGES[function](random), HARD])
-    lowest = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0}.get(function, -math.inf)
-    return (x[x > lowest],)
+    low, high = DOMAINS.get(function, (-math.inf, math.inf))
+    return (x[(x > low) & (x < high)],)
 
 
 def special(function: str) -> tuple[Numbers, ...]:
@@ -132,7 +158,7 @@ def special(function: str) -> tuple[Numbers, ...]:
 
 
 def test_every_formula_is_tested() -> None:
-    assert RANGES.keys() | {"pow"} == EXACT.keys() == FORMULAS.keys()
+    assert RANGES.keys() | PAIRS.keys() == EXACT.keys() == FORMULAS.keys()
     assert all(symbol(function, found.operands).name == function for function, found in FORMULAS.items())
 
 

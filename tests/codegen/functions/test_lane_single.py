@@ -20,7 +20,9 @@ STEP = 49_999  # from one float to the next one that is tried: 85,900 in all
 EXACT: dict[str, Any] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2, "log10": np.log10,
     "log1p": np.log1p, "llvm.sin.f64": np.sin, "llvm.cos.f64": np.cos, "tan": np.tan, "atan": np.arctan,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "pow": np.power,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "pow": np.power, "asin": np.arcsin, "acos": np.arccos,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "cbrt": np.cbrt, "hypot": np.hypot,
+    "atan2": np.arctan2,
 }  # fmt: skip
 
 
@@ -52,6 +54,18 @@ def test_accuracy(function: str) -> None:
     x = some_floats()
     with np.errstate(all="ignore"):
         within(on_array(function, 16, x), EXACT[function](x.astype(float)), SINGLE_ULP)
+
+
+@pytest.mark.parametrize("function", ["hypot", "atan2"])
+def test_lengths_and_angles(function: str) -> None:
+    random = np.random.default_rng(0)
+    ends = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 3e38, -3e38, 2.0, 1e-20], F)
+    signs, sizes = random.choice([-1, 1], (2, 40000)), random.uniform(-149, 128, (2, 40000))
+    sizes[:, :20000] /= 40
+    x, y = (signs * np.exp2(sizes)).astype(F)
+    x, y = np.concatenate([x, np.repeat(ends, 13)]), np.concatenate([y, np.tile(ends, 13)])
+    with np.errstate(all="ignore"):
+        within(on_array(function, 16, x, y), EXACT[function](x.astype(float), y.astype(float)), SINGLE_ULP)
 
 
 def test_powers() -> None:
