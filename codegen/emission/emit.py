@@ -73,7 +73,7 @@ class Form:
     inputs: Mapping[int, Layout] = field(default_factory=dict)
     outputs: Mapping[int, Layout] = field(default_factory=dict)
     vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.libraries
-    formulas: bool = False  # those of codegen.functions.lane_formulas, where nothing has to have the bits of one lane
+    formulas: bool = False  # those of codegen.functions.lane_table, which want fused multiply-adds
     device: bool = False  # for a GPU, whose threads fill its lanes: nothing side by side, no libraries
 
     def layout(self, kind: str, number: int) -> Layout:

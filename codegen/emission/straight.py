@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form, emit
+from codegen.emission.lane_functions import own_functions, own_symbol
 from codegen.emission.schedule import CHUNK, Schedule, schedule
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
@@ -46,11 +47,12 @@ class StraightPlan:
 
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR."""
-        form = replace(form, vector_libm=self.vector_libm and not form.device)
+        own = form.formulas or own_functions(self.lowered.rows, form.lanes, fast=self.vector_libm)
+        form = replace(form, vector_libm=self.vector_libm and not form.device, formulas=own)
         if form.lanes != SCALAR or form.device:
             observed(self.order, "schedule")
             return emit(self.program, self.lowered, self.order, form)
-        find = vector_symbol if self.vector_libm else no_vector_symbol
+        find = vector_symbol if self.vector_libm else own_symbol if own else no_vector_symbol
         grouped = carried_out("groups", lambda rows: group_operations(rows, widths(), find), self.lowered)
         order = observed(schedule(grouped, self.chunk), "schedule")
         return emit(self.program, grouped, order, form)

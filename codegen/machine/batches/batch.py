@@ -17,7 +17,7 @@ import numpy as np
 
 from codegen.emission.emit import Form
 from codegen.emission.schedule import CHUNK
-from codegen.engine import Library, vector_bits
+from codegen.engine import Library, has_fma, vector_bits
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -27,7 +27,7 @@ from codegen.machine.calls.arguments import Array, as_numbers, check_output, emp
 from codegen.machine.calls.compiled import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
-from codegen.pricing.price_table import NANOSECONDS, SECONDS, nanoseconds
+from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced
 from codegen.stages import stage
 
 
@@ -248,8 +248,8 @@ def choose_lanes(program: Program | RolledProgram, options: Options, operations:
     """Return how many points the code for a batch computes side by side.
 
     As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
-    and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors. A rolled
-    program fills the lanes with its repetitions, so its points follow one another.
+    and back; functions without a formula of ours save nothing but where accuracy "fast" allows those of vectors. A
+    rolled program fills the lanes with its repetitions, so its points follow one another.
 
     >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
     >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
@@ -261,11 +261,23 @@ def choose_lanes(program: Program | RolledProgram, options: Options, operations:
     if options.lanes is not None:
         return number.lanes(options.lanes)
     lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
-    calls = options.accuracy == "fast"
-    arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if calls or kind != "call"})
+    if sum(operations.values()) > LARGEST:
+        return number.lanes()
+    arithmetic = _nanoseconds(program, operations)
+    if options.accuracy != "fast":
+        arithmetic -= nanoseconds({"call": _called_one_by_one(program, operations)})
     numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
     worthwhile = arithmetic * (1 - 1 / lanes.width) > NANOSECONDS["point"] * number.parts * numbers
-    return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()
+    return lanes if worthwhile else number.lanes()
+
+
+def _called_one_by_one(program: Program, operations: Mapping[str, int]) -> int:
+    """How many calls are of functions that have no formula for lanes."""
+    calls = operations.get("call", 0)
+    if not calls or not has_fma():
+        return calls
+    found = priced(kinds(program, range(len(program))))
+    return min(calls, found["call"] + found["scipy"])
 
 
 def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:
