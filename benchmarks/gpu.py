@@ -51,7 +51,8 @@ from codegen.machine.gpu.gpu_kernel import GpuKernel
 COUNTS = (10**3, 10**4, 10**5, 10**6, 10**7)
 ROUNDS = 7
 MEMORY = 40 << 30  # bytes of arguments and results; rows that need more are left out
-HOST_MEMORY = 4 << 30  # the same for arrays that are copied
+HOST_MEMORY = 1 << 30  # the same for arrays that are copied
+JAX_MEMORY, INTERMEDIATE = 80 << 30, 12  # it keeps so many arrays as large as the result
 COMPARED = 10**6
 DOUBLES_PER_CYCLE = {"sm_80": 32, "sm_90": 64, "sm_100": 64}  # fused multiply-adds of float64 to a multiprocessor
 
@@ -110,7 +111,7 @@ def derivative(problem: Problem) -> Any:
 
 def measure(problem: Problem, counts: list[int], peers: list[str]) -> Row:
     """Build, compare and time one problem."""
-    kernel = sa.compile(derivative(problem), problem.point)
+    kernel = sa.compile(derivative(problem), problem.point, roll="never")  # loops are for larger ones
     start = time.perf_counter()
     gpu = kernel.gpu()
     built = time.perf_counter()
@@ -128,7 +129,10 @@ def measure(problem: Problem, counts: list[int], peers: list[str]) -> Row:
         points = np.tile(problem.points(min(count, 10**5)), (-(-count // 10**5), 1))
         given = on_device(driver.device(0), points)
         resident(row, gpu, scheme, given)
-        if jax is not None:
+        dense = 8 * count * problem.point.size ** (2 if problem.kind == "hessian" else 1)
+        if jax is not None and dense * INTERMEDIATE > JAX_MEMORY:
+            row.notes.append(f"{count} points: JAX would need more than {JAX_MEMORY >> 30} GiB")
+        elif jax is not None:
             timed(row, row.jax, count, jax, given)
         if moved * count <= HOST_MEMORY:
             row.copied[count] = best(lambda points=points: gpu(points))
