@@ -20,7 +20,7 @@ import pytest
 
 from codegen.engine import compile_text, device_assembly
 from codegen.functions.symbols import addresses_of
-from codegen.machine.gpu import driver, gpu_kernel
+from codegen.machine.gpu import driver, gpu_kernel, point_sums
 from codegen.machine.gpu.device_arrays import DeviceArray
 from codegen.machine.gpu.device_entry import HEAD, TILE, flush_text
 
@@ -293,6 +293,7 @@ def host_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDriver]:
     for name, value in (("_found", lambda: (found, "")), ("_library", lambda: found)):
         monkeypatch.setattr(driver, name, value)
     driver.device.cache_clear()
-    monkeypatch.setattr(gpu_kernel, "device_assembly", found.assembly)
+    for module in (gpu_kernel, point_sums):
+        monkeypatch.setattr(module, "device_assembly", found.assembly)
     yield found
     driver.device.cache_clear()

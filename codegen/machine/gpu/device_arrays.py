@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,13 @@ EMPTY = -1  # for the device of an array without elements
 LEGACY = 1  # how the interface names the stream 0
 GPU_MEMORY = 2  # how DLPack names memory of NVIDIA's GPUs
 CODES = {"f": 2, "c": 5}  # how DLPack names kinds of numbers
+
+
+class Place(NamedTuple):
+    """Where an array's points are: an address, and the bytes from a point to the next."""
+
+    address: int
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +60,14 @@ class View:
         ends = [(length - 1) * step for length, step in zip(self.shape, self.strides, strict=True)]
         return self.address + sum(min(end, 0) for end in ends), self.address + size + sum(max(end, 0) for end in ends)
 
-    def points(self, own: tuple[int, ...], leading: tuple[int, ...]) -> tuple[int, int] | None:
-        """Return the address of the first point and the bytes from a point to the next; None where they differ.
+    def points(self, own: tuple[int, ...], leading: tuple[int, ...]) -> Place | None:
+        """Return where its points are; None where steps differ from point to point.
 
         A point has the shape `own`; its numbers lie side by side, or the answer is None, too.
         """
         axes, size = self.ndim - len(own), int(self.dtype[2:])
         if self.strides is None and (self.shape[:axes] == leading or axes == 0):
-            return self.address, size * prod(own) if axes else 0
+            return Place(self.address, size * prod(own) if axes else 0)
         described = {"shape": self.shape, "typestr": self.dtype, "data": (self.address, False),
                      "strides": self.strides, "version": 3}  # fmt: skip
         try:
@@ -70,7 +77,7 @@ class View:
             return None
         if (prod(own) > 1 and found.strides[1] != size) or found.strides[0] < 0:
             return None
-        return found.__array_interface__["data"][0], found.strides[0]
+        return Place(found.__array_interface__["data"][0], found.strides[0])
 
 
 class _Described:
@@ -111,15 +118,15 @@ class DeviceArray:
     who takes the array by its interfaces waits for it.
     """
 
-    __slots__ = ("_memory", "dtype", "shape", "stream")
+    __slots__ = ("dtype", "memory", "shape", "stream")
 
     def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], stream: int) -> None:
-        self._memory, self.stream, self.shape, self.dtype = memory, stream, shape, dtype
+        self.memory, self.stream, self.shape, self.dtype = memory, stream, shape, dtype
 
     @property
     def address(self) -> int:
         """Where its first element is."""
-        return self._memory.address
+        return self.memory.address
 
     @property
     def ndim(self) -> int:
@@ -139,7 +146,7 @@ class DeviceArray:
     @property
     def device(self) -> int:
         """Number of the GPU."""
-        return self._memory.device.number
+        return self.memory.device.number
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -150,7 +157,7 @@ class DeviceArray:
         if copy is False:
             raise ValueError("an array of a GPU cannot be read without a copy")
         result = np.empty(self.shape, self.dtype)
-        owner: Device = self._memory.device
+        owner: Device = self.memory.device
         with owner.current():
             copy_out(result.ctypes.data, self.address, self.nbytes, self.stream)
             wait(self.stream)
@@ -163,7 +170,7 @@ class DeviceArray:
         """Return a capsule of DLPack; the work of this array's stream is waited for."""
         if options.get("dl_device") not in (None, self.__dlpack_device__()) or options.get("copy"):
             raise BufferError("the array is handed over where it is, without a copy")
-        with self._memory.device.current():
+        with self.memory.device.current():
             wait(self.stream)
         return _capsule(self)
 

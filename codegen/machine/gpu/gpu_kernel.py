@@ -17,7 +17,7 @@ from codegen.ir.region import RolledProgram
 from codegen.machine.batches.batch import batch_arrays, in_points, leading_axes, put_back
 from codegen.machine.calls.arguments import Array, as_numbers, split_out
 from codegen.machine.calls.compiled import Pack, Unpack
-from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, View, is_on_device, view_of
+from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, Place, View, is_on_device, view_of
 from codegen.machine.gpu.device_entry import ENTRY
 from codegen.machine.gpu.device_text import device_text
 from codegen.machine.gpu.driver import (
@@ -33,6 +33,7 @@ from codegen.machine.gpu.driver import (
     wait_for,
 )
 from codegen.machine.gpu.host_points import run_in_parts
+from codegen.machine.gpu.point_sums import PointSums, adding_module
 from codegen.machine.storage.kernel_files import write_kernel
 from codegen.machine.storage.portable import decode, encode
 from codegen.options import Options
@@ -60,6 +61,7 @@ class GpuKernel:
     """
 
     __slots__ = (
+        "_adding",
         "_lock",
         "_modules",
         "_names",
@@ -90,6 +92,7 @@ class GpuKernel:
         self._names = [f"argument {k} ({array.name})" for k, array in enumerate(program.arguments)]
         self._names += [f"out[{k}]" for k in range(len(program.outputs))]
         self._modules: dict[int, Module] = {}  # by the number of the device
+        self._adding: dict[int, Module] = {}  # the same of what adds up points
         self._lock = threading.Lock()
 
     @classmethod
@@ -140,21 +143,72 @@ class GpuKernel:
         if len(packed) != len(declared):
             raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(declared)}")
         names = self._names
-        known = [
-            view_of(value, name) if is_on_device(value) else None for value, name in zip(packed, names, strict=False)
-        ]
+        known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
         targets = [view_of(value, name) for value, name in zip(given, names[len(declared) :], strict=False)]
         owner = self._owner([view for view in (*known, *targets) if view is not None])
         with owner.current():
-            inputs = [
-                view or uploaded(as_numbers(value, array, k, self.options.number), owner, stream)
-                for k, (view, value, array) in enumerate(zip(known, packed, declared, strict=True))
-            ]
+            inputs = self._inputs(packed, known, owner, stream)
             leading = leading_axes(inputs, declared)
             results: list[Any] = list(given) or self._fresh(leading, owner, stream)
             outputs = targets or [view_of(array, "a result") for array in results]
             self._start(inputs, outputs, leading, owner, stream)
         return results
+
+    def sum(self, *args: Any, stream: Any = None) -> Any:
+        """Evaluate at all points and add up the results over them, on the GPU: a batch's gradient, J^T J of residuals.
+
+        Results are `DeviceArray`s if any argument is an array of the GPU, else NumPy's. The order of additions depends
+        on the number of points alone, so that the bits are the same on every GPU; they are not those of `numpy.sum`.
+        ArgumentError where there are no points.
+        """
+        packed, queue = args if self.pack is None else self.pack(args, {}), stream_number(stream)
+        if len(packed) != len(self.program.arguments):
+            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(self.program.arguments)}")
+        known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
+        owner = self._owner([view for view in known if view is not None])
+        with owner.current():
+            inputs = self._inputs(packed, known, owner, queue)
+            leading = leading_axes(inputs, self.program.arguments)
+            if not prod(leading):
+                raise ArgumentError("no points", why="there is nothing to add up")
+            results = self._fresh((), owner, queue)
+            self._add(inputs, results, leading, owner, queue)
+        found = results if any(known) else [np.asarray(result) for result in results]
+        return self.unpack(found) if self.unpack is not None else found[0] if len(found) == 1 else tuple(found)
+
+    def _add(
+        self,
+        inputs: Sequence[View],
+        results: Sequence[DeviceArray],
+        leading: tuple[int, ...],
+        owner: Device,
+        stream: int,
+    ) -> None:
+        """Start the work of `sum`."""
+        places = [
+            self._place(view, array.shape, name, leading, stream)
+            for view, array, name in zip(inputs, self.program.arguments, self._names, strict=False)
+        ]
+        number = self.options.number
+        widths = [output.size * number.parts for output in self.program.outputs]
+        kernel = self.module(owner.number)
+        with self._lock:
+            adding = self._adding.get(owner.number) or adding_module(owner, number.lanes())
+            self._adding[owner.number] = adding
+        sums = PointSums(kernel, adding, widths, number.lanes())
+        memories = [result.memory for result in results]
+        sums(places, memories, prod(leading), stream, self._what(prod(leading)))
+
+    def _named(self, packed: Sequence[Any]) -> list[tuple[Any, str]]:
+        return list(zip(packed, self._names, strict=False))
+
+    def _inputs(self, packed: Sequence[Any], known: Sequence[View | None], owner: Device, stream: int) -> list[View]:
+        """All arguments on the device."""
+        number = self.options.number
+        return [
+            view or uploaded(as_numbers(value, array, k, number), owner, stream)
+            for k, (view, value, array) in enumerate(zip(known, packed, self.program.arguments, strict=True))
+        ]
 
     def _owner(self, views: Sequence[View]) -> Device:
         """The one device that all arrays are on."""
@@ -174,25 +228,31 @@ class GpuKernel:
         self, inputs: Sequence[View], outputs: Sequence[View], leading: tuple[int, ...], owner: Device, stream: int
     ) -> None:
         """Start the work on all points."""
-        count, number, dtype = prod(leading), self.options.number, self.options.number.dtype
+        count, size = prod(leading), self.options.number.lanes().size
         shapes = [array.shape for array in self.program.arguments] + [array.shape for array in self.program.outputs]
         self._check_outputs(inputs, outputs, leading)
-        places = []
-        for view, own, name in zip((*inputs, *outputs), shapes, self._names, strict=True):
-            if view.dtype != dtype.str:
-                raise ArgumentError(f"dtype {view.dtype}", where=name, why=f"the kernel computes in {number.name}")
-            places.append(view.points(own, leading) if count else (0, 0))
-            if places[-1] is None:
-                raise _steps(view, name)
-        if not count:
-            return
-        for view in (*inputs, *outputs):
-            if view.stream not in (None, stream):
-                wait_for(stream, view.stream or 0)
-        size = dtype.itemsize // number.parts
-        self.module(owner.number).launch(
-            count, [(place[0], place[1] // size) for place in places if place], stream, self.program.name
-        )
+        places = [
+            self._place(view, own, name, leading, stream)
+            for view, own, name in zip((*inputs, *outputs), shapes, self._names, strict=True)
+        ]
+        if count:
+            launched = [(place.address, place.step // size) for place in places]
+            self.module(owner.number).launch(count, launched, stream, self.program.name)
+
+    def _place(self, view: View, own: tuple[int, ...], name: str, leading: tuple[int, ...], stream: int) -> Place:
+        """Where an array's points are, once its stream is done; ArgumentError for other dtypes and steps."""
+        number = self.options.number
+        if view.dtype != number.dtype.str:
+            raise ArgumentError(f"dtype {view.dtype}", where=name, why=f"the kernel computes in {number.name}")
+        place = view.points(own, leading) if prod(leading) else Place(0, 0)
+        if place is None:
+            raise ArgumentError(
+                f"an array of shape {view.shape} with steps {view.strides}", where=name, do="make it contiguous",
+                why="on a GPU the numbers of a point lie side by side, and points have one step",
+            )  # fmt: skip
+        if view.stream not in (None, stream):
+            wait_for(stream, view.stream or 0)
+        return place
 
     def _check_outputs(self, inputs: Sequence[View], outputs: Sequence[View], leading: tuple[int, ...]) -> None:
         """ArgumentError for arrays that results cannot be written into."""
@@ -272,10 +332,3 @@ def uploaded(array: Array, owner: Device, stream: int) -> View:
     copy_in(memory.address, array.ctypes.data, array.nbytes, stream)
     wait(stream)
     return view_of(DeviceArray(memory, array.shape, array.dtype, stream), "an argument")
-
-
-def _steps(view: View, name: str) -> ArgumentError:
-    return ArgumentError(
-        f"an array of shape {view.shape} with steps {view.strides}", where=name,
-        why="on a GPU the numbers of a point lie side by side, and points have one step", do="make it contiguous",
-    )  # fmt: skip

@@ -14,7 +14,7 @@ from scipy import special
 
 import symad as sa
 from codegen.errors import ArgumentError, DeviceError, LoweringError
-from codegen.machine.gpu import driver, host_points
+from codegen.machine.gpu import driver, host_points, point_sums
 from codegen.machine.gpu.device_arrays import DeviceArray
 from codegen.machine.gpu.gpu_kernel import GpuKernel, stream_number
 from tests.support.gpu_problems import CASES, chain, several
@@ -267,3 +267,30 @@ def test_what_a_gpu_has_not_is_refused(f: Any, message: str) -> None:
     kernel = sa.compile(f, np.ones(2))
     with pytest.raises(LoweringError, match=message):
         kernel.gpu(arch="sm_90")
+
+
+@pytest.mark.parametrize("count", [1, 2, 33, 1000, 20_000])
+def test_sums_over_points(count: int, host_gpu: HostDriver) -> None:
+    kernel = sa.compile(several, np.ones(5), np.ones(5))
+    first, second = np.random.default_rng(11).normal(size=(2, count, 5))
+    ours = kernel.gpu().sum(first, second)
+    for one, all_points in zip(ours, kernel.batch(first, second), strict=True):
+        exact = np.sum(all_points.astype(np.longdouble), axis=0)
+        assert one.shape == exact.shape
+        assert np.all(np.abs(one - exact) <= 1e-15 * (2 + count**0.5) * np.sum(np.abs(all_points), axis=0))
+
+
+def test_sums_do_not_depend_on_where_points_are(host_gpu: HostDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = sa.compile(sa.grad(chain), np.ones(4))
+    points = np.random.default_rng(12).normal(size=(700, 4))
+    gpu = kernel.gpu()
+    here, there = gpu.sum(points), gpu.sum(on_device(points))
+    assert isinstance(there, DeviceArray)
+    assert same(np.asarray(there), here)
+    monkeypatch.setattr(point_sums, "PART_BYTES", 3000)  # parts of 93 points
+    assert np.allclose(gpu.sum(points), here, rtol=1e-13)
+
+
+def test_no_points_have_no_sum(host_gpu: HostDriver) -> None:
+    with pytest.raises(ArgumentError, match="no points: there is nothing to add up"):
+        sa.compile(sa.grad(chain), np.ones(4)).gpu().sum(np.ones((0, 4)))
