@@ -144,7 +144,7 @@ class GpuKernel:
             raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(declared)}")
         names = self._names
         known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
-        targets = [view_of(value, name) for value, name in zip(given, names[len(declared) :], strict=False)]
+        targets = [_target(value, name) for value, name in zip(given, names[len(declared) :], strict=False)]
         owner = self._owner([view for view in (*known, *targets) if view is not None])
         with owner.current():
             inputs = self._inputs(packed, known, owner, stream)
@@ -323,6 +323,14 @@ def stream_number(stream: Any) -> int:
     if not isinstance(number, int):
         raise ArgumentError(f"stream={stream!r}", do="give the number of a stream, or a stream of CuPy or PyTorch")
     return number
+
+
+def _target(value: Any, name: str) -> View:
+    """An array of the GPU for a result; ArgumentError for any other."""
+    if not is_on_device(value):
+        why = "the work stays on the GPU, where an argument or another result is"
+        raise ArgumentError(type(value).__name__, where=name, why=why, do="give an array of the GPU")
+    return view_of(value, name)
 
 
 def uploaded(array: Array, owner: Device, stream: int) -> View:

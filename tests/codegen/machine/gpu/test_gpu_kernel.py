@@ -132,6 +132,7 @@ def test_results_that_are_refused(host_gpu: HostDriver) -> None:
         (on_device(np.ones((29, 4, 4))), "the result is of shape"),
         (Other(out, data=(out.address, True)), "read-only"),
         (Other(given, shape=(30, 4, 4)), "it shares memory with"),
+        (np.ones((30, 4, 4)), "ndarray: the work stays on the GPU"),
     ):
         with pytest.raises(ArgumentError, match=message):
             gpu(given, out=target)
