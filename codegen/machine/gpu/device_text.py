@@ -1,10 +1,10 @@
 """The IR of a kernel for a GPU: one thread computes one point, by the operations of the kernel on a processor.
 
-Straight lines and sweeps are written in windows (`windows`, `swept_windows`); what is longer, and loops, as for one point
-of a processor (`codegen.emission`, `codegen.loops.emit`). Around it is one entry, which finds the point of its thread and
-that point's numbers in every array. All of it becomes one function, in which pointers are known to be of global memory
-and values live in registers; long programs keep functions of their own, which pass values on through local memory.
-Nothing is contracted and nothing reordered, so that the bits are those of the same text on a processor.
+Straight lines and sweeps are written in windows (`windows`, `swept_windows`); what is longer, and loops, as for one
+point of a processor (`codegen.emission`, `codegen.loops.emit`). Around it is one entry, which finds the point of its
+thread and that point's numbers in every array. All of it becomes one function, in which pointers are known to be of
+global memory and values live in registers; long programs keep functions of their own, which pass values on through
+local memory. Nothing is contracted and nothing reordered, so that the bits are those of the same text on a processor.
 
 Functions are those of `codegen.functions.lane_table`: a GPU has no C library.
 """
