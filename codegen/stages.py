@@ -38,6 +38,7 @@ OPTIONAL = {
     "rolling": "what repeats becomes loops",
     "sweep": "a dense matrix is computed column by column in vector lanes",
     "checkpoints": "reverse mode keeps a part of a loop, and runs the rest again",
+    "constants": "a number that a loop leaves for others is written into these",
     "dead-code": "what no output needs is left out of loops, what is read twice is read once",
     "reordering": "repetitions of a loop run in the order in which their results lie in memory",
     "loop-fusion": "loops over the same repetitions become one",

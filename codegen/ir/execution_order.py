@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from codegen.ir.readdress import shift_at
-from codegen.ir.region import Region, Step
+from codegen.ir.region import Region, Step, regions_of
 from codegen.ir.tables import Affine, Places, Table
 
 
@@ -69,3 +69,23 @@ def _steps(steps: Sequence[Step], rounds: tuple[int, ...]) -> Iterator[tuple[Ste
 
 def _rounds(steps: Sequence[Step], count: int, rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:
     return ((step, (*rounds, k)) for k in range(count) for step in steps)
+
+
+def filled_before_use(steps: Sequence[Step]) -> set[int]:
+    """Return the buffers that are used outside of nests only, and written before anything of them is read.
+
+    >>> from codegen.ir.body_parts import copy
+    >>> from codegen.ir.region import Gather
+    >>> from codegen.ir.tables import Affine
+    >>> first, second = [copy(Gather(k, Affine(0, 1, 4)), k + 1, Affine(0, 1, 4)) for k in range(2)]
+    >>> filled_before_use([first, second]), filled_before_use([second, first])
+    ({1, 2}, {2})
+    """
+    read = set[int]()
+    found = {use.buffer for step in steps if isinstance(step, Region) for use in step.results}
+    for step in steps:
+        for region, counts in regions_of([step]):
+            reads, results = {use.buffer for use in region.reads}, {use.buffer for use in region.results}
+            found -= (reads | results) if counts else (results & read)
+            read |= reads
+    return found

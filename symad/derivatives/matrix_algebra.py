@@ -161,9 +161,9 @@ def cholesky_backward(
     """Return the cotangent of the lower triangle of the matrix."""
     (n,), lower = operation.sizes, np.flatnonzero(np.tri(operation.sizes[0]))
     given = by.each(mul, cotangents[0], by.known(np.tri(n).ravel()))
-    found = by.multiplied((n, n, n), read[0], given, (True, False))
-    inner = by.each(mul, found, by.known(_halved(n)))
-    half = by.solved("triangular", n, read[0], by.transposed(inner, n), True)
+    turned = by.multiplied((n, n, n), given, read[0], (True, False))  # as the next solutions take it, by columns
+    inner = by.each(mul, turned, by.known(_halved(n).reshape(n, n).T.ravel()))
+    half = by.solved("triangular", n, read[0], inner, True)
     both = by.solved("triangular", n, read[0], by.transposed(half, n), True)
     kept = by.known(_halved(n)[lower])
     return by.each(of_both, by.picked(both, lower), by.picked(by.transposed(both, n), lower), kept), lower

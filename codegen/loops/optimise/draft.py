@@ -17,6 +17,7 @@ from codegen.ir.readdress import buffers_read, buffers_written, renumbered
 from codegen.ir.region import Buffer, Gather, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked, strict
 from codegen.ir.tables import Affine
+from codegen.loops.optimise.constant_propagation import with_constants
 from codegen.loops.optimise.dead_code import without_dead_code
 from codegen.loops.optimise.fusion import fused
 from codegen.loops.optimise.reordering import reordered
@@ -80,8 +81,9 @@ class Draft:
         steps: Sequence[Step] = carried_out("dead-code", tidy, observed(self.steps, name, whole=whole), whole=whole)
         if strict() and not watched():
             checked(whole(steps), f"dead-code of {name}", needed=True)
-        steps = carried_out("reordering", reordered, steps, whole=whole)
-        fewer = carried_out("loop-fusion", fused, steps, whole=whole)
+        fewer = carried_out("constants", with_constants, steps, whole=whole)
+        fewer = carried_out("reordering", reordered, fewer, whole=whole)
+        fewer = carried_out("loop-fusion", fused, fewer, whole=whole)
         if watched() or [*regions_of(fewer)] != [*regions_of(steps)]:  # else there is no dead code anew
             steps = carried_out("dead-code", tidy, fewer, whole=whole)
             if strict() and not watched():  # what is fused is whole when dead code has gone

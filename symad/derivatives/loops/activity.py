@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.execution_order import filled_before_use
 from codegen.ir.matrix_operation import MOVING
 from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
 from codegen.ir.tables import Indexed, Places, Table
@@ -293,6 +294,9 @@ def _reads(region: Region) -> list[Sequence[Gather]]:
 class _Backward:
     def __init__(self, ahead: Forward, buffers: set[int], guarded: set[int]) -> None:
         self.ahead, self.places, self.guarded = ahead, Marks(ahead.places.buffers), guarded
+        self.held = Marks(ahead.places.buffers)  # places to which something is added that has no guard
+        self.finished: set[int] = set()  # buffers of which all readers have been visited when a writer is
+        self.partly = set(guarded)  # buffers with places that have no cotangents, where others have
         for buffer in buffers:
             self.places.add_all(buffer)
         self.results: dict[Region, tuple[Result, ...]] = {}
@@ -302,6 +306,7 @@ class _Backward:
         self.guarded_carries: dict[Region, frozenset[int]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
+        self.finished = filled_before_use(steps)
         _run(steps, (self.visit, self.guards), lambda: self.places.changes + len(self.guarded), turned=True)
 
     def visit(self, region: Region) -> None:
@@ -324,13 +329,15 @@ class _Backward:
 
     def guards(self, region: Region) -> None:
         """Find the carries and buffers with guards."""
+        self.guarded.difference_update([use.buffer for use in region.results if self.always_held(use.buffer)])
         if region.matrix is not None:
             self.guarded_carries[region] = frozenset()
             if region.matrix.kind in MOVING and self.slots[region]:
                 self.guards_of_moved(region, partly=region.matrix.kind == "gather")
             return
         first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
-        self.guarded.update(use.buffer for use in self.results[region] if self.places.meet_partly(use))
+        self.partly.update(use.buffer for use in self.results[region] if self.places.meet_partly(use))
+        self.guarded.update(self.partly)
         bearers = bearers_of(region, self.results[region])
         carries = {slot for slot in slots if slot >= first and slot not in bearers.values()}  # they begin with nothing
         carries |= {slot for slot in bearers.values() if slot not in slots}  # they pass nothing on
@@ -347,11 +354,22 @@ class _Backward:
         for slot in guarded:
             self.guarded.update(use.buffer for use in reads[slot] if use.buffer in self.places.of.keys() - self.plain)
         self.guarded_carries[region] = frozenset(carries)
+        if region.stop is None and self.finished.issuperset(use.buffer for use in self.results[region]):
+            for slot in set(range(first)).intersection(slots) - guarded:
+                self.held.add(region.gathers[slot])
+
+    def always_held(self, buffer: int) -> bool:
+        """Whether something without a guard is added to every cotangent of a buffer: then all of it has none."""
+        held = self.held.of.get(buffer)
+        if held is None or buffer in self.partly or buffer not in self.finished:
+            return False
+        return bool(held[self.places.of[buffer]].all())
 
     def guards_of_moved(self, region: Region, *, partly: bool) -> None:
         """Find the buffers with guards of numbers at computed places, to `partly` some of which nothing is added."""
         (read, _), (written,) = region.gathers, region.results
         if self.places.meet_partly(written):
+            self.partly.add(written.buffer)
             self.guarded.add(written.buffer)
         if (partly or written.buffer in self.guarded) and read.buffer in self.places.of.keys() - self.plain:
             self.guarded.add(read.buffer)

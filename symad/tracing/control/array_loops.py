@@ -38,6 +38,7 @@ from symad.tracing.values.array_blocks import (
     kinds_of,
     template_of,
 )
+from symad.tracing.values.layouts import usual_step
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.whole_numbers import note_whole
 
@@ -63,6 +64,7 @@ class ArrayLoops:
     programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
     on_numbers: ClassVar[bool] = False  # whether a function is called on numbers, and not traced
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
+    factors: dict[int, tuple[Nodes, Nodes]] = field(default_factory=dict)  # Cholesky's: as made, and with zeros above
 
     def within(self, inner: Scope) -> ArrayLoops:
         """Return what does the same in a scope inside, on the same graph: a function that is differentiated there."""
@@ -258,8 +260,11 @@ class ArrayLoops:
         return self.carried_out(MatrixOperation("product", sizes, (first, second)), left, right)[0]
 
     def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
-        """Return the solution of linear systems."""
+        """Return the solution of linear systems; a Cholesky factor has no zero on its diagonal, and needs no pivots."""
         n, sides = right.shape
+        for turned, lower in ((False, matrix), (True, matrix.T)):
+            if self.factor_of(lower) is not None:
+                return self.triangular(lower, right, turned)
         (matrix, turned) = _by_rows(matrix)
         found = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
         return found[0].reshape(sides, n).T
@@ -267,6 +272,8 @@ class ArrayLoops:
     def triangular(self, matrix: Nodes, right: Nodes, turned: bool) -> Nodes:
         """Return the solution of systems of the lower triangle of a matrix, or of its transposed one."""
         n, sides = right.shape
+        factor = self.factor_of(matrix)
+        matrix = matrix if factor is None else factor
         found = self.carried_out(MatrixOperation("triangular", (n, sides), (turned, False)), matrix, right.T)
         return found[0].reshape(sides, n).T
 
@@ -282,8 +289,15 @@ class ArrayLoops:
     def cholesky(self, matrix: Nodes) -> Nodes:
         """Return the lower factor of a matrix."""
         n = len(matrix)
-        (nodes,) = self.carried_out(MatrixOperation("cholesky", (n,)), matrix)
-        return np.where(np.tri(n, dtype=bool), nodes.reshape(n, n), self.scope.graph.number(0))
+        whole = self.carried_out(MatrixOperation("cholesky", (n,)), matrix)[0].reshape(n, n)
+        lower = np.where(np.tri(n, dtype=bool), whole, self.scope.graph.number(0))
+        self.factors[int(whole[0, 0])] = whole, lower
+        return lower.copy()
+
+    def factor_of(self, lower: Nodes) -> Nodes | None:
+        """Return the whole result of the factorization that gave a matrix, side by side; None for other matrices."""
+        whole, found = self.factors.get(int(lower[0, 0]), (None, None))
+        return whole if found is not None and np.array_equal(found, lower) else None
 
     def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
         """Return the results of an operation on whole matrices, which are flat."""
@@ -373,7 +387,8 @@ def _passed_on() -> Program:
 
 
 def _by_rows(matrices: Nodes) -> tuple[Nodes, bool]:
-    """Return matrices as they are in memory, and whether that is by columns."""
+    """Return matrices as their nodes were made (if that is not known, as they are in memory); whether by columns."""
     turned = matrices.swapaxes(-1, -2)
-    by_columns = turned.flags.c_contiguous and not matrices.flags.c_contiguous
+    down, along = (usual_step(matrices, axis) for axis in (-2, -1))
+    by_columns = down < along if down and along else turned.flags.c_contiguous and not matrices.flags.c_contiguous
     return (turned, True) if by_columns else (matrices, False)

@@ -1,6 +1,7 @@
 """In which order elements stand in memory: it decides which of reshape's and ravel's results are views, as in NumPy.
 
 Results of NumPy's functions keep the order of their operands (order="K"): those of transposed arrays are transposed.
+In which order a kernel has elements is another matter: that in which their nodes were made.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ Nodes = npt.NDArray[np.int64]
 
 
 IN_C_ORDER = frozenset({  # functions whose results do not keep the order of their operands
-    np.linalg.eigh, np.linalg.svd, np.select, np.interp, np.take_along_axis, np.fft.rfft, np.fft.irfft, np.fft.fft,
-    np.fft.ifft, np.dot, np.inner, np.tensordot, np.linalg.tensordot, np.linalg.cholesky, np.linalg.pinv, np.argsort,
-    np.take, np.correlate, np.linalg.solve, np.linalg.inv, np.linalg.tensorinv, np.linalg.norm, np.linalg.matrix_norm,
+    np.linalg.eigh, np.linalg.svd, np.select, np.interp, np.take_along_axis, np.dot, np.inner, np.tensordot,
+    np.linalg.tensordot, np.linalg.cholesky, np.linalg.pinv, np.argsort, np.take, np.correlate, np.linalg.solve,
+    np.linalg.inv, np.linalg.tensorinv, np.linalg.norm, np.linalg.matrix_norm,
 })  # fmt: skip
 AS_NUMPY = frozenset({  # functions whose results stand in an order of their own
     np.gradient, np.pad, np.cross, np.linalg.cross, np.linalg.qr, np.linalg.matrix_power, np.percentile, np.quantile,
-    np.nanpercentile, np.nanquantile, np.fft.irfft2, np.fft.irfftn, np.einsum,
+    np.nanpercentile, np.nanquantile, np.einsum,
 })  # fmt: skip
 
 
@@ -44,6 +45,33 @@ def _made(operands: Sequence[Numbers]) -> Numbers:
     return made
 
 
+def axes_as_made(axes: tuple[int, ...], *operands: Numbers) -> tuple[int, ...]:
+    """Return the axes of what a ufunc makes of operands in the order in which their nodes were made; else these axes.
+
+    What is computed in that order is read side by side, wherever it stands.
+    """
+    steps = np.zeros(len(axes), dtype=np.int64)
+    for array in operands:
+        if array.dtype == np.int64 and array.size > 1:
+            steps[len(axes) - array.ndim :] += [usual_step(array, axis) for axis in range(array.ndim)]
+    return tuple(np.argsort(-steps, kind="stable").tolist()) if steps.any() else axes
+
+
+def usual_step(nodes: Nodes, axis: int) -> int:
+    """Return how far nodes are apart along an axis: most of some in the middle, where others may be constants.
+
+    >>> usual_step(np.arange(20).reshape(4, 5), 0), usual_step(np.full((4, 5), 7), 0)
+    (5, 0)
+    """
+    axis, middle = axis % nodes.ndim, [slice(size // 2, size // 2 + 1) for size in nodes.shape]
+    near = [slice(max(size // 2 - 4, 0), size // 2 + 4) for size in nodes.shape]
+    for some in ((*middle[:axis], near[axis], *middle[axis + 1 :]), tuple(near)):  # a line may be one of constants
+        found = np.abs(np.diff(nodes[some], axis=axis)).ravel().tolist()
+        if any(found):
+            return max(filter(None, found), key=found.count)  # type: ignore[no-any-return]
+    return 0
+
+
 def moved(array: Numbers, axes: tuple[int, ...]) -> Numbers:
     """Return an array with its axes in this order, those that it lacks in front of it first."""
     return array.reshape((1,) * (len(axes) - array.ndim) + array.shape).transpose(axes) if array.ndim else array
@@ -59,8 +87,11 @@ def in_order_of(nodes: Nodes, model: Numbers) -> Nodes:
     if nodes.ndim < 2 or (nodes.flags.c_contiguous and model.flags.c_contiguous):
         return nodes
     axes = axes_in_memory(model)
-    if axes is None:
-        return np.ascontiguousarray(nodes)
+    return np.ascontiguousarray(nodes) if axes is None else in_order(nodes, axes)
+
+
+def in_order(nodes: Nodes, axes: tuple[int, ...]) -> Nodes:
+    """Return nodes that stand in memory by these axes, from the longest stride to the shortest."""
     return moved_back(np.ascontiguousarray(nodes.transpose(axes)), axes)
 
 
@@ -109,6 +140,8 @@ def _numbers_like(value: Any, few: bool) -> Any:
         array = array[(slice(2),) * array.ndim]
     if nodes is None:
         return 0.75 if hasattr(value, "node") else array
-    made = np.empty_like(array, dtype=np.float64)
+    made = np.zeros_like(array, dtype=np.float64)
+    if few:
+        return made
     made[...] = np.random.default_rng(0).uniform(0.5, 1.0, array.shape)
     return made

@@ -23,7 +23,7 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array_blocks import BLOCK, are_constants, block_of, chain_head, heads_of, kinds_of
 from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
-from symad.tracing.values.layouts import axes_in_memory, in_order_of, moved, moved_back
+from symad.tracing.values.layouts import axes_as_made, axes_in_memory, in_order, in_order_of, moved, moved_back
 from symad.tracing.values.node_builders import Build
 
 Nodes = npt.NDArray[np.int64]
@@ -37,10 +37,12 @@ def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
 
     Operands are nodes, or (where operations on arrays are array nodes) numbers in floats.
     """
-    axes = axes_in_memory(*operands)
-    if axes is not None:
-        return moved_back(_elementwise(graph, build, *[moved(nodes, axes) for nodes in operands]), axes)
-    return _elementwise(graph, build, *operands)
+    standing = axes_in_memory(*operands)
+    if standing is None:
+        return _elementwise(graph, build, *operands)
+    axes = axes_as_made(standing, *operands)
+    made = moved_back(_elementwise(graph, build, *[moved(nodes, axes) for nodes in operands]), axes)
+    return made if axes == standing else in_order(made, standing)
 
 
 def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:

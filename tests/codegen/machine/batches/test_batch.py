@@ -17,6 +17,7 @@ import sympy as sp
 import codegen.machine.batches.batch
 import codegen.machine.batches.batch_run
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
+from codegen.engine import has_fma
 from codegen.lanes import Lanes
 from codegen.machine.batches.batch_text import transpose
 

@@ -96,8 +96,20 @@ def chain_of_infinities() -> RolledProgram:
     ))  # fmt: skip
 
 
+def held_in_part() -> RolledProgram:
+    """Roots that are chosen are also read as they are, but for one where the derivative is infinite."""
+    made = Made({"x": (4,)}, {"f": ()}, {"r": (4,)})
+    return made.program(
+        region(lambda x: (np.sqrt(x * x),), 4, [made.at("x", table(4))], [made.to(0, "r", table(4))]),
+        region(lambda r, x: (np.where(x != 0, r * x, 0.0),), 4, [made.at("r", table(4)), made.at("x", table(4))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+        region(lambda r: (3 * r,), 3, [made.at("r", [0, 1, 3])], [made.to(0, "f", table(3, 0, 0), "add")]),
+    )  # fmt: skip
+
+
 CASES: tuple[Callable[[], RolledProgram], ...] = (
     choice_first, choice_last, chain, chain_in_a_nest, product_of_infinities, chain_of_infinities,
+    held_in_part,
 )  # fmt: skip
 
 
@@ -136,6 +148,22 @@ def test_guards_that_nothing_asks_for_are_left_out() -> None:
     )  # fmt: skip
     found = gradient(layers, [0, 1])
     assert [buffer.size for buffer in found.buffers if buffer.kind == "workspace"] == [4, 4]  # h, its cotangent
+
+
+def test_what_is_read_without_a_choice_too_has_no_guards() -> None:
+    """The terms of log-sum-exp go into the largest one, and into a sum as they are."""
+    made = Made({"x": (4,)}, {"f": ()}, {"y": (4,), "m": ()})
+    program = made.program(
+        region(lambda x: (1 / x,), 4, [made.at("x", table(4))], [made.to(0, "y", table(4))]),
+        region(lambda a, b, c, d: (np.maximum(np.maximum(a, b), np.maximum(c, d)),), 1,
+               [made.at("y", k) for k in range(4)], [made.to(0, "m", 0)]),
+        region(lambda y, m: (np.exp(y - m),), 4, [made.at("y", table(4)), made.at("m", table(4, 0, 0))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+    found = gradient(program, [0])
+    assert [buffer.size for buffer in found.buffers if buffer.kind == "workspace"] == [4, 1, 4, 1]  # y, m, cotangents
+    x = np.array([0.5, 1.5, -1.0, 2.0])
+    agree(run(found, [x]), [sa.grad(lambda x: flat_function(program)(x)[0])(x)])
 
 
 def test_sums_of_cotangents_ask_for_no_guards() -> None:

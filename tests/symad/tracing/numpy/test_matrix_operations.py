@@ -7,7 +7,7 @@ import pytest
 
 import symad as sa
 from codegen.ir.region import regions_of
-from symad.compiling.candidates import traced_with_loops
+from symad.compiling.candidates import primal_of, traced_with_loops
 from symad.tracing.numpy.solve import LOOPED
 
 RNG = np.random.default_rng(17)
@@ -54,6 +54,29 @@ def test_values_and_derivatives(f):
     assert value == pytest.approx(f(X), rel=1e-11)
     wanted = [sa.derivative(lambda t, k=k: f(X + t * np.eye(3)[k]))(0.0) for k in range(3)]
     np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+
+
+def solved_factor(x):
+    factor = np.linalg.cholesky(kernel_matrix(x))
+    return np.sum(np.linalg.solve(factor.T, np.linalg.solve(factor, SIDES * x[1])) ** 2)
+
+
+def test_systems_of_a_cholesky_factor_are_triangular():
+    """Nothing is factorized again, or copied to be read; the matrix of another place is a general one."""
+
+    def done(f):
+        regions = [region for region, _ in regions_of(primal_of(traced_with_loops(f, (X,)), "f", False).program.steps)]
+        copied = [region.count for region in regions if region.origin == "copies"]
+        return [region.matrix.kind for region in regions if region.matrix is not None], copied.count(N * (N + 1) // 2)
+
+    assert done(solved_factor) == (["cholesky", "triangular", "triangular"], 0)
+    twice = done(lambda x: np.sum(np.linalg.solve(2 * np.linalg.cholesky(kernel_matrix(x)), SIDES)))
+    assert twice == (["cholesky", "solve"], 1)
+    value, gradient = sa.compile(sa.value_and_grad(solved_factor), X)(X)
+    assert value == pytest.approx(solved_factor(X), rel=1e-11)
+    wanted = [sa.derivative(lambda t, k=k: solved_factor(X + t * np.eye(3)[k]))(0.0) for k in range(3)]
+    np.testing.assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+    assert np.isnan(sa.compile(solved_factor, X)(-X))
 
 
 @pytest.mark.parametrize("name", ["solve a vector", "likelihood"])
