@@ -87,7 +87,7 @@ class ArrayLinear:
                 else:
                     row.push(carried)
             found = carried.at(self.outputs)
-        return np.full(self.outputs.shape, by.absent) if found is None else found
+        return np.full(self.outputs.shape, by.absent) if found is None else spread(found, self.outputs.shape)
 
     def image(self, by: Arithmetic, seeds: Carriers) -> Carriers:
         """Return the same with the number 0 for structural zeros."""

@@ -273,7 +273,9 @@ def _matrix(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:
     assert array.matrix is not None
     found = existing_numbers(array.matrix, [operand.ravel() for operand in operands])
     if array.matrix.kind == "singular" and np.isnan(found[1]).any():
-        raise np.linalg.LinAlgError("SVD did not converge")  # which NumPy says of what is not finite, too
+        given = operands[0]
+        if np.isnan(given).any() or np.isfinite(given).all():  # of infinite numbers NumPy's are NaN
+            raise np.linalg.LinAlgError("SVD did not converge")
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 

@@ -19,7 +19,7 @@ from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
-from codegen.loops.loop import Loop, Nodes
+from codegen.loops.loop import Loop, Nodes, StraightError
 
 NUMBER = 0  # the class of all numbers that a table may hold
 STAGE = 1 << 40  # heights are below it
@@ -182,6 +182,7 @@ def _stages(
     needs = needed(flat, _flags(size, wanted), owner >= 0) & (owner < 0)
     rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0].tolist()
     reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])) for loop in done]
+    together = _together(done, owner)
     loop_stages, changed = [1] * len(done), True
     while changed:
         if rows_needed:
@@ -190,13 +191,32 @@ def _stages(
                 of_rows[row] = max([of_rows[part] for part in operands[row]]) + (row in ragged)
             stages = np.array(of_rows)
         changed = False
-        for number, loop in enumerate(done):
-            stage = 1 + int(stages[reads[number]].max(initial=0))
-            if stage != loop_stages[number]:
-                changed, loop_stages[number] = True, stage
-                for use in loop.results:
+        for group in together:
+            stage = 1 + max(int(stages[reads[number]].max(initial=0)) for number in group)
+            if stage == loop_stages[group[0]]:
+                continue
+            if stage > len(done) + len(ragged) + 1:
+                raise StraightError("its loops wait for each other: no order runs them all")
+            changed = True
+            for number in group:
+                loop_stages[number] = stage
+                for use in done[number].results:
                     stages[use.nodes] = stage
     return loop_stages
+
+
+def _together(done: Sequence[Loop], owner: Nodes) -> list[list[int]]:
+    """Return the loops in groups of those that add to the same sums, which are there when all of them have run."""
+    group_of = list(range(len(done)))
+    for number, loop in enumerate(done):
+        for use in loop.results:
+            for other in distinct(owner[use.nodes]).tolist() if use.kind == "add" else ():
+                one, joined = group_of[number], group_of[other]
+                group_of = [one if group == joined else group for group in group_of]
+    groups: dict[int, list[int]] = {}
+    for number, group in enumerate(group_of):
+        groups.setdefault(group, []).append(number)
+    return list(groups.values())
 
 
 def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[int]:

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
-from itertools import islice
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -24,6 +23,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
+from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
@@ -34,10 +34,10 @@ from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection
-from symad.tracing.values.node_arrays import constants, converted, elementwise
+from symad.tracing.values.node_arrays import constants, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
@@ -248,51 +248,11 @@ _STATISTICS: dict[str, Function] = {
 # NumPy's functions that make arrays
 
 
-def _array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **_: Any) -> Any:
-    """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
-    shares = copy in (False, None, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
-    if shares and isinstance(value, Array) and ndmin <= value.ndim:
-        return _as_array(value, dtype, order)
-    scope = scope_of(value)
-    nodes = nodes_of(value, scope)
-    nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), order=order, ndmin=ndmin)
-    return wrap(nodes, scope)
-
-
-def _as_array(value: Any, dtype: Any = None, order: Any = "K", **keywords: Any) -> Any:
-    if not isinstance(value, Array):
-        return _array(value, dtype, order=order)
-    made = value if dtype is None else value.astype(dtype, copy=False)
-    flags = made.nodes.flags
-    return made if {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True) else made.copy(order)
-
-
-def _from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
-    values = list(values if count < 0 else islice(values, count))  # without a count the values have an end
-    return _array(values, dtype) if holds_traced(values) else np.fromiter(values, dtype, count, **keywords)
-
-
-def _full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
-    scope = scope_of(fill_value)
-    nodes = nodes_of(fill_value, scope) if dtype is None else nodes_of(_array(fill_value, dtype), scope)
-    return wrap(np.full(shape, nodes), scope)
-
-
-def _arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Any:
-    """np.arange of traced bounds: how many elements there are follows the values, and has no derivative."""
-    first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
-    length = (last - first) / step
-    if isinstance(length, Scalar):
-        length = value_of(length.scope, length.node, "the length of np.arange")
-    first, second = _array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
-    return first + np.arange(max(math.ceil(length), 0)) * (second - first)
-
-
 _MAKERS: dict[Function, Function | None] = {
-    np.array: _array, np.asarray: _as_array, np.asanyarray: _as_array,
-    np.ascontiguousarray: partial(_as_array, order="C"), np.asfortranarray: partial(_as_array, order="F"),
-    np.require: lambda value, dtype=None, *_, **keywords: _as_array(value, dtype),
-    np.full: _full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: _arange,
+    np.array: as_new_array, np.asarray: as_array, np.asanyarray: as_array,
+    np.ascontiguousarray: partial(as_array, order="C"), np.asfortranarray: partial(as_array, order="F"),
+    np.require: required,
+    np.full: full, np.zeros: None, np.ones: None, np.empty: None, np.eye: None, np.identity: None, np.arange: arange,
     np.linspace: None, np.logspace: None, np.zeros_like: None, np.ones_like: None, np.empty_like: None,
     np.full_like: None, np.copy: None, np.diag: None, np.diagflat: None, np.tile: None, np.repeat: None, np.outer: None,
     np.kron: None, np.concatenate: None, np.stack: None, np.vstack: None, np.hstack: None, np.column_stack: None,
@@ -377,7 +337,7 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
     pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
-    pairs += [(np.fromiter, _from_iterable), (np.vectorize, _vectorize)]
+    pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, _as_float)))
     table = {id(original): (original, form) for original, form in pairs}

@@ -203,6 +203,9 @@ class Knowledge:
             left, right, sign = right, left, _MIRRORED[sign]
         if constant(self._graph, left) is not None:
             left, right, sign = right, left, _MIRRORED[sign]
+        if left == right:  # as NaN is found
+            equal = _Where((left,), _ALL if sign in ("<=", ">=", "==", "!=") else ())
+            return equal.negated() if sign == "!=" else equal
         exact = constant(self._graph, right)
         if exact is None:
             return _comparison((left, right), sign, 0.0)

@@ -10,7 +10,10 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from symad.errors import TraceError
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.reduce import is_traced
 from symad.tracing.numpy.registry import FUNCTIONS
+from symad.tracing.values.array import wrap
+from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.traced import TracedComplex, numpy_name
 
 COMPLEX_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy, on complex arrays
@@ -61,27 +64,35 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         return len(self.real)
 
     def __getitem__(self, key: Any) -> ComplexArray:
-        return ComplexArray(self.real[key], self.imag[key])
+        return self._with(lambda part: part[key])
 
     def conj(self) -> ComplexArray:
         """Return the conjugate numbers."""
-        return ComplexArray(self.real, -self.imag)
+        return made(self.real, -self.imag)
 
     conjugate = conj
 
     def reshape(self, *shape: Any) -> ComplexArray:
         """Return the array in another shape."""
-        return ComplexArray(self.real.reshape(*shape), self.imag.reshape(*shape))
+        return self._with(lambda part: part.reshape(*shape))
 
     def sum(self, axis: Any = None) -> ComplexArray:
         """Return sums."""
-        return ComplexArray(np.sum(self.real, axis=axis), np.sum(self.imag, axis=axis))
+        return self._with(lambda part: np.sum(part, axis=axis))
+
+    def _with(self, function: Callable[[Any], Any]) -> ComplexArray:
+        """Return what a function has of both parts: views of them as they are, else what is made anew."""
+        real, imaginary = function(self.real), function(self.imag)
+        held = [_elements(part) for part in (real, self.real)]
+        views = all(isinstance(part, np.ndarray) for part in held) and np.may_share_memory(held[0], held[1])
+        return ComplexArray(real, imaginary) if views else made(real, imaginary)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         found = _UFUNCS.get(ufunc.__name__)
         if found is None or method != "__call__" or keywords:
             _refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
-        return found(*map(parts, inputs))
+        result = found(*map(parts, inputs))
+        return made(result.real, result.imag) if isinstance(result, ComplexArray) else result
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], keywords: dict[str, Any]
@@ -89,11 +100,10 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         if function in COMPLEX_FUNCTIONS:
             return COMPLEX_FUNCTIONS[function](*args, **keywords)
         if function in _MOVING and isinstance(args[0], ComplexArray):
-            real, imaginary = (function(part, *args[1:], **keywords) for part in (args[0].real, args[0].imag))
-            return ComplexArray(real, imaginary)
+            return args[0]._with(lambda part: function(part, *args[1:], **keywords))
         if function in _JOINING:
             sides = list(zip(*map(parts, args[0]), strict=True))
-            return ComplexArray(*(function(list(side), *args[1:], **keywords) for side in sides))
+            return made(*(function(list(side), *args[1:], **keywords) for side in sides))
         _refuse(numpy_name(function))
 
     def __getattr__(self, name: str) -> Any:
@@ -106,6 +116,40 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         _refuse("an ordinary array")
+
+
+def made(real: Any, imaginary: Any, model: Any = None) -> ComplexArray:
+    """Return complex numbers that NumPy makes anew, in the order of a model or of their own.
+
+    Each part has gaps in memory, where the other one's elements are: so what `ravel` makes of it is no view.
+    """
+    return ComplexArray(*(_with_gaps(part, model) for part in (real, imaginary)))
+
+
+def _with_gaps(part: Any, model: Any) -> Any:
+    elements = _elements(part)
+    if not isinstance(elements, np.ndarray) or not elements.ndim:
+        return part
+    like = elements if model is None else np.asarray(_elements(model))
+    if is_traced(part):
+        nodes = np.empty_like(like, dtype=np.complex128, shape=elements.shape).real.view(np.int64)
+        nodes[...] = elements
+        return wrap(nodes, part.scope)
+    numbers = np.empty_like(like, dtype=np.complex128, shape=elements.shape).real
+    numbers[...] = elements
+    return numbers
+
+
+def in_its_order(found: Any, model: Any) -> Any:
+    """Return a real array, in memory in the order of a model."""
+    if not is_traced(found) or not np.ndim(found):
+        return found
+    return wrap(in_order_of(found.nodes, np.asarray(_elements(model))), found.scope)
+
+
+def _elements(part: Any) -> Any:
+    """Return the array of nodes, or of numbers, that a part is."""
+    return part.nodes if is_traced(part) and np.ndim(part) else part
 
 
 def parts(value: Any) -> tuple[Any, Any]:

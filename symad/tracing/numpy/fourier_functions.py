@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from symad.tracing.numpy.complex_arrays import ComplexArray, parts, transforms
+from symad.tracing.numpy.complex_arrays import ComplexArray, in_its_order, made, parts, transforms
 from symad.tracing.numpy.fourier import transform
 from symad.tracing.values.complex_points import check_real
 
@@ -22,7 +22,8 @@ def along(value: Any, n: Any, axis: Any, norm: Any, *, back: bool) -> ComplexArr
     given = [None if part is None else resized(np.moveaxis(part, axis, 0), n) for part in (real, imaginary)]
     found = transform((given[0], given[1]), back=back)
     factor = _factor(norm, n, back=back)
-    return ComplexArray(*(np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in found))
+    first, second = (np.moveaxis(part if factor == 1 else part * factor, 0, axis) for part in found)
+    return made(first, second, real)
 
 
 def resized(values: Any, n: int) -> Any:
@@ -62,7 +63,8 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = Non
     """The first half of the transform of a real axis."""
     found = along(a.real, n, axis, norm, back=False)
     half = found.shape[axis] // 2 + 1
-    return ComplexArray(*(np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(found)))
+    first, second = (np.moveaxis(np.moveaxis(part, axis, 0)[:half], 0, axis) for part in parts(found))
+    return made(first, second, a)
 
 
 @transforms(np.fft.irfft)
@@ -81,7 +83,7 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
         middle = [zero] if n % 2 == 0 else []
         other = np.concatenate([zero, inner, *middle, -inner[::-1]])[:n]
     found, _ = transform((whole, other), back=True)
-    return np.moveaxis(found * _factor(norm, n, back=True), 0, axis)
+    return in_its_order(np.moveaxis(found * _factor(norm, n, back=True), 0, axis), first)
 
 
 def _several(

@@ -47,10 +47,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
         return np.argsort(plain, axis=axis, kind="stable", order=order)
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
-    a = traced(a)
-    if axis is None:
-        a, axis = np.ravel(a), -1
-    axis = normalize_axis_index(axis, a.ndim)
+    a, axis = _along(traced(a), axis)
     rows = np.moveaxis(a.nodes, axis, -1)
     found = places.ordered(a.scope.graph, rows.reshape(-1, rows.shape[-1]), "np.argsort").reshape(rows.shape)
     return wrap(np.moveaxis(found, -1, axis), a.scope)
@@ -74,11 +71,19 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
     return _extreme(a, axis, out, keepdims, smallest=True)
 
 
+def _along(a: Any, axis: int | None) -> tuple[Any, int]:
+    """Return an array with the axis that it is gone along; all of it without one, as of an element of no axis."""
+    if axis is None:
+        return np.ravel(a), 0
+    a = a if a.ndim else np.ravel(a)
+    return a, normalize_axis_index(axis, a.ndim)
+
+
 def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> Any:
     """Return places of extrema: the first in order, or the one behind all that are less than the last."""
     a = traced(a)
     shape = tuple(1 if axis is None or k == normalize_axis_index(axis, a.ndim) else n for k, n in enumerate(a.shape))
-    a, axis = (np.ravel(a), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
+    a, axis = _along(a, axis)
     if not a.shape[axis]:
         raise ValueError(f"attempt to get arg{'min' if smallest else 'max'} of an empty sequence")
     a = np.moveaxis(a, axis, -1)
@@ -124,6 +129,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     listed = [traced(key) for key in keys]
     if not listed:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if not listed[0].ndim:
+        return np.zeros((), dtype=int)
     found = argsort(listed[0], axis)
     for key in listed[1:]:
         found = np.take_along_axis(found, argsort(np.take_along_axis(key, found, axis), axis), axis)
@@ -172,7 +179,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if known(indices) is not None:
         return _TAKE(a, indices, axis=axis, out=out, mode=mode)
     a, indices = together(a, indices)
-    a, axis = (np.ravel(a), 0) if axis is None else (a, normalize_axis_index(axis, a.ndim))
+    a, axis = _along(a, axis)
     size = a.shape[axis]
     if mode != "raise":
         indices = np.mod(indices, size) if mode == "wrap" else np.clip(indices, 0, size - 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from symad.tracing.numpy.complex_arrays import COMPLEX_FUNCTIONS
+from symad.tracing.numpy.complex_arrays import COMPLEX_FUNCTIONS, in_its_order, made, parts
 from symad.tracing.numpy.fourier import radices, transform
 from symad.tracing.numpy.fourier_functions import resized
 from symad.tracing.numpy.reduce import together, traced
@@ -29,11 +29,17 @@ class Complex:
     def __call__(self, x: Any, s: Any = None, axes: Any = None, norm: Any = None, *others: Any, **keywords: Any) -> Any:
         """Return the transform; how it is carried out is nobody's business."""
         sizes, places = keywords.pop("n", keywords.pop("s", s)), keywords.pop("axis", keywords.pop("axes", axes))
-        return self.handler(x, sizes, norm=norm, **({} if places is None else self.where(places)))
+        return in_rows(self.handler(x, sizes, norm=norm, **({} if places is None else self.where(places))))
 
     def where(self, places: Any) -> dict[str, Any]:
         """Return the axes by their name."""
         return {"axis": places} if isinstance(places, int) else {"axes": places}
+
+
+def in_rows(found: Any) -> Any:
+    """Return a result in C order, which SciPy's are whatever the order of its operands."""
+    rows = np.empty(np.shape(found))
+    return made(*parts(found), rows) if isinstance(found, TracedComplex) else in_its_order(found, rows)
 
 
 def takes_complex(form: Callable[..., Any], values: Sequence[Any]) -> bool:
@@ -61,7 +67,7 @@ def _real_transform(name: str, one: Callable[[str, Any, int, bool], Any], *, bac
         if not scaled and (norm or "backward") == ("backward" if back else "forward"):
             length = len(moved) + (0 if type != 1 else -1 if "c" in name else 1)
             found = found / (2 * length)
-        return np.moveaxis(found, 0, axis)
+        return in_rows(np.moveaxis(found, 0, axis))
 
     stands_in_for(f"scipy.fft.{name}")(handler)
 
@@ -120,7 +126,7 @@ def _convolved(name: str, in1: Any, in2: Any, mode: str) -> Any:
     axes = tuple(range(a.ndim))
     product = np.fft.rfftn(a, wide, axes) * np.fft.rfftn(b, wide, axes)
     full = COMPLEX_FUNCTIONS[np.fft.irfftn](product, wide, axes)[tuple(map(slice, shape))]
-    return full[tuple(_kept(n, m, mode) for n, m in _sides(name, a.shape, b.shape, mode))]
+    return in_rows(full[tuple(_kept(n, m, mode) for n, m in _sides(name, a.shape, b.shape, mode))])
 
 
 def _sides(name: str, first: tuple[int, ...], second: tuple[int, ...], mode: str) -> list[tuple[int, int]]:

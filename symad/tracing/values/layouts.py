@@ -18,13 +18,13 @@ Nodes = npt.NDArray[np.int64]
 
 
 IN_C_ORDER = frozenset({  # functions whose results do not keep the order of their operands
-    np.linalg.eigh, np.linalg.svd, np.select, np.interp, np.take_along_axis, np.fft.rfft, np.fft.irfft, np.fft.fft,
-    np.fft.ifft, np.dot, np.inner, np.tensordot, np.linalg.tensordot, np.linalg.cholesky, np.linalg.pinv, np.argsort,
-    np.take, np.correlate, np.linalg.solve, np.linalg.inv, np.linalg.tensorinv, np.linalg.norm, np.linalg.matrix_norm,
+    np.linalg.eigh, np.linalg.svd, np.select, np.interp, np.take_along_axis, np.dot, np.inner, np.tensordot,
+    np.linalg.tensordot, np.linalg.cholesky, np.linalg.pinv, np.argsort, np.take, np.correlate, np.linalg.solve,
+    np.linalg.inv, np.linalg.tensorinv, np.linalg.norm, np.linalg.matrix_norm,
 })  # fmt: skip
 AS_NUMPY = frozenset({  # functions whose results stand in an order of their own
     np.gradient, np.pad, np.cross, np.linalg.cross, np.linalg.qr, np.linalg.matrix_power, np.percentile, np.quantile,
-    np.nanpercentile, np.nanquantile, np.fft.irfft2, np.fft.irfftn, np.einsum,
+    np.nanpercentile, np.nanquantile, np.einsum,
 })  # fmt: skip
 
 

@@ -131,6 +131,31 @@ def test_each_feasible_path_is_run_once():
     assert math.isnan(kernel(math.nan))
 
 
+@pytest.mark.parametrize(
+    "is_nan",
+    [lambda x: x != x, lambda x: not x >= x, lambda x: not (x <= x or x > x), np.isnan, math.isnan],
+    ids=["!=", ">=", "<=", "np", "math"],
+)
+def test_what_only_nan_raises_stops_no_compilation(is_nan):
+    """A mistake in what makes the text of an error, say: `chemicals` writes a number of mpmath by `:f` there."""
+
+    def f(x):
+        if is_nan(x):
+            raise TypeError("unsupported format string")
+        return x * x if x == x else 7.0
+
+    kernel = sa.compile(f, 1.0)
+    assert kernel(3.0) == 9.0
+    assert math.isnan(kernel(math.nan))
+    assert kernel(-math.inf) == math.inf
+
+
+def test_what_is_returned_for_nan_is_returned():
+    kernel = sa.compile(lambda x, y: y if x != x else x * y, 1.0, 1.0)
+    assert [kernel(math.nan, 2.0), kernel(3.0, 2.0)] == [2.0, 6.0]
+    assert sa.compile(lambda x: 1.0 if x < x else 2.0, 1.0)(math.nan) == 2.0
+
+
 def test_a_function_that_ends_without_a_result_only_for_nan():
     def f(x):
         if x <= 1:

@@ -216,3 +216,26 @@ def test_refusals():
         sa.compile(lambda x: x[x], x)
     with pytest.raises(sa.TraceError):
         sa.compile(lambda x: np.outer(x, x)[:, np.argsort(x), np.argsort(x)], x)
+
+
+OF_ONE = {
+    "argsort": lambda x: np.argsort(x),
+    "argsort along": lambda x: np.argsort(x, axis=0),
+    "argsort of all": lambda x: np.argsort(x, axis=None),
+    "argmax": lambda x: np.argmax(x, axis=-1),
+    "argmin": lambda x: np.argmin(x, axis=0),
+    "argpartition": lambda x: np.argpartition(x, 0),
+    "lexsort": lambda x: np.lexsort((x, x * 2)),
+    "take": lambda x: np.take(x, np.argsort(np.stack([x])), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_an_element_of_no_axis_is_ordered_as_one_of_an_array(name):
+    """NumPy takes it for an array of one element where axis is 0 or -1; `statsmodels.stats.multitest` relies on it."""
+    f, wanted = OF_ONE[name], np.asarray(OF_ONE[name](np.float64(2.5)))
+    for found in (sa.compile(f, 2.5)(2.5), sa.vjp(f, 2.5)[0]):
+        assert np.shape(found) == wanted.shape
+        np.testing.assert_array_equal(found, wanted)
+    with pytest.raises(np.exceptions.AxisError):
+        sa.compile(lambda x: np.argsort(x, axis=1), 2.5)

@@ -1,0 +1,75 @@
+"""NumPy's functions that make arrays, of traced values."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.known_numbers import value_of
+from symad.tracing.values.node_arrays import converted
+from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import refuse_function
+
+
+def as_new_array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **_: Any) -> Any:
+    """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
+    shares = copy in (False, None, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
+    if shares and isinstance(value, Array) and ndmin <= value.ndim:
+        return as_array(value, dtype, order)
+    scope = scope_of(value)
+    nodes = nodes_of(value, scope)
+    nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), order=order, ndmin=ndmin)
+    return wrap(nodes, scope)
+
+
+def as_array(value: Any, dtype: Any = None, order: Any = "K", **keywords: Any) -> Any:
+    if not isinstance(value, Array):
+        return as_new_array(value, dtype, order=order)
+    made = value if dtype is None else value.astype(dtype, copy=False)
+    flags = made.nodes.flags
+    return made if {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True) else made.copy(order)
+
+
+_REQUIREMENTS = {
+    **dict.fromkeys(("C", "C_CONTIGUOUS", "CONTIGUOUS"), "C"), **dict.fromkeys(("F", "F_CONTIGUOUS", "FORTRAN"), "F"),
+    **dict.fromkeys(("W", "WRITEABLE"), "W"), **dict.fromkeys(("O", "OWNDATA"), "O"),
+    **dict.fromkeys(("A", "ALIGNED"), "A"), **dict.fromkeys(("E", "ENSUREARRAY"), "E"),
+}  # fmt: skip
+
+
+def required(a: Any, dtype: Any = None, requirements: Any = None, **_: Any) -> Any:
+    """np.require: the array itself where it is as asked for, else a copy; traced ones are aligned always."""
+    wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()}
+    if {"C", "F"} <= wanted:
+        raise ValueError('Cannot specify both "C" and "F" order')
+    made = as_array(a, dtype, next(iter(wanted & {"C", "F"}), "A"))
+    nodes = made.nodes if isinstance(made, Array) else np.zeros(())
+    if "O" in wanted and made is a:
+        refuse_function("np.require with 'O'", "it is not known whether NumPy's array is a view", "write a.copy()")
+    return made if nodes.flags.writeable or "W" not in wanted else made.copy("A")
+
+
+def from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:
+    values = list(values if count < 0 else islice(values, count))  # without a count the values have an end
+    return as_new_array(values, dtype) if holds_traced(values) else np.fromiter(values, dtype, count, **keywords)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
+    scope = scope_of(fill_value)
+    nodes = nodes_of(fill_value, scope) if dtype is None else nodes_of(as_new_array(fill_value, dtype), scope)
+    return wrap(np.full(shape, nodes), scope)
+
+
+def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Any:
+    """np.arange of traced bounds: how many elements there are follows the values, and has no derivative."""
+    first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
+    length = (last - first) / step
+    if isinstance(length, Scalar):
+        length = value_of(length.scope, length.node, "the length of np.arange")
+    first, second = as_new_array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
+    return first + np.arange(max(math.ceil(length), 0)) * (second - first)
